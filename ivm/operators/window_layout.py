@@ -24,7 +24,7 @@ from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.row_order import RowOrder, ordered_words, values_of
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.texts import Strings
-from ivm.trace.window_tree import Rows
+from ivm.trace.window_rows import Rows
 
 Types = tuple[tuple[SqlType, bool], ...]
 

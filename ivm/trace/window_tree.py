@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple
 
 import numpy as np
 
 from ivm.kernels.types import Int32s
 from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows
+from ivm.kernels.windows.saving import node_behind, rows_behind
 from ivm.kernels.windows.tree import CHANGES, GONE, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS, Trees
 from ivm.kernels.windows.values import COUNT
-from ivm.trace.column import Array, Ints
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.ordered_tree import NetChanges, net_of
@@ -19,53 +20,12 @@ from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import Apart, Held, StateSize
 from ivm.trace.sweep import AT_ONCE
 from ivm.trace.texts import Strings
+from ivm.trace.window_rows import AnyLayout, Layout, Rows
 
 _CHUNK = 1 << 16
+_AT_ONCE_SAVED = 1 << 12
+"""Rows that are read while others wait."""
 _NOTHING: Ints = np.empty((0, 0), np.int64)
-
-
-class Rows(NamedTuple):
-    """Rows, as batches have them, with their partitions' slots and their diffs, None if all are one."""
-
-    slots: Int32s
-    rows: Ints
-    diffs: Ints | None
-
-
-class Layout(Protocol):
-    """What the words of a node are, and what is computed (see `ivm.kernels.windows`). Never changed, but exchanged."""
-
-    kinds: Ints
-    shape: Ints
-    carries: Ints
-    extremes: Ints
-    plan: Ints
-    defaults: Ints
-    uses_peers: bool
-    node_words: int
-
-    def segment(self, rows: Rows, strings: Strings) -> Segment:
-        """Rows as a segment."""
-        ...
-
-    def restored(self, segments: Segments) -> Iterator[tuple[Self, Rows]]:
-        """The rows that the segments were made of, and the layout with which these are written."""
-        ...
-
-    def codes(self, nodes: Ints) -> Iterator[Array]:
-        """The codes in nodes; see `State.codes`."""
-        ...
-
-    def moved(self, narrow: Self, nodes: Ints) -> Ints:
-        """Nodes of the layout that this one was widened from."""
-        ...
-
-    def moved_rows(self, narrow: Self, rows: Ints) -> Ints:
-        """Rows, as batches have them, of the layout that this one was widened from."""
-        ...
-
-
-AnyLayout = TypeVar("AnyLayout", bound=Layout)
 
 
 class _Entry(NamedTuple, Generic[AnyLayout]):
@@ -82,6 +42,13 @@ class _Entry(NamedTuple, Generic[AnyLayout]):
     scratch: Ints
     layout: AnyLayout
     out: Ints
+
+
+class _Place(NamedTuple):
+    """Up to where rows are read: all before slot `slot`, and there those up to `last` (1, row words), if it has any."""
+
+    slot: int
+    last: Ints
 
 
 class _Change(NamedTuple, Generic[AnyLayout]):
@@ -253,23 +220,32 @@ class WindowTree(Generic[AnyLayout]):
         self._savers.hold(saver)
         return saver.segments()
 
-    def partitions(self, first: int, end: int) -> tuple[AnyLayout, Rows, int]:
-        """The rows of whole partitions, in order, those in the slots from `first` on, and the slot that is next."""
-        nodes, layout = self._nodes, self._nodes.layout
-        roots, width, sizes = nodes.roots.view()[:end], int(layout.shape[INPUT]), nodes.sizes.copy()
-        found = [(np.empty(0, np.int32), np.empty((0, width), np.int64))]
-        slot, node, count = first, -1, 0
-        while slot < len(roots) and (count < _CHUNK or node >= 0):
-            room = np.empty(_CHUNK, np.int32), np.empty((_CHUNK, width), np.int64)
-            more, slot, node = copy_rows(nodes.rows.array, roots, sizes, layout.shape, slot, node, *room)
-            found.append((room[0][:more], room[1][:more]))
-            count += more
-        slots, rows = map(np.concatenate, zip(*found, strict=True))
-        return layout, Rows(slots, rows, None), int(slot) if slot < len(roots) else end
+    def some_rows(self, place: _Place, end: int) -> tuple[AnyLayout, Rows, _Place]:
+        """Some rows in order, all copies of each, from a place on, of slots below `end`; and the next place."""
+        nodes, layout, strings = self._nodes, self._nodes.layout, self._dictionary.now()
+        roots, width, sizes = nodes.roots.view()[:end], len(layout.kinds) - 1, nodes.sizes.copy()
+        (slot, last), node = place, -1
+        if len(last) and slot < len(roots):
+            node = node_behind(nodes.rows.array, roots, layout.kinds, strings.heap, strings.places, slot, last)
+            slot += node < 0
+        slots: Int32s = np.empty(0, np.int32)
+        rows: Ints = np.empty((0, int(layout.shape[INPUT])), np.int64)
+        while slot < len(roots):
+            more = np.empty(_AT_ONCE_SAVED, np.int32), np.empty((_AT_ONCE_SAVED, rows.shape[1]), np.int64)
+            count, slot, node = copy_rows(nodes.rows.array, roots, sizes, layout.shape, slot, node, *more)
+            slots, rows = np.concatenate([slots, more[0][:count]]), np.concatenate([rows, more[1][:count]])
+            if slot == len(roots):
+                break
+            like_last = (slots == slots[-1]) & (rows[:, :width] == rows[-1, :width]).all(axis=1)
+            whole = len(rows) if slots[-1] != slot else int(np.argmax(like_last))
+            if whole:
+                last = rows[whole - 1 : whole, :width].copy() if slots[whole - 1] == slot else _NOTHING
+                return layout, Rows(slots[:whole], rows[:whole], None), _Place(int(slot), last)
+        return layout, Rows(slots, rows, None), _Place(end, _NOTHING)
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""
-        for layout, (slots, rows, diffs) in self.layout.restored(Segments(segments)):
+        for layout, (slots, rows, diffs) in _partitions(self.layout.restored(Segments(segments))):
             if self.used == 0:
                 self._nodes = _Nodes(layout)
             elif layout is not self.layout:
@@ -286,6 +262,9 @@ class WindowTree(Generic[AnyLayout]):
             end = min(begin + AT_ONCE, self.used)
             yield from self.layout.codes(self._living(begin, end))
             begin = end
+        for saver in self._savers.each():
+            for word in np.flatnonzero(self.layout.kinds[:-1]):
+                yield saver.place.last[:, word : word + 1]
 
     def size(self) -> StateSize:
         """Rows and bytes."""
@@ -329,15 +308,16 @@ class WindowReader(Generic[AnyLayout]):
 
 
 class _Saver(Generic[AnyLayout]):
-    """The rows of a tree as they were when it was made, partition by partition.
+    """The rows of a tree as they were when it was made, in order.
 
-    What has changed of a partition that is not read yet is kept, and taken back in the end.
+    What has changed of those that are not read yet is kept, and taken back in the end.
     """
 
     def __init__(self, tree: WindowTree[AnyLayout]) -> None:
         self._tree = tree
-        self._at, self._end = 0, tree.slots
+        self._end = tree.slots
         self._since: list[_Change[AnyLayout]] = []
+        self.place = _Place(0, _NOTHING)
         self.apart = Apart(lambda: tree.is_changing)
 
     def note(self, entry: _Entry[AnyLayout], strings: Strings) -> None:
@@ -345,15 +325,19 @@ class _Saver(Generic[AnyLayout]):
         diffs, order, offsets = entry.changes
         if len(order) == 0 or (self._since and self._since[-1].before >= entry.before):
             return
-        slots = np.repeat(entry.slots, np.diff(offsets))
-        kept = np.flatnonzero((slots >= self._at) & (slots < self._end))
-        order = order[kept]
-        rows = Rows(slots[kept], entry.rows[order], -diffs[order])
+        slots, (slot, last) = np.repeat(entry.slots, np.diff(offsets)), self.place
+        left = (slots >= slot) & (slots < self._end)
+        if len(last):
+            behind: Bools = np.empty(len(order), np.bool_)
+            rows_behind(entry.rows, order, entry.layout.kinds, strings.heap, strings.places, last, behind)
+            left &= (slots > slot) | behind
+        order = order[left]
+        rows = Rows(slots[left], entry.rows[order], -diffs[order])
         self._since.append(_Change(entry.before, entry.layout, rows, strings))
 
     def segments(self) -> Iterator[Segment]:
         """The rows. Needs no lock."""
-        while self._at < self._end:
+        while self.place.slot < self._end:
             layout, rows, strings = self.apart.read(self._next)
             yield layout.segment(rows, strings)
         layout = self._tree.layout
@@ -364,9 +348,31 @@ class _Saver(Generic[AnyLayout]):
                 yield layout.segment(wide, strings)
 
     def _next(self) -> tuple[AnyLayout, Rows, Strings]:
-        """The partitions that come next, and what their codes stand for now."""
-        layout, rows, self._at = self._tree.partitions(self._at, self._end)
+        """The rows that come next, and what their codes stand for now."""
+        layout, rows, self.place = self._tree.some_rows(self.place, self._end)
         return layout, rows, self._tree.strings
+
+
+def _partitions(parts: Iterator[tuple[AnyLayout, Rows]]) -> Iterator[tuple[AnyLayout, Rows]]:
+    """The same rows, whole partitions together, since what is shown of them depends on all; then what is taken back."""
+    held: list[Rows] = []
+    of: AnyLayout | None = None
+    count = 0
+    for layout, rows in parts:
+        begins = bool(held) and len(rows.slots) > 0 and rows.slots[0] != held[-1].slots[-1]
+        if of is not None and (layout is not of or rows.diffs is not None or (count >= _CHUNK and begins)):
+            yield of, _joined(held)
+            held, of, count = [], None, 0
+        if rows.diffs is not None:
+            yield layout, rows
+        elif len(rows.slots):
+            held, of, count = [*held, rows], layout, count + len(rows.slots)
+    if of is not None:
+        yield of, _joined(held)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    return Rows(np.concatenate([each.slots for each in parts]), np.concatenate([each.rows for each in parts]), None)
 
 
 def _scratch(layout: Layout, changes: NetChanges) -> tuple[Ints, Ints]:
