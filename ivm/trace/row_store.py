@@ -309,6 +309,8 @@ class RowStore:
                     f"cannot restore rows of {len(self.types)} columns from a segment of {part.batch.num_columns - 2}; "
                     "the segments were written for another plan"
                 )
+            if part.rows == 0:
+                continue
             first, gone = self.rows, stamps(part.ints("gone"))
             rows = pa.RecordBatch.from_arrays(part.batch.columns[:-2], names=[*map(str, range(len(self.types)))])
             self.append(Batch(rows, readers), part.rows, part.ints("born"))
