@@ -15,7 +15,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-LONGEST = ("tpch", "scalars", "engine", "cli", "trace_state", "reduce", "joins", "sql", "slt", "docs", "random")
+LONGEST = (
+    "tpch", "durable", "scalars", "engine", "cli", "trace_state", "reduce", "joins", "sql", "slt", "docs", "random",
+)  # fmt: skip
 """Begin with these, so that none of them is alone at the end."""
 NOTHING_TO_RUN = 5
 """What pytest exits with where no test is selected."""

@@ -36,7 +36,7 @@ class Checkpoints:
         self._identities = Identities()
         self._turn = Turns()
         self._aside: threading.Thread | None = None
-        self._due_at = self._threshold()
+        self._due_at = self._longest()
 
     def make(self) -> None:
         """Write down what has changed since the last checkpoint, and begin a new log. StorageError, and the last one
@@ -52,13 +52,13 @@ class Checkpoints:
             try:
                 if moment.record > self._on_disk.record:  # somebody else may have been faster
                     self._write(moment)
-            finally:
-                self._due_at = self._threshold()
+            finally:  # where it has failed, it is not tried again at once
+                self._due_at = self._journal.size + self._longest()
 
     def make_if_due(self) -> None:
         """Begin one aside, if the log has become long. Cost: none, mostly."""
         if self._journal.size >= self._due_at and (self._aside is None or not self._aside.is_alive()):
-            self._due_at = self._journal.size + _LEAST_LOG
+            self._due_at = self._journal.size + self._longest()
             self._aside = threading.Thread(target=self._make_aside, name="ivm-checkpoint", daemon=True)
             self._aside.start()
 
@@ -74,9 +74,9 @@ class Checkpoints:
         except Error as error:
             _told.warning("%s", error)
 
-    def _threshold(self) -> int:
-        """How long the log may become."""
-        return self._journal.size + max(_LEAST_LOG, self._on_disk.bytes // _SHARE)
+    def _longest(self) -> int:
+        """How long a log may become."""
+        return max(_LEAST_LOG, self._on_disk.bytes // _SHARE)
 
     def _moment(self) -> Moment | None:
         """What there is now, the log going on in a new file; None if that is on disk already."""
