@@ -13,7 +13,7 @@ from catalog.schema import Table
 from catalog.types import Kind
 from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
-from ivm.trace.arrow import arrow_type, bools_in
+from ivm.trace.arrow import arrow_type, bools_from, bools_in
 from ivm.trace.column import Bools, Ints
 from ivm.trace.in_place import is_readable_in
 from ivm.trace.row_store import RowsReader
@@ -102,7 +102,7 @@ def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: Wr
     dead = len(there) - int(np.count_nonzero(there))
     if known is not None and kept is known.stretches and dead == known.dead:
         return known
-    living = files.write("living", [pa.record_batch({_LIVING: pa.array(there)})]) if dead else None
+    living = files.write("living", [pa.record_batch({_LIVING: bools_from(there)})]) if dead else None
     return WrittenRows(reader.numbering, kept, dead, living)
 
 

@@ -161,6 +161,11 @@ def numbers_in(array: pa.Array) -> Any:
     return view_of(array.buffers()[1], item_of(array.type), array.offset * size, (n,), (size,))
 
 
+def bools_from(values: Bools) -> pa.Array:
+    """As `pa.array`, which would load pandas."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, pa.py_buffer(np.packbits(values, bitorder="little"))])
+
+
 def bools_in(array: pa.Array) -> Bools:
     """The truth values of an array without NULL."""
     return unpacked(array.buffers()[1], array.offset, len(array))
