@@ -16,12 +16,18 @@ import pyarrow as pa
 
 from catalog.errors import StorageError
 from ivm.storage.storage import Storage
+from ivm.trace.arrow import numbers_in, view_of
 
 SUFFIX = ".arrows"
 _NAME = re.compile(r"[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)
 _SYNC_BYTES = 1 << 23
 """So many bytes are synced at a time, since a sync of the log may have to wait for them."""
 _SUM_BYTES = 1 << 20
+_WITH_OFFSETS = {
+    **{each.id: 4 for each in (pa.string(), pa.binary(), pa.list_(pa.null()))},
+    **{each.id: 8 for each in (pa.large_string(), pa.large_binary(), pa.large_list(pa.null()))},
+}
+"""The bytes of a place, of types of values of any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ class Reading:
     """
 
     def __init__(self, storage: Storage, files: Iterable[Written]) -> None:
-        self._beside = ThreadPoolExecutor(1, "ivm-check")
+        self._beside = ThreadPoolExecutor(2, "ivm-check")
         self._found = {each.file: self._beside.submit(read_batches, storage, each) for each in files}
 
     def __enter__(self) -> Reading:
@@ -101,7 +107,8 @@ class Reading:
 def read_batches(storage: Storage, written: Written) -> Sequence[pa.RecordBatch]:
     """The batches of a file, which lie where it is mapped. StorageError if they are not those that were written.
 
-    Cost: two passes over its bytes; whoever made a file that has the right sum need not have been ivm.
+    Cost: a pass over its bytes, and over places of texts: whoever made a file that has the right sum need not have
+    been ivm, and nobody is to be led elsewhere in memory.
     """
     data = _whole(storage, written)
     reader, found = pa.BufferReader(data), []
@@ -109,7 +116,9 @@ def read_batches(storage: Storage, written: Written) -> Sequence[pa.RecordBatch]
         while reader.tell() < data.size:
             found += pa.ipc.open_stream(reader)
         for batch in found:
-            batch.validate(full=True)
+            batch.validate()
+            for column in batch.columns:
+                _check_places(column)
     except (pa.ArrowException, OSError) as error:
         raise StorageError(
             f"cannot read {storage.where(written.file)}: {error}; it was not written by ivm; restore it from a backup"
@@ -136,6 +145,22 @@ def _whole(storage: Storage, written: Written) -> pa.Buffer:
             f"cannot read {where}: it is damaged: its bytes are not those that were written; restore it from a backup"
         )
     return data
+
+
+def _check_places(array: pa.Array) -> None:
+    """ArrowInvalid if an array that is whole refers to places that it does not have."""
+    if isinstance(array, pa.DictionaryArray):
+        places = numbers_in(array.indices.drop_null())
+        if len(places) and (places.min() < 0 or places.max() >= len(array.dictionary)):
+            raise pa.ArrowInvalid("an index is outside of its dictionary")
+        _check_places(array.dictionary)
+    elif len(array) and array.type.id in _WITH_OFFSETS:
+        size = _WITH_OFFSETS[array.type.id]
+        starts = view_of(array.buffers()[1], f"<i{size}", array.offset * size, (len(array) + 1,), (size,))
+        if starts[0] < 0 or (starts[1:] < starts[:-1]).any():
+            raise pa.ArrowInvalid("texts or lists overlap")
+        if hasattr(array, "values"):
+            _check_places(array.values)
 
 
 def _stream(batch: pa.RecordBatch) -> memoryview:

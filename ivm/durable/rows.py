@@ -20,6 +20,8 @@ from ivm.trace.row_store import RowsReader
 
 _LIVING = "living"
 _FAN = 2
+_PART_ROWS = 1 << 20
+"""No part has more rows, so that several are read side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,11 @@ def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: Wr
     stretches = known.stretches if known is not None and known.numbering is reader.numbering else ()
     alive = reader.living()
     kept, first = _left(stretches, reader.rows)
-    if first < reader.rows:
-        part = Part(files.write("rows", _batches(reader, names, first)), int(np.count_nonzero(alive[first:])))
-        kept = (*kept, _Stretch(part, first, reader.rows, np.flatnonzero(~alive[first:])))
+    for start in range(first, reader.rows, _PART_ROWS):
+        stop = min(start + _PART_ROWS, reader.rows)
+        live = alive[start:stop]
+        part = Part(files.write("rows", _batches(reader, names, start, stop)), int(np.count_nonzero(live)))
+        kept = (*kept, _Stretch(part, start, stop, np.flatnonzero(~live)))
     there = np.concatenate([np.delete(alive[each.first : each.stop], each.gone) for each in kept] or [_ALL])
     dead = len(there) - int(np.count_nonzero(there))
     if known is not None and kept is known.stretches and dead == known.dead:
@@ -109,18 +113,18 @@ def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: Wr
 def _left(stretches: tuple[_Stretch, ...], rows: int) -> tuple[tuple[_Stretch, ...], int]:
     """The stretches that stay as they are, and the row from which on all is written: small parts again, with others.
 
-    So a table has as many parts as the logarithm of its rows, and a row is written as often.
+    So a table has as many parts as the logarithm of its rows, beside large ones, and a row is written as often.
     """
     first = stretches[-1].stop if stretches else 0
     if first == rows:
         return stretches, first
-    while stretches and stretches[-1].part.rows <= _FAN * (rows - first):
+    while stretches and stretches[-1].part.rows <= min(_FAN * (rows - first), _PART_ROWS // 2):
         first, stretches = stretches[-1].first, stretches[:-1]
     return stretches, first
 
 
-def _batches(reader: RowsReader, names: Sequence[str], first: int) -> Iterator[pa.RecordBatch]:
-    for columns in reader.kept(first):
+def _batches(reader: RowsReader, names: Sequence[str], first: int, stop: int) -> Iterator[pa.RecordBatch]:
+    for columns in reader.kept(first, stop):
         yield pa.RecordBatch.from_arrays([_small(each) for each in columns], names=list(names))
 
 

@@ -78,13 +78,14 @@ class RowsReader:
         alive: Bools = self._died[: self._limit] > self._latest
         return alive
 
-    def kept(self, first: int) -> Iterator[list[pa.Array]]:
-        """The rows from number `first` on that had not died, at most 65,536 at a time: their columns as they are kept.
+    def kept(self, first: int, stop: int) -> Iterator[list[pa.Array]]:
+        """Those of the rows from number `first` to `stop` that had not died, at most 65,536 at a time: their columns as
+        they are kept.
 
         So one column may come in arrays of several types, all of which a store takes.
         """
-        for start in range(first, self._limit, _SEGMENT_ROWS):
-            rows = self._visible(slice(start, min(start + _SEGMENT_ROWS, self._limit)))
+        for start in range(first, stop, _SEGMENT_ROWS):
+            rows = self._visible(slice(start, min(start + _SEGMENT_ROWS, stop)))
             if isinstance(rows, slice) or len(rows):
                 yield [self._columns.kept(index, rows) for index in range(len(self._columns.types))]
 
