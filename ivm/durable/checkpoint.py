@@ -114,6 +114,7 @@ class Checkpoints:
             moment.batches,
             definition_of(moment.catalog),
             moment.planned,
+            moment.indexes,
             {name: rows.files for name, rows in tables.items()},
             {plan: state.files for plan, state in states.items()},
         )

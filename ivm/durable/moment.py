@@ -31,6 +31,7 @@ class Moment:
     catalog: Catalog
     batches: Mapping[str, int]
     planned: Mapping[str, Mapping[str, float]]
+    indexes: Mapping[str, Sequence[Sequence[int]]]
     tables: Mapping[str, RowsReader]
     states: Mapping[str, Kept]
 
@@ -54,6 +55,7 @@ def moment_of(
         catalog.fixed(),
         dict(engine.batches),
         {name: installed.sizes for name, installed in engine.views.items()},
+        {name: [each.key for each in store.arrangements()] for name, store in engine.tables.items()},
         {name: store.reader() for name, store in engine.tables.items()},
         states,
     )

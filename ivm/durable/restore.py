@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
@@ -24,6 +26,7 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
 from ivm.storage.storage import Storage
+from ivm.trace.arrangement import Arrangement
 from ivm.trace.segment import Segment
 from sql.bind import BoundQuery, bind, with_names
 
@@ -41,7 +44,7 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
             return _restored(core, reading, manifest)
     except (StorageError, MemoryLimitError):
         raise
-    except (Error, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (Error, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"cannot open database {storage.where()}: what its manifest says does not fit together: {error!r}; restore "
             "it from a backup"
@@ -55,10 +58,12 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
     for table in _referred_first(catalog.tables):
         _restore_table(core, reading, manifest, table, on_disk)
+    indexes = _made_indexes(core, manifest)
     saved = Saved(reading, manifest.states)
     core.catalog.become(catalog)
     for view in catalog.views:
         _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name, {}), saved)
+    indexes.clear()  # views have those that they need
     on_disk.states = saved.restored
     return on_disk
 
@@ -121,6 +126,19 @@ def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Tabl
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
     core.engine.put_table(table.name, declared)
     on_disk.tables[table.name] = as_read(files, declared.store.reader().numbering, len(dead))
+
+
+def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:
+    """The indexes that tables had, made side by side."""
+    found = []
+    for name, keys in manifest.indexes.items() if core.engine.renderer.sharing else ():
+        table = core.engine.tables[name]
+        found += [table.arrangement(tuple(key)) for key in keys]
+        table.store.columns.settle(sorted({column for key in keys for column in key}))
+    with ThreadPoolExecutor(2, "ivm-index") as beside:
+        for _ in beside.map(lambda index: deque(index.fill(), maxlen=0), found):
+            pass
+    return found
 
 
 def _restore_view(
