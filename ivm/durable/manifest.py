@@ -44,8 +44,8 @@ class Manifest:
     """A checkpoint: the state of everything after the commit of record `record`, at logical time `time`.
 
     `defined`: what exists, as `payload.definition_of` writes it down. `planned`: for each maintained view the rows of
-    tables by which it was planned. `indexes`: of each table by which columns it is indexed. `states`: by the identity of
-    a plan, a file for each state that its node keeps. `next`: the least number that no file's name has.
+    tables by which it was planned. `indexes`: of each table by which columns it is indexed. `states`: by the identity
+    of a plan, a file for each state that its node keeps. `next`: the least number that no file's name has.
     """
 
     record: int
