@@ -35,6 +35,7 @@ _SUM = Struct("<I")
 HEADER = _SAID.size + _SUM.size
 _STEP = 8
 _ZEROS = bytes(_STEP)
+_FEW_BYTES = 1 << 19
 _MAGICS = re.compile(re.escape(MAGIC))
 
 
@@ -67,7 +68,9 @@ class Gap(NamedTuple):
 
 
 def written(kind: int, number: int, settled: int, payload: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
-    """A record's bytes, piece by piece; those of the payload are not copied."""
+    """A record's bytes, piece by piece; those of the payload are not copied, if they are many."""
+    if sum(map(len, payload)) < _FEW_BYTES:  # each sum of a piece lets other threads in, which takes longer than a copy
+        payload = [b"".join(payload)]
     length, total = 0, 0
     for piece in payload:
         length += len(piece)
