@@ -50,7 +50,7 @@ class Checkpoints:
             return
         with self._turn:
             try:
-                if moment.record > self._on_disk.record:  # somebody else may have been faster
+                if not self._has(moment.record):  # somebody else may have been faster
                     self._write(moment)
             finally:  # where it has failed, it is not tried again at once
                 self._due_at = self._journal.size + self._longest()
@@ -78,6 +78,10 @@ class Checkpoints:
         """How long a log may become."""
         return max(_LEAST_LOG, self._on_disk.bytes // _SHARE)
 
+    def _has(self, record: int) -> bool:
+        """Whether the last checkpoint has all up to this record."""
+        return self._on_disk.record >= record and not self._on_disk.lacks
+
     def _moment(self) -> Moment | None:
         """What there is now, the log going on in a new file; None if that is on disk already."""
         core, on_disk = self._core, self._on_disk
@@ -86,7 +90,7 @@ class Checkpoints:
             core.begin_defining(None)
             identify(core.engine, self._identities)
             with core.lock:
-                if self._journal.record == on_disk.record:
+                if self._has(self._journal.record):
                     return None
                 record = self._journal.begin_file()
                 written = {plan: (each.node, each.updates) for plan, each in on_disk.states.items()}

@@ -24,12 +24,14 @@ class WrittenState:
 class OnDisk:
     """Everything up to the commit of record `record`, in so many bytes.
 
-    No file's name has the number `next`, or a greater one.
+    No file's name has the number `next`, or a greater one. `lacks`: views had to be filled anew, so that it is not all
+    there is, even if nothing was committed since.
     """
 
     record: int = 0
     next: int = 1
     bytes: int = 0
+    lacks: bool = False
     tables: dict[str, WrittenRows] = field(default_factory=dict)
     states: Mapping[str, WrittenState] = field(default_factory=dict)
 

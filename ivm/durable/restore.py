@@ -62,7 +62,8 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
     saved = Saved(reading, manifest.states)
     core.catalog.become(catalog)
     for view in catalog.views:
-        _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name, {}), saved)
+        sizes = manifest.planned.get(view.name, {})
+        on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], sizes, saved)
     indexes.clear()  # views have those that they need
     on_disk.states = saved.restored
     return on_disk
@@ -143,8 +144,8 @@ def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:
 
 def _restore_view(
     core: Core, catalog: Catalog, view: View, bound: BoundQuery, sizes: Mapping[str, float], saved: Saved
-) -> None:
-    """Install a view with the states that were saved; where some cannot be read, without these."""
+) -> bool:
+    """Install a view with the states that were saved; where some cannot be read, without these. Whether some lacked."""
     renderer, known = core.engine.renderer, False
     while True:
         saved.missed.clear()
@@ -160,7 +161,7 @@ def _restore_view(
             renderer.saved = None
         if saved.missed and not known:
             _told.warning("view %s is filled anew: what was saved is of another plan than it has now", view.name)
-        return
+        return known or bool(saved.missed)
 
 
 def _referred_first(tables: Iterable[Table]) -> list[Table]:

@@ -200,11 +200,15 @@ def test_a_database_without_changes_is_not_written_at_close():
 def test_a_plan_that_was_not_saved_is_filled_anew_and_said(caplog, monkeypatch):
     disk, db = _filled()
     db.close()
-    monkeypatch.setattr("ivm.plan.identity.Identities.of", lambda self, plan: "another")
-    with caplog.at_level(logging.WARNING, "ivm"):
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "ivm"):
+        patch.setattr("ivm.plan.identity.Identities.of", lambda self, plan: "another")
         again = opened(disk)
     assert "view grouped is filled anew" in caplog.text
     again.verify()
+    again.close()
+    caplog.clear()
+    opened(disk).verify()
+    assert "filled anew" not in caplog.text, "it was written at close, though nothing was committed"
 
 
 @pytest.mark.parametrize("how", ["cut", "flipped", "gone", "other"])
