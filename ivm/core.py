@@ -190,8 +190,18 @@ class Core:
             record = journal.record
         journal.copy(path, record)
 
+    def certain(self) -> None:
+        """Return when all that can be seen now survives a loss of power, if commits wait for that.
+
+        So nobody acts on what is gone afterwards. Cost: none where no other thread is about to commit.
+        """
+        journal = self.engine.journal
+        if journal is not None:
+            journal.certain()
+
     def readable(self) -> tuple[int, int]:
-        """The first and the last time that can be read."""
+        """The first and the last time that can be read; what was seen by now is certain."""
+        self.certain()
         return self.engine.since, self.engine.time
 
     def maintained(self, name: str) -> Installed:
@@ -214,7 +224,7 @@ class Core:
             if definition.hidden:
                 present = seen_changes(definition, present) or present
             table = changes_to_arrow(definition, present, self.engine.dictionary)
-            subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe)
+            subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe, self.certain)
             if snapshot:
                 subscription.push(table, self.engine.time)
             self.engine.listeners.hold(subscription)

@@ -102,6 +102,7 @@ class Database:
                     core.begin_defining(progress)
                 for statement in statements:
                     result = run_statement(core, statement, dialect, progress)
+        core.certain()
         return result
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:

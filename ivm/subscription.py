@@ -35,8 +35,12 @@ class Subscription:
     main thread is done, all waiting ends as if the subscription had been closed.
     """
 
-    def __init__(self, view: str, empty: pa.Table, close: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, view: str, empty: pa.Table, close: Callable[[Subscription], None], certain: Callable[[], None]
+    ) -> None:
+        """`certain` returns when what was pushed survives a loss of power, if somebody waits for that."""
         self.view = view
+        self._certain = certain
         self._empty = empty
         self._close = close
         self._pending: deque[tuple[int, pa.Table]] = deque()
@@ -57,6 +61,7 @@ class Subscription:
             found = pa.concat_tables(tables) if tables else self._empty
             for _ in tables:
                 self._take()
+        self._certain()
         return found
 
     def __iter__(self) -> Iterator[pa.Table]:
@@ -70,6 +75,7 @@ class Subscription:
                     continue  # another was first
                 else:
                     return
+            self._certain()
             yield table
 
     async def __aiter__(self) -> AsyncIterator[pa.Table]:
@@ -89,6 +95,7 @@ class Subscription:
             finally:
                 self._wakes.discard(wake)
             if table is not None:
+                self._certain()
                 yield table
 
     def push(self, table: pa.Table, time: int) -> None:
