@@ -105,8 +105,11 @@ def _commits(stream: str, views: tuple[str, ...], commits: int, folder: str) -> 
     found = measure("benchmarks.durability_commits_engine", task)
     output.table("refresh stream, all of these views", _COMMITS_COLUMNS, [_latency_row(found, n) for n in _LATENCIES])
     output.note(f"{found['log_bytes'] / found['rows']:.0f} bytes of log a change, {size(found['log_bytes'])} in all")
-    figures = [spread(name, "ms", found[name]["quantiles_ms"], found["commits"]) for name in _LATENCIES]
-    return [*figures, one("log of small commits, a change", "B", found["log_bytes"] / found["rows"])], found
+    figures = [spread(name, "ms", found[name]["quantiles_ms"], found["commits"], orders=orders) for name in _LATENCIES]
+    return [
+        *figures,
+        one("log of small commits, a change", "B", found["log_bytes"] / found["rows"], orders=orders),
+    ], found
 
 
 _LATENCIES = ("commit in memory", "commit on disk", "its sync", "commit on disk without its sync")

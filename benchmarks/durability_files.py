@@ -43,16 +43,21 @@ def measured(
         for name in ("without", "during") for each in [loaded[name]]
     ])  # fmt: skip
     output.table("opening", _OPENING_COLUMNS, [_row(name, found) for name, found in openings.items()])
+    count = len(views)
     figures = [
-        one("checkpoint at close", "s", filled["closing"]),
-        one("tables on disk", "B", filled["tables"]),
-        one("what views keep, on disk", "B", filled["states"]),
-        one("the same rows in Parquet", "B", filled["parquet"]),
-        one("checkpoint beside commits", "s", loaded["checkpoint"]),
-        one("log when killed", "B", loaded["log_bytes"]),
+        one("checkpoint at close", "s", filled["closing"], views=count),
+        one("tables on disk", "B", filled["tables"], views=count),
+        one("what views keep, on disk", "B", filled["states"], views=count),
+        one("the same rows in Parquet", "B", filled["parquet"], views=count),
+        one("checkpoint beside commits", "s", loaded["checkpoint"], views=count),
+        one("log when killed", "B", loaded["log_bytes"], views=count),
     ]
     for name in ("without", "during"):
-        figures.append(spread(f"commit {name} a checkpoint", "ms", loaded[name]["quantiles_ms"], loaded[name]["count"]))
+        figures.append(
+            spread(
+                f"commit {name} a checkpoint", "ms", loaded[name]["quantiles_ms"], loaded[name]["count"], views=count
+            )
+        )
     for name, found in openings.items():
         for key in ("first", "all"):
             figures.append(repeated(f"opening, {key}", "s", [each[key] for each in found], opened=name))
