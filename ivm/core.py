@@ -180,6 +180,9 @@ class Core:
 
     def backup(self, path: str | PathLike[str]) -> None:
         """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none."""
+        journal = self.engine.journal
+        if journal is not None:
+            journal.finish()  # so that there is little to write while nobody commits
         with self.lock:
             journal = self.engine.journal
             if journal is None:
@@ -187,7 +190,7 @@ class Core:
                     "cannot back up this database: it is in memory, or only read; call backup where it is written, or "
                     "copy its directory with `ivm recover`"
                 )
-            record = journal.record
+            record = journal.finish()
         journal.copy(path, record)
 
     def certain(self) -> None:

@@ -14,8 +14,9 @@ import ivm
 from catalog.errors import StorageError
 from ivm.durable.check import Checked, checked
 from ivm.durable.copying import as_of, copy_files, new_directory
-from ivm.durable.history import history, whole_before
+from ivm.durable.history import Entry, history, whole_before
 from ivm.durable.manifest import read_manifest
+from ivm.durable.payload import COMMIT
 from ivm.progress import opening, progress
 from ivm.storage.directory import Directory
 from ivm.storage.pinned import pinned
@@ -56,12 +57,12 @@ def recover(path: Path, out: Path, to: int | None) -> None:
         raise StorageError(
             f"cannot copy {path} as of time {to}: {what} goes from time {begun} to {last}; give one of these"
         )
-    entries = whole if to is None else as_of(whole, to, begun)
+    entries, part = (whole, None) if to is None else as_of(whole, to, begun)
     with new_directory(out) as aside:
-        copy_files(storage, aside, manifest, entries)
+        copy_files(storage, aside, manifest, entries, part)
         time = _time(aside, path)
-    left = len(whole) - len(entries)
-    typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later record')}" if left else ""))
+    left = sum(map(_steps, whole[len(entries) :])) - (0 if part is None else sum(at <= time for at in part.entry.times))
+    typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later step')}" if left else ""))
     for problem in checked(storage).problems if to is None else ():
         if not problem.harmless:
             said = f"lost: {problem.file}: {problem.what}; {problem.affects}"
@@ -81,6 +82,11 @@ def _verified(path: Path) -> list[str]:
     with progress(_err, "") as tell, ivm.connect(path, read_only=True, progress=opening(tell)) as db:
         tell("verifying", 0, 0)
         return [each.view for each in db.verify()]
+
+
+def _steps(entry: Entry) -> int:
+    """How many commits or definitions a record has."""
+    return len(entry.times) if entry.kind == COMMIT else 1
 
 
 def _extent(found: Checked) -> str:

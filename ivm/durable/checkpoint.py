@@ -90,7 +90,7 @@ class Checkpoints:
             core.begin_defining(None)
             identify(core.engine, self._identities)
             with core.lock:
-                if self._has(self._journal.record):
+                if self._has(self._journal.finish()):
                     return None
                 record = self._journal.begin_file()
                 written = {plan: (each.node, each.updates) for plan, each in on_disk.states.items()}

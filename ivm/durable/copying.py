@@ -8,13 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
+from typing import NamedTuple
 
 from catalog.errors import StorageError
 from ivm.durable.history import Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest
-from ivm.durable.payload import COMMIT
+from ivm.durable.payload import COMMIT, commit_payload, read_commit, read_head, until
+from ivm.durable.streams import Streams
 from ivm.storage.directory import Directory
 from ivm.storage.log import log_name
+from ivm.storage.record import HEADER, written
 from ivm.storage.storage import Storage
 
 
@@ -42,18 +45,31 @@ def new_directory(path: str | PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def copy_files(storage: Storage, path: Path, manifest: Manifest | None, entries: Sequence[Entry]) -> None:
+class Part(NamedTuple):
+    """Of a record that holds several commits those up to a logical time."""
+
+    entry: Entry
+    time: int
+
+
+def copy_files(
+    storage: Storage, path: Path, manifest: Manifest | None, entries: Sequence[Entry], part: Part | None = None
+) -> None:
     """Put a database's files into an empty directory, synced: a checkpoint, and of the log since it these `entries`.
 
-    OSError if that is not possible. Cost: reads and writes them.
+    Behind them comes a `part` of the next one. OSError if that is not possible. Cost: reads and writes them.
     """
     sizes = {log_name(manifest.record + 1 if manifest else 1): 0} | {entry.file: entry.end for entry in entries}
     names = [NAME, *(written.file for _, written in manifest.files())] if manifest else []
+    ends = {} if part is None else {part.entry.file: _written(storage, part)}
     with closing(Directory(path)) as copy:
-        for name in (*names, *sizes):
+        for name in (*names, *sizes, *(ends.keys() - sizes)):
             with closing(copy.create(name)) as file:
-                if sizes.get(name) != 0:
-                    file.write(0, [memoryview(storage.read(name))[: sizes.get(name)]])
+                size = sizes.get(name, 0 if name in ends else None)
+                if size != 0:
+                    file.write(0, [memoryview(storage.read(name))[:size]])
+                if name in ends:
+                    file.write(size or 0, ends[name])
                 file.sync()
         copy.sync_names()
 
@@ -71,18 +87,30 @@ def back_up(storage: Storage, path: str | PathLike[str], record: int) -> None:
         copy_files(storage, aside, manifest, entries)
 
 
-def as_of(entries: Sequence[Entry], time: int, begun: int) -> Sequence[Entry]:
+def as_of(entries: Sequence[Entry], time: int, begun: int) -> tuple[Sequence[Entry], Part | None]:
     """The records up to the last commit that was not after a logical time, without definitions that came after that.
 
-    The log begins at a time; where that is 0, before the first commit, all definitions count.
+    If others come after it in its own record, it is in what is returned beside. The log begins at a time; where that is
+    0, before the first commit, all definitions count.
     """
     kept, last = 0, begun
     for count, entry in enumerate(entries, start=1):
         if entry.time > time:
+            if entry.times and entry.times[0] <= time:
+                return entries[: count - 1], Part(entry, time)
             break
         if entry.kind == COMMIT or entry.time > last or last == 0:
             kept, last = count, entry.time
-    return entries[:kept]
+    return entries[:kept], None
+
+
+def _written(storage: Storage, part: Part) -> list[bytes | memoryview]:
+    """A record of a part of what another one has, as is its number."""
+    entry = part.entry
+    payload = storage.read(entry.file).slice(entry.start + HEADER, entry.end - entry.start - HEADER)
+    head, at = read_head(payload)
+    pieces = commit_payload(until(read_commit(head, payload, at), part.time), Streams())
+    return written(COMMIT, entry.number, entry.number - 1, pieces)
 
 
 def _refused(target: Path, error: OSError) -> StorageError:

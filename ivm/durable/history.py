@@ -16,13 +16,18 @@ from ivm.storage.storage import Storage
 
 
 class Entry(NamedTuple):
-    """A whole record: its file, the byte behind it there, its number, its kind, the logical time after it."""
+    """A whole record: its file, where it begins and ends there, its number, its kind, the logical time after it.
+
+    `times`: the last one of each commit that it holds, none if it holds none.
+    """
 
     file: str
+    start: int
     end: int
     number: int
     kind: int
     time: int
+    times: Sequence[int]
 
 
 class Damage(NamedTuple):
@@ -81,9 +86,9 @@ def _said(file: str, number: int, found: Record | Gap | Torn) -> Entry | Damage:
             return Damage(file, number, f"its last {found.bytes} bytes are no whole record", is_torn=True)
     try:
         head, _ = read_head(found.payload)
-        time = head["time"]
+        time, times = head["time"], [each for each, _ in head["commits"]] if found.kind == COMMIT else []
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         return Damage(file, number, f"record {number} cannot be understood: {error!r}")
-    if found.kind not in (COMMIT, DEFINITION) or not isinstance(time, int):
+    if found.kind not in (COMMIT, DEFINITION) or not all(isinstance(each, int) for each in (time, *times)):
         return Damage(file, number, f"record {number} is of kind {found.kind}, which this release of ivm does not know")
-    return Entry(file, found.end, number, found.kind, time)
+    return Entry(file, found.start, found.end, number, found.kind, time, times)

@@ -12,7 +12,8 @@ from time import monotonic
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
-from ivm.durable.payload import COMMIT, DEFINITION, Batch, commit_payload, definition_payload
+from ivm.durable.grouping import LARGE, draft_of, records_of
+from ivm.durable.payload import DEFINITION, Batch, Commit, definition_payload
 from ivm.durable.streams import Streams, size_of
 from ivm.storage.backlog import Backlog, Handed
 from ivm.storage.log import Draft, Durability, Log, Put
@@ -22,9 +23,10 @@ from ivm.trace.exported import ArrowRows
 from ivm.trace.helpers import Errand, Helpers
 from ivm.transaction import Change
 
-_LARGE = 1 << 14
-"""Rows from which on it pays to have a commit put down by another thread while it is worked on."""
-Written = Put | Handed
+_FEW = 1 << 10
+_ROW_BYTES = 1 << 8
+"""So many bytes a row is taken to have, where there are few."""
+Written = Put | Handed[Commit | Draft]
 """What was put down and is not decided: it is in the log, or is to be written into it."""
 
 
@@ -32,9 +34,9 @@ class Journal:
     """Writes down each commit, and each change of what exists: before it takes effect, or soon after.
 
     Where commits wait for the disk, it is before: some 50 microseconds, a copy of the rows, a checksum of it and a call
-    of the operating system; of many rows beside what else is done for the commit. Where they do not wait, a thread of
-    its own sums and writes afterwards, and makes what many rows say: a commit hands those over, and nobody writes to
-    them.
+    of the operating system; of many rows beside what else is done for the commit. Where they do not wait, a commit
+    hands its rows over, to which nobody writes, and a thread of its own puts them down afterwards, several commits in
+    one record.
 
     All but `settle`, `finish`, `copy` and `close` are called under the database's lock.
     """
@@ -45,7 +47,7 @@ class Journal:
         self._log = log
         self._streams = Streams()
         self._over = threading.Event()
-        self._backlog = None if durability == "commit" else Backlog(log)
+        self._backlog = None if durability == "commit" else Backlog(log, partial(records_of, streams=self._streams))
         self._helpers = Helpers(2)
         self._begun: Errand[Put] | None = None
         if durability == "interval":
@@ -55,16 +57,17 @@ class Journal:
 
     def begin(self, changes: Sequence[Change], time: int, batch: Batch | None) -> None:
         """Begin to put down a commit of many rows that is worked on, so that another thread does it meanwhile."""
-        if self._backlog is None and sum(change.data.num_rows for change in changes) >= _LARGE:
-            self._begun = Errand(partial(self._log.put, self._draft(changes, time, batch, 0)))
+        if self._backlog is None and sum(change.data.num_rows for change in changes) >= LARGE:
+            commit = Commit.of(changes, time, batch)
+            self._begun = Errand(partial(self._log.put, draft_of(commit, self._streams)))
             self._helpers.put(self._begun)
 
     def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Written:
         """Put down a commit that is about to take effect. StorageError if that is not possible."""
         if self._backlog is not None:
-            return self._backlog.put(self._left(changes, time, batch))
+            return self._backlog.put(Commit.of(changes, time, batch), _bytes_of(changes))
         if self._begun is None:
-            return self._log.put(self._draft(changes, time, batch, 0))
+            return self._log.put(draft_of(Commit.of(changes, time, batch), self._streams))
         put = self._begun.get()
         self._begun = None
         return put
@@ -72,8 +75,8 @@ class Journal:
     def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Written:
         """Put down that `new` is what exists, with tables `made` of rows. StorageError if that is not possible."""
         pieces = definition_payload(old, new, time, made, self._streams)
-        draft = Draft(DEFINITION, time, sum(map(len, pieces)), lambda: pieces)
-        return (self._backlog or self._log).put(draft)
+        draft = Draft(DEFINITION, time, lambda: pieces)
+        return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def keep(self, written: Written) -> None:
         """What was put down has taken effect. It may be interrupted, and called again."""
@@ -111,15 +114,14 @@ class Journal:
             with suppress(StorageError):
                 self._log.settle(self._log.number)
 
-    def finish(self) -> None:
-        """Return when all that has taken effect is written, so that the end of the process does no harm."""
+    def finish(self) -> int:
+        """Return when all that has taken effect is written, so that the end of the process does no harm.
+
+        Returns the number of the last record of it.
+        """
         if self._backlog is not None:
             self._backlog.finish()
-
-    @property
-    def record(self) -> int:
-        """The number of the last record that has taken effect."""
-        return (self._backlog or self._log).number
+        return self._log.number
 
     @property
     def size(self) -> int:
@@ -127,8 +129,7 @@ class Journal:
         return self._log.size
 
     def copy(self, path: str | PathLike[str], record: int) -> None:
-        """Make a copy of the files at `path`, as they were after a record that has taken effect; see `back_up`."""
-        self.finish()
+        """Make a copy of the files at `path`, as they were after a record that is written; see `back_up`."""
         self._log.settle(record)
         back_up(pinned(self._storage), path, record)
 
@@ -156,15 +157,11 @@ class Journal:
             self._log.close()
             self._storage.close()
 
-    def _left(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Draft:
-        """A commit for the backlog. What few rows say is made here: two threads would wait for each other too often."""
-        if sum(change.data.num_rows for change in changes) >= _LARGE:
-            return self._draft(changes, time, batch, sum(size_of(change.data) for change in changes))
-        pieces = commit_payload(changes, time, batch, self._streams)
-        return Draft(COMMIT, time, sum(map(len, pieces)), lambda: pieces)
 
-    def _draft(self, changes: Sequence[Change], time: int, batch: Batch | None, size: int) -> Draft:
-        return Draft(COMMIT, time, size, partial(commit_payload, tuple(changes), time, batch, self._streams))
+def _bytes_of(changes: Sequence[Change]) -> int:
+    """The bytes that a commit takes in the log, roughly."""
+    rows = sum(change.data.num_rows for change in changes)
+    return rows * _ROW_BYTES if rows < _FEW else sum(size_of(change.data) for change in changes)
 
 
 def _sync_now_and_then(log: Log, interval: float, over: threading.Event) -> None:

@@ -3,10 +3,11 @@
 A payload is the length of its head (4 bytes, the low one first), the head as JSON, zeros up to a multiple of 8, and
 streams of rows, as many bytes each as the head says, all padded likewise.
 
-The head of a COMMIT: `time`, its last logical time; `batch`, the source and the number of the batch that it was, or
-null; `changes`, each with its `table`, `mode`, what to do with deletes of `missing` rows, and the `bytes` of its
-stream. The stream has the columns of the table, or of its key alone where all rows go; behind them `_diff` if `diffs`
-says so (else all are +1), and `_time` if `times` does (else it is the commit's).
+The head of a COMMIT: `time`, its last logical time; `commits`, those that it is made of, which is one where commits
+wait for the disk: of each its last time, and the source and the number of the batch that it was, or null; `changes`,
+each with its `table`, `mode`, what to do with deletes of `missing` rows, and the `bytes` of its stream. The stream has
+the columns of the table, or of its key alone where all rows go; behind them `_diff` if `diffs` says so (else all are
++1), and `_time` if `times` does (else it is the commit's).
 
 The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
 and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names; and `made`, for each
@@ -17,9 +18,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from catalog.catalog import Catalog
@@ -29,6 +30,7 @@ from catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
 from ivm.trace.column import Ints
 from ivm.trace.exported import ArrowRows
+from ivm.trace.table_store import Missing, Mode
 from ivm.transaction import Change
 
 COMMIT, DEFINITION = 1, 2
@@ -39,27 +41,40 @@ Pieces = list["bytes | memoryview"]
 Batch = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """One change of a commit, as it was logged; see `ivm.transaction.Change`."""
+class Given(NamedTuple):
+    """One change of a commit, as it is logged; see `ivm.transaction.Change`."""
 
     table: str
-    rows: pa.Table
+    rows: ArrowRows
     diffs: Ints | None
     times: Ints | None
-    mode: Any
-    missing: Any
+    mode: Mode
+    missing: Missing
 
 
-def commit_payload(changes: Sequence[Change], time: int, batch: Batch | None, streams: Streams) -> Pieces:
+class Commit(NamedTuple):
+    """What a commit changed, its last logical time, and of each of those that were made one its last time and batch."""
+
+    given: Sequence[Given]
+    time: int
+    made: Sequence[tuple[int, Batch | None]]
+
+    @classmethod
+    def of(cls, changes: Sequence[Change], time: int, batch: Batch | None) -> Commit:
+        """A single commit."""
+        given = [Given(each.table.name, each.data, each.diffs, each.times, each.mode, each.missing) for each in changes]
+        return cls(given, time, ((time, batch),))
+
+
+def commit_payload(commit: Commit, streams: Streams) -> Pieces:
     """What a commit's record says. Cost: 30 microseconds and a copy of the rows."""
     heads, bodies = [], Pieces()
-    for change in changes:
-        pieces = streams.pieces(change.table.name, change.data, change.diffs, change.times)
+    for given in commit.given:
+        pieces = streams.pieces(given.table, given.rows, given.diffs, given.times)
         length = _add(bodies, pieces)
-        said = {"table": change.table.name, "mode": change.mode, "missing": change.missing, "bytes": length}
-        heads.append(said | {"diffs": change.diffs is not None, "times": change.times is not None})
-    return [*_head({"time": time, "batch": batch, "changes": heads}), *bodies]
+        said = {"table": given.table, "mode": given.mode, "missing": given.missing, "bytes": length}
+        heads.append(said | {"diffs": given.diffs is not None, "times": given.times is not None})
+    return [*_head({"time": commit.time, "commits": commit.made, "changes": heads}), *bodies]
 
 
 def definition_payload(
@@ -104,11 +119,27 @@ def read_head(payload: pa.Buffer) -> tuple[dict[str, Any], int]:
     return head, _padded(_WORD + length)
 
 
-def read_changes(head: dict[str, Any], payload: pa.Buffer, at: int) -> Iterator[Given]:
-    """The changes of a commit."""
+def read_commit(head: dict[str, Any], payload: pa.Buffer, at: int) -> Commit:
+    """A commit. Its rows lie where the payload does."""
+    given = []
     for each, stream in _streams(head["changes"], payload, at):
         rows, diffs, times = read_stream(stream, each["diffs"], each["times"])
-        yield Given(each["table"], rows, diffs, times, each["mode"], each["missing"])
+        given.append(Given(each["table"], rows, diffs, times, each["mode"], each["missing"]))
+    made = [(time, None if batch is None else (batch[0], batch[1])) for time, batch in head["commits"]]
+    return Commit(given, head["time"], made)
+
+
+def until(commit: Commit, time: int) -> Commit:
+    """Those of the commits that were made one which are not after a logical time; that is one at least."""
+    made = [each for each in commit.made if each[0] <= time]
+    last = made[-1][0]
+    kept = []
+    for given in commit.given:
+        times = np.full(given.rows.num_rows, commit.time, np.int64) if given.times is None else given.times
+        mask = times <= last
+        diffs = None if given.diffs is None else given.diffs[mask]
+        kept.append(given._replace(rows=given.rows.filter(pa.array(mask)), diffs=diffs, times=times[mask]))
+    return Commit([given for given in kept if given.rows.num_rows], last, made)
 
 
 def read_made(head: dict[str, Any], payload: pa.Buffer, at: int) -> dict[str, pa.Table | None]:

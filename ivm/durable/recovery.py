@@ -17,7 +17,7 @@ from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest
 from ivm.durable.on_disk import OnDisk
-from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_changes, read_head, read_made
+from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_commit, read_head, read_made
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
 from ivm.engine import Progress
@@ -143,7 +143,7 @@ class _Known:
         """Take over a record."""
         head, at = read_head(record.payload)
         if record.kind == COMMIT:
-            self._replay.add(head, list(read_changes(head, record.payload, at)))
+            self._replay.add(read_commit(head, record.payload, at))
         elif record.kind == DEFINITION:
             self._replay.flush()
             self._define(head, read_made(head, record.payload, at))

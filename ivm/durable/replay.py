@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-
-from ivm.durable.payload import Given
+from ivm.durable.payload import Commit, Given
+from ivm.durable.several import Several
 from ivm.engine import Engine
-from ivm.trace.column import Ints
 from ivm.transaction import Change
 
 _ROWS = 1 << 20
@@ -23,60 +17,29 @@ class Replay:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._left: dict[str, list[tuple[Given, int]]] = {}
-        self._time = 0
-        self._rows = 0
-        self._commits = 0
+        self._several = Several()
 
-    def add(self, head: dict[str, Any], given: Sequence[Given]) -> None:
+    def add(self, commit: Commit) -> None:
         """One more commit."""
-        is_plain = len({each.table for each in given}) == len(given)
-        if not is_plain or not all(self._fits(each) for each in given):
+        if not self._several.fits(commit):
             self.flush()
-        self._time = head["time"]
-        if head["batch"] is not None:
-            source, number = head["batch"]
-            self._engine.batches[source] = number
-        if not is_plain:  # changes of one table count in their order, time by time
-            self._engine.commit([self._change(each.table, [(each, self._time)]) for each in given], time=self._time)
+        self._engine.batches |= dict(batch for _, batch in commit.made if batch is not None)
+        if not self._several.fits(commit):  # changes of one table count in their order
+            self._apply(commit)
             return
-        for each in given:
-            self._left.setdefault(each.table, []).append((each, self._time))
-            self._rows += each.rows.num_rows
-        self._commits += 1
-        if self._rows >= _ROWS or self._commits >= _COMMITS:
+        self._several.add(commit)
+        if self._several.rows >= _ROWS or self._several.commits >= _COMMITS:
             self.flush()
 
     def flush(self) -> None:
         """Apply what has come."""
-        if not self._commits:
-            return
-        left, self._left, self._rows, self._commits = self._left, {}, 0, 0
-        self._engine.commit([self._change(name, several) for name, several in left.items()], time=self._time)
+        if self._several.commits:
+            several, self._several = self._several, Several()
+            self._apply(several.one())
 
-    def _fits(self, given: Given) -> bool:
-        """Whether it can be one change with those of its table that have come."""
-        last = self._left.get(given.table)
-        if not last:
-            return True
-        other = last[-1][0]
-        is_like = other.mode == given.mode and other.missing == given.missing
-        return is_like and other.rows.schema.equals(given.rows.schema)
+    def _apply(self, commit: Commit) -> None:
+        self._engine.commit([self._change(each) for each in commit.given], time=commit.time)
 
-    def _change(self, name: str, several: Sequence[tuple[Given, int]]) -> Change:
-        table, first = self._engine.tables[name].table, several[0][0]
-        if len(several) == 1 and several[0][1] == self._time:
-            return Change(table, first.rows, None, first.diffs, first.times, first.mode, first.missing)
-        rows = pa.concat_tables([each.rows for each, _ in several])
-        times = np.concatenate([_times(each, time) for each, time in several])
-        diffs = None if all(each.diffs is None for each, _ in several) else _diffs(several)
-        return Change(table, rows, None, diffs, times, first.mode, first.missing)
-
-
-def _times(given: Given, time: int) -> Ints:
-    return np.full(given.rows.num_rows, time, np.int64) if given.times is None else given.times
-
-
-def _diffs(several: Sequence[tuple[Given, int]]) -> Ints:
-    ones = (np.ones(each.rows.num_rows, np.int64) if each.diffs is None else each.diffs for each, _ in several)
-    return np.concatenate(list(ones))
+    def _change(self, given: Given) -> Change:
+        table = self._engine.tables[given.table].table
+        return Change(table, given.rows, None, given.diffs, given.times, given.mode, given.missing)

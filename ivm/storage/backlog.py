@@ -1,36 +1,38 @@
-"""The backlog: records of commits that have taken effect, which a thread of its own writes, one after the other.
+"""The backlog: what has taken effect and is to be written, by a thread of its own, in its order.
 
 So a commit that does not wait for the disk does not wait for its record to be made, summed up and written either. What
-is on the disk is at any time the records up to one of them.
+is on the disk is at any time what was kept up to some point.
 """
 
 from __future__ import annotations
 
 import threading
 from _thread import LockType, allocate_lock
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
-from typing import NamedTuple
+from queue import Empty, SimpleQueue
+from typing import Generic, NamedTuple, TypeVar
 
 from catalog.errors import StorageError
 from ivm.storage.log import Draft, Log, reason
 
+T = TypeVar("T")
+
 MOST_BYTES = 1 << 26
-"""So much may be left to be written, and one record more, ..."""
-MOST_RECORDS = 1 << 10
-"""... or so many records."""
-_NAP_SECONDS = 0.003
+"""So much may be left to be written, and one commit more, ..."""
+MOST_LEFT = 1 << 10
+"""... or so many of them."""
+_NAP_SECONDS = 0.01
 """So long more may come before they are written: a thread that is woken for each disturbs the one at work."""
 _WAIT_SECONDS = 1.0
 
 
-class Handed(NamedTuple):
-    """A record that is to be written: which one it is, and the bytes of all that were handed over, with it."""
+class Handed(NamedTuple, Generic[T]):
+    """What is to be written: the how manieth it is, and the bytes of all that was handed over, with it."""
 
     number: int
     upto: int
-    draft: Draft
+    what: T
 
 
 class _Waiting(NamedTuple):
@@ -40,46 +42,47 @@ class _Waiting(NamedTuple):
     gate: LockType
 
 
-class Backlog:
-    """Writes records into a log, which nobody else writes meanwhile. A record that is `put` counts when it is kept.
+class Backlog(Generic[T]):
+    """Writes into a log, which nobody else writes meanwhile. What is `put` counts when it is kept.
 
-    `put` and `keep` are called under the lock of commits, all else by any thread. `number` is that of the last record
-    that was kept.
+    `put` and `keep` are called under the lock of commits, all else by any thread.
     """
 
-    def __init__(self, log: Log) -> None:
-        self.number = self._done = log.number
-        self._upto = self._at = 0
+    def __init__(self, log: Log, records: Callable[[Sequence[T]], Iterable[tuple[Draft, int]]]) -> None:
+        """`records` makes the records of what was handed over, in its order, and says how much of it each covers."""
         self._log = log
+        self._records = records
+        self._number = self._done = 0
+        self._upto = self._at = 0
         self._time: int | None = None
         self._error: BaseException | None = None
-        self._queue: SimpleQueue[Handed | None] = SimpleQueue()
+        self._queue: SimpleQueue[Handed[T] | None] = SimpleQueue()
         self._waiting: list[_Waiting] = []
         self._nap = allocate_lock()
         self._nap.acquire()
         self._thread = threading.Thread(target=self._work, name="ivm-log", daemon=True)
         self._thread.start()
 
-    def put(self, draft: Draft) -> Handed:
-        """What is to be written once it is kept; StorageError if nothing is written any more."""
+    def put(self, what: T, size: int) -> Handed[T]:
+        """What is to be written once it is kept, of some `size` in bytes; StorageError if nothing is any more."""
         self.check()
-        return Handed(self.number + 1, self._upto + draft.size, draft)
+        return Handed(self._number + 1, self._upto + size, what)
 
-    def keep(self, handed: Handed) -> None:
-        """The record counts, and is written soon. It may be interrupted, and called again."""
-        if handed.number > self.number:
+    def keep(self, handed: Handed[T]) -> None:
+        """It counts, and is written soon. It may be interrupted, and called again."""
+        if handed.number > self._number:
             self._queue.put(handed)  # twice, after an interruption: only one is written
             self._upto = handed.upto
-            self.number = handed.number
+            self._number = handed.number
 
     def make_room(self) -> None:
-        """Return when no more than `MOST_BYTES` and `MOST_RECORDS` are left, at once if there is no more."""
-        if self._upto - self._at > MOST_BYTES or self.number - self._done > MOST_RECORDS:
+        """Return when no more than `MOST_BYTES` and `MOST_LEFT` are left, at once if there is no more."""
+        if self._upto - self._at > MOST_BYTES or self._number - self._done > MOST_LEFT:
             self._wait(self._is_half_empty)
 
     def finish(self) -> None:
         """Return when all that was kept is written; StorageError if that is not possible."""
-        number = self.number
+        number = self._number
         self._wait(lambda: self._done >= number)
         self.check()
 
@@ -99,32 +102,44 @@ class Backlog:
         why = reason(self._error) if isinstance(self._error, OSError) else repr(self._error)
         since = "" if self._time is None else f", all after time {self._time},"
         raise StorageError(
-            f"cannot commit: {self._log.where} could not be written: {why}. The last {self.number - self._log.number} "
+            f"cannot commit: {self._log.where} could not be written: {why}. The last {self._number - self._done} "
             f"of the commits and definitions that took effect{since} are not on the disk, so no more are taken; read "
             "what you need, make room, close the database and open it again, which shows what is there"
         ) from self._error
 
     def _work(self) -> None:
         try:
-            while self._drain(self._queue.get()):
-                pass
+            while True:
+                several, is_last = self._taken()
+                self._write(several)
+                several = []  # what they hold goes, while there is nothing to do
+                if is_last:
+                    return
         except BaseException as error:  # noqa: BLE001  whoever commits next is told
             self._error = error
             self._tell()
 
-    def _drain(self, handed: Handed | None) -> bool:
-        """Write what there is, of which this is the first; whether more may come."""
+    def _taken(self) -> tuple[list[Handed[T]], bool]:
+        """What there is, soon after something has come, and whether nothing more will."""
+        several: list[Handed[T]] = []
+        handed, number = self._queue.get(), self._done
         self._nap.acquire(timeout=_NAP_SECONDS)
-        while handed is not None:
-            if handed.number > self._done:
-                self._log.keep(self._log.write(handed.draft))
-                self._time, self._at, self._done = handed.draft.time, handed.upto, handed.number
-            handed = None  # what it holds goes, while there is nothing to do
+        with suppress(Empty):
+            while handed is not None:
+                if handed.number > number:
+                    several.append(handed)
+                    number = handed.number
+                handed = self._queue.get_nowait()
+        return several, handed is None
+
+    def _write(self, several: Sequence[Handed[T]]) -> None:
+        done = 0
+        for draft, count in self._records([each.what for each in several]):
+            self._log.keep(self._log.write(draft))
+            done += count
+            self._time, self._at, self._done = draft.time, several[done - 1].upto, several[done - 1].number
             self._tell()
-            if self._queue.empty():
-                return True
-            handed = self._queue.get()
-        return False
+        self._tell()
 
     def _tell(self) -> None:
         """Let those go on who wait for what is so by now."""
@@ -139,7 +154,7 @@ class Backlog:
             self._nap.release()
 
     def _is_half_empty(self) -> bool:
-        return self._upto - self._at <= MOST_BYTES // 2 and self.number - self._done <= MOST_RECORDS // 2
+        return self._upto - self._at <= MOST_BYTES // 2 and self._number - self._done <= MOST_LEFT // 2
 
     def _wait(self, is_so: Callable[[], bool]) -> None:
         """Return when this is so, or nothing is written any more."""

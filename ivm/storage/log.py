@@ -42,14 +42,10 @@ def log_files(storage: Storage) -> list[str]:
 
 
 class Draft(NamedTuple):
-    """A record that is to be written: its kind, the logical time that it is of, and what makes its payload.
-
-    `size`: the bytes of it, roughly.
-    """
+    """A record that is to be written: its kind, the logical time that it is of, and what makes its payload."""
 
     kind: int
     time: int
-    size: int
     payload: Callable[[], Sequence[bytes | memoryview]]
 
 

@@ -40,11 +40,12 @@ _MAGICS = re.compile(re.escape(MAGIC))
 
 
 class Record(NamedTuple):
-    """One record of a log: its number, what its payload is, and that; `end` is the byte behind it."""
+    """One record of a log: its number, what its payload is, and that; its first byte, and the one behind it."""
 
     number: int
     kind: int
     payload: pa.Buffer
+    start: int
     end: int
 
 
@@ -100,7 +101,7 @@ def whole_records(data: pa.Buffer, first: int) -> Iterator[Record | Gap | Torn]:
     while at < len(view):
         found = _record(view, at)
         if found is not None and found.number == number:
-            yield Record(number, found.kind, data.slice(at + HEADER, found.length), found.end)
+            yield Record(number, found.kind, data.slice(at + HEADER, found.length), at, found.end)
             at, number = found.end, number + 1
             continue
         gap = _gap(view, at, number)

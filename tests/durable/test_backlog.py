@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ivm
+from ivm.durable import journal
 from ivm.storage import backlog
 from tests.durable.disk import Disk
 from tests.durable.opening import begin_file, contents, finish, opened
@@ -134,17 +135,14 @@ def test_what_else_goes_wrong_with_a_record_is_said_too():
             work()
 
 
-@pytest.mark.parametrize("bound", ["MOST_RECORDS", "MOST_BYTES"])
-def test_a_commit_waits_when_too_much_is_left(bound, monkeypatch):
+@pytest.mark.parametrize(("bound", "most"), [("MOST_LEFT", 4), ("MOST_BYTES", 4 * 100 * journal._ROW_BYTES)])
+def test_a_commit_waits_when_too_much_is_left(bound, most, monkeypatch):
     disk, rows = Slow(), {"a": list(range(100))}
     db = opened(disk, "off")
     db.sql("CREATE TABLE t (a BIGINT)")
-    finish(db)
-    before = sum(map(len, disk.files().values()))
     db.apply({"t": rows})
     finish(db)
-    record = sum(map(len, disk.files().values())) - before
-    monkeypatch.setattr(backlog, bound, 4 if bound == "MOST_RECORDS" else 4 * record)
+    monkeypatch.setattr(backlog, bound, most)
     disk.open_gate.clear()
     done: list[int] = []
     thread = threading.Thread(target=lambda: done.extend(db.apply({"t": rows}) for _ in range(20)))

@@ -134,7 +134,7 @@ def test_a_copy_as_of_a_commit(path, tmp_path, to, time, rows, views, left):
     before, out = _files(path), tmp_path / "copy.ivm"
     done = call("recover", path, "--out", out, *([] if to is None else ["--to", to]))
     assert done.exit_code == 0, done.exception
-    later = f", without {left} later record{'' if left == 1 else 's'}" if left else ""
+    later = f", without {left} later step{'' if left == 1 else 's'}" if left else ""
     assert done.stdout == f"{out}: as of time {time}{later}\n"
     assert _files(path) == before
     with ivm.connect(out, compile="off") as db:

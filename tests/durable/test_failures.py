@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 import ivm
-from ivm.durable import journal
+from ivm.durable.grouping import LARGE
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, opened
 from tests.durable.workload import TABLES, VIEWS, steps
@@ -91,7 +91,7 @@ def test_large_commits_are_written_while_they_are_worked_on(failure):
     disk = Disk()
     db = opened(disk)
     db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
-    rows = {"a": range(journal._LARGE)}
+    rows = {"a": range(LARGE)}
     if failure is not None:
         disk.fails[disk.calls + 1] = failure
         with pytest.raises(ivm.StorageError, match="nothing was changed"):

@@ -84,7 +84,7 @@ def read(path):
         if kind == 1:
             for change, given in found:
                 rows[change["table"]] = changed(tables[change["table"]], rows[change["table"]], change["mode"], given)
-            sources |= dict([head["batch"]] if head["batch"] else [])
+            sources |= dict(batch for _, batch in head["commits"] if batch)
         else:
             tables = {name: each for name, each in tables.items() if name in head["names"]}
             tables |= {table["name"]: table for table in head["tables"]}

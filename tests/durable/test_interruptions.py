@@ -23,7 +23,7 @@ CASES = [*((work, "commit") for work in WORKS), ("commit", "off"), ("commit", "b
 def test_the_log_has_what_memory_has(work, durability, monkeypatch):
     if durability == "beside":
         durability = "commit"
-        monkeypatch.setattr(journal, "_LARGE", 1)
+        monkeypatch.setattr(journal, "LARGE", 1)
     disk = Disk()
     db = opened(disk, durability)
 
