@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +18,8 @@ END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 _FEW = 1 << 10
+_MANY = 1 << 13
+"""From so many rows on a copy of them takes longer than Python does for each of their arrays."""
 
 
 class _Known(NamedTuple):
@@ -43,7 +45,8 @@ class Streams:
     def pieces(self, table: str, rows: ArrowRows, diffs: Ints | None, times: Ints | None) -> list[pa.Buffer | bytes]:
         """The stream of a table's rows, piece by piece, with columns `_diff` and `_time` behind theirs where given.
 
-        Cost: some 10 microseconds, and a copy of the rows; 3 times that where a dictionary was not there before.
+        Cost: some 10 microseconds, and a copy of the rows; 3 times that where a dictionary was not there before. Many
+        rows are not copied: 15 microseconds a column.
         """
         form, given = (table, rows.num_columns, diffs is not None, times is not None), rows.schema
         known = self._known.get(form)
@@ -51,6 +54,8 @@ class Streams:
             known = self._known[form] = _known(given, diffs, times)
         each = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
         batches = _numbered(each, known.schema, diffs, times)
+        if rows.num_rows >= _MANY:
+            return list(stream_pieces(known.schema, batches))
         if known.coded:
             if len(batches) != 1:
                 return [_whole(known.schema, batches)]
@@ -62,6 +67,38 @@ class Streams:
                     self._known[form] = known._replace(begin=begin, dictionaries=dictionaries)
                 return [whole]
         return [known.begin, *(batch.serialize() for batch in batches), END]
+
+
+def stream_pieces(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> list[pa.Buffer | bytes]:
+    """A stream of record batches, piece by piece: what they are made of is not copied, and lies where it did."""
+    sink = _Sink()
+    with pa.PythonFile(sink, "w") as file, pa.ipc.new_stream(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return sink.pieces
+
+
+class _Sink:
+    """What Arrow takes for a file that is written: it keeps what it is given."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.pieces: list[pa.Buffer | bytes] = []
+        self._at = 0
+
+    def write(self, piece: pa.Buffer | bytes) -> None:
+        self.pieces.append(piece)
+        self._at += len(piece)
+
+    def tell(self) -> int:
+        return self._at
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """Nothing is let go."""
 
 
 def size_of(rows: ArrowRows) -> int:
