@@ -14,7 +14,9 @@ from ivm.durable.streams import Streams
 from ivm.storage.log import Draft
 
 LARGE = 1 << 14
-"""A commit of more rows has a record of its own, and several commits get no more into one."""
+"""A commit of so many rows has a record of its own."""
+_TOGETHER = 1 << 17
+"""So many rows are put into one record, or a few more."""
 
 
 def records_of(handed: Sequence[Commit | Draft], streams: Streams) -> Iterator[tuple[Draft, int]]:
@@ -25,15 +27,18 @@ def records_of(handed: Sequence[Commit | Draft], streams: Streams) -> Iterator[t
     several = Several()
     for each in handed:
         rows = 0 if isinstance(each, Draft) else sum(given.rows.num_rows for given in each.given)
-        if several.commits and (isinstance(each, Draft) or several.rows + rows > LARGE or not several.fits(each)):
+        if several.commits and (isinstance(each, Draft) or rows >= LARGE or not several.fits(each)):
             yield _of(several, streams), several.commits
             several = Several()
         if isinstance(each, Draft):
             yield each, 1
-        elif rows > LARGE or not several.fits(each):
+        elif rows >= LARGE or not several.fits(each):
             yield draft_of(each, streams), 1
         else:
             several.add(each)
+            if several.rows >= _TOGETHER:
+                yield _of(several, streams), several.commits
+                several = Several()
     if several.commits:
         yield _of(several, streams), several.commits
 

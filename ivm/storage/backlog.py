@@ -18,7 +18,7 @@ from ivm.storage.log import Draft, Log, reason
 
 T = TypeVar("T")
 
-MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 27
 """So much may be left to be written, and one commit more, ..."""
 MOST_LEFT = 1 << 10
 """... or so many of them."""

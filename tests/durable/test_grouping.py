@@ -77,12 +77,15 @@ def test_texts_of_different_dictionaries():
     assert _reopened(disk) == contents(db)
 
 
-def test_a_large_commit_is_not_put_together_with_others():
-    rows = [pa.record_batch({"a": np.arange(count)}) for count in (1, 1, 20_000, 1, 9_000, 9_000, 1)]
+@pytest.mark.parametrize(
+    ("rows", "counts"), [([1, 1, 20_000, 1, 9_000, 9_000, 1], [2, 1, 4]), ([15_000] * 20, [9, 9, 2])]
+)
+def test_many_rows_are_not_put_together(rows, counts):
+    tables = [pa.record_batch({"a": np.arange(count)}) for count in rows]
     commits = [
-        Commit([Given("t", each, None, None, "diff", "error")], time, [(time, None)]) for time, each in enumerate(rows)
+        Commit([Given("t", each, None, None, "diff", "error")], time, [(time, None)]) for time, each in enumerate(tables)
     ]
-    assert [count for _, count in records_of(commits, Streams())] == [2, 1, 2, 2]
+    assert [count for _, count in records_of(commits, Streams())] == counts
 
 
 @pytest.mark.parametrize("seed", [2, 4, 5])
