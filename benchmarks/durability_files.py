@@ -27,10 +27,10 @@ def measured(
     err.print("a database of the whole stream, on disk", highlight=False)
     filled = measure(_ENGINE, Task(load, views, folder))
     path = str(place_of(folder))
-    openings = {_CLEAN: _opened(path, views, times, err)}
+    openings = {_CLEAN: _opened(path, views, times, _CLEAN, err)}
     err.print("a checkpoint beside commits", highlight=False)
     loaded = measure(_ENGINE, Task(load, views, folder, refresh, log_bytes=log_bytes))
-    openings[_KILLED] = _opened(path, views, times, err)
+    openings[_KILLED] = _opened(path, views, times, _KILLED, err)
     shutil.rmtree(path)
     ratio = filled["tables"] / filled["parquet"]
     output.note(
@@ -66,10 +66,11 @@ def measured(
     return figures, {"filled": filled, "loaded": loaded, "openings": openings}
 
 
-def _opened(path: str, views: tuple[str, ...], times: int, err: Console) -> list[dict[str, Any]]:
+def _opened(path: str, views: tuple[str, ...], times: int, how: str, err: Console) -> list[dict[str, Any]]:
     """Several times the same, each in a process that ends as if killed."""
-    err.print("opening", highlight=False)
-    return [measure("benchmarks.durability_opening_engine", OpeningTask(path, views)) for _ in range(times)]
+    err.print(f"opening, {how}", highlight=False)
+    tasks = [OpeningTask(path, views, how, number) for number in range(times)]
+    return [measure("benchmarks.durability_opening_engine", each) for each in tasks]
 
 
 def _row(name: str, found: list[dict[str, Any]]) -> tuple[str, ...]:

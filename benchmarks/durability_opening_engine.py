@@ -17,10 +17,16 @@ from benchmarks.process import answer, task
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Open the database at `path`, read `views`, the first of them first."""
+    """Open the database at `path`, read `views`, the first of them first.
+
+    `opened` says how it was left, and `number` how often it was opened since, so that no measurement is taken for
+    another one by whoever keeps them.
+    """
 
     path: str
     views: tuple[str, ...]
+    opened: str
+    number: int
     threads: int = 1
 
 
