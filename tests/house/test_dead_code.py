@@ -40,6 +40,10 @@ ALLOWED = {
     "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
     "ivm.trace.groups.Groups.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
+    "ivm.cluster": "what connects to a cluster calls it",
+    "ivm.storage.arrow_folder": "what connects to a cluster calls it",
+    "ivm.storage.directory_folder": "what connects to a cluster calls it",
+    "ivm.storage.folder.MemoryFolder": "what connects to a cluster calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }
 

@@ -1,0 +1,95 @@
+"""A folder: whole files under names that are written once, by the few calls that any place for files can do.
+
+What several machines share is kept so: a directory that all of them see, a distributed file system, an object store. A
+file is never changed; what is said anew is said under another name. See `ivm.storage.storage` for what one process has
+to itself, and writes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Protocol
+
+
+class Folder(Protocol):
+    """Whole files. Names are made of letters, digits, dashes and dots, in parts with a slash between. Any thread calls.
+
+    An OSError of a call that writes tells nothing: it may have been done, or be done later. The same call again, with
+    the same bytes, does no harm.
+    """
+
+    def where(self, name: str = "") -> str:
+        """What a user calls the folder, or a file of it, in messages."""
+        ...
+
+    def put(self, name: str, data: bytes) -> None:
+        """A file of these bytes, whole or not there. It survives a loss of power, and all can read it, on return."""
+        ...
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """The same if nothing has that name, and whether that was so. Of all who call, one is told so, at most.
+
+        Nobody may be told so whose file is there all the same: an answer was lost, and the call made again.
+        """
+        ...
+
+    def get(self, name: str) -> bytes:
+        """The bytes of a file. FileNotFoundError if it is not there."""
+        ...
+
+    def names(self, under: str) -> list[str]:
+        """The names of all files whose names have `under` and a slash in front of their last part, sorted."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Let a file go, if it is there."""
+        ...
+
+
+class MemoryFolder:
+    """A folder in memory, for engines of one process."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytes] = {}
+        self._lock = Lock()
+
+    def where(self, name: str = "") -> str:
+        """See `Folder.where`."""
+        return f"memory/{name}" if name else "memory"
+
+    def put(self, name: str, data: bytes) -> None:
+        """See `Folder.put`."""
+        self._files[name] = data
+
+    def put_new(self, name: str, data: bytes) -> bool:
+        """See `Folder.put_new`."""
+        with self._lock:
+            if name in self._files:
+                return False
+            self._files[name] = data
+            return True
+
+    def get(self, name: str) -> bytes:
+        """See `Folder.get`."""
+        try:
+            return self._files[name]
+        except KeyError:
+            raise FileNotFoundError(2, "No such file", name) from None
+
+    def names(self, under: str) -> list[str]:
+        """See `Folder.names`."""
+        return sorted(name for name in tuple(self._files) if name.rpartition("/")[0] == under)
+
+    def remove(self, name: str) -> None:
+        """See `Folder.remove`."""
+        self._files.pop(name, None)
+
+
+def names_of(under: str, last_parts: Sequence[str]) -> list[str]:
+    """The names of files by their last parts, sorted, without those that are only being written."""
+    return sorted(f"{under}/{each}" for each in last_parts if not each.startswith(ASIDE))
+
+
+ASIDE = "."
+"""What the last part of a name begins with while its file is being written."""

@@ -1,0 +1,137 @@
+"""Every form of a folder keeps what `ivm.storage.folder.Folder` promises."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import threading
+
+import pytest
+from pyarrow import fs
+
+from catalog.errors import StorageError
+from ivm.storage.arrow_folder import ArrowFolder
+from ivm.storage.directory_folder import DirectoryFolder
+from ivm.storage.folder import MemoryFolder
+from tests.cluster.faulty import Faulty
+
+
+def folders(tmp_path):
+    yield "memory", MemoryFolder()
+    yield "faulty", Faulty(random.Random(0))
+    yield "directory", DirectoryFolder(tmp_path / "one" / "two")
+    yield "arrow, local", ArrowFolder(fs.LocalFileSystem(), str(tmp_path / "three"))
+    yield "arrow, subtree", ArrowFolder(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "four/five/")
+    yield "arrow, put_new", ArrowFolder(fs.LocalFileSystem(), str(tmp_path / "six"), put_new=exclusively)
+
+
+def exclusively(path, data):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        with open(path, "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        return False
+    return True
+
+
+KINDS = ("memory", "faulty", "directory", "arrow, local", "arrow, subtree", "arrow, put_new")
+
+
+@pytest.fixture(params=KINDS)
+def folder(request, tmp_path):
+    return dict(folders(tmp_path))[request.param]
+
+
+def test_what_is_put_is_there(folder):
+    folder.put("a/1/x.y-z", b"one")
+    folder.put("a/1/x2", b"")
+    folder.put("a/2", b"two" * 100_000)
+    folder.put("b", b"three")
+    assert folder.names("a/1") == ["a/1/x.y-z", "a/1/x2"]
+    assert folder.names("a") == ["a/2"]
+    assert folder.names("nowhere") == []
+    assert (folder.get("a/1/x.y-z"), folder.get("a/1/x2"), folder.get("b")) == (b"one", b"", b"three")
+    assert folder.get("a/2") == b"two" * 100_000
+    folder.put("b", b"three")  # again: the answer was lost
+    folder.remove("a/1/x2")
+    folder.remove("a/1/x2")
+    folder.remove("nowhere/at/all")
+    assert folder.names("a/1") == ["a/1/x.y-z"]
+    for name in ("a/1/x2", "nowhere/at/all"):
+        with pytest.raises(FileNotFoundError):
+            folder.get(name)
+    assert folder.where("b").endswith("b")
+
+
+def test_what_is_there_is_not_put_anew(folder):
+    assert folder.put_new("c/1", b"one")
+    assert not folder.put_new("c/1", b"two")
+    assert not folder.put_new("c/1", b"one")
+    folder.put("c/2", b"three")
+    assert not folder.put_new("c/2", b"four")
+    assert (folder.get("c/1"), folder.get("c/2")) == (b"one", b"three")
+    assert folder.names("c") == ["c/1", "c/2"]
+    folder.remove("c/1")
+    assert folder.names("c") == ["c/2"]
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_of_many_who_put_one_is_told_so(folder, same):
+    told = []
+    go = threading.Barrier(6)
+
+    def put(i):
+        data = b"same" if same else b"%d" % i
+        go.wait()
+        told.append((folder.put_new("d/1", data), data))
+
+    threads = [threading.Thread(target=put, args=(i,)) for i in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    winners = [data for is_ours, data in told if is_ours]
+    assert len(told) == 6
+    # By agreement a writer may have its file written by another, and be told that it was there.
+    assert len(winners) == 1 or (not winners and isinstance(folder, ArrowFolder))
+    assert folder.get("d/1") in (winners or [data for _, data in told])
+
+
+def test_a_call_that_overwrites_is_not_believed(tmp_path):
+    def put_new(path, data):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(data)
+        return True
+
+    with pytest.raises(StorageError, match="writes over a file that is there"):
+        ArrowFolder(fs.LocalFileSystem(), str(tmp_path), put_new=put_new)
+
+
+def test_a_file_system_without_links_is_refused_by_name(tmp_path, monkeypatch):
+    def link(old, new):
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(StorageError, match="a file system with hard links"):
+        DirectoryFolder(tmp_path).put_new("a/1", b"one")
+    assert DirectoryFolder(tmp_path).names("a") == []
+    assert os.listdir(tmp_path / "a") == []
+
+
+@pytest.mark.parametrize("kind", ["directory", "arrow, local"])
+def test_what_could_not_be_written_leaves_nothing_that_is_seen(kind, tmp_path, monkeypatch):
+    folder = dict(folders(tmp_path))[kind]
+    folder.put("a/1", b"one")
+    monkeypatch.setattr(os, "fsync", no_room)
+    if kind == "directory":
+        for put in (folder.put, folder.put_new):
+            with pytest.raises(OSError, match="No space"):
+                put("a/2", b"two")
+    assert folder.names("a") == ["a/1"]
+
+
+def no_room(handle):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
