@@ -1,0 +1,144 @@
+"""Copies of shards in the memory of a process, and what a task does with them.
+
+A copy was made from a version that was published, and may have gone through levels of the next one. Whether that is
+published the process is not told: the next order says so, by the id of the version that it follows. What a copy has of
+a try that came to nothing is undone, and what it lacks of one that was published comes from its logs. So any process
+may be given any level of any shard at any time, more than once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from catalog.errors import Error, StorageError
+from ivm.cluster.copy import Copy
+from ivm.cluster.files import bundle_of, fresh
+from ivm.cluster.loading import follow, load, replay
+from ivm.cluster.notes import note_of, without_notes
+from ivm.cluster.protocol import Failure, Log, Message, Order, Shard, Status, Superseded
+from ivm.cluster.snapshots import write_snapshot
+from ivm.cluster.versions import Versions
+
+Beside = Callable[[Callable[[], None]], object]
+LOGS = "logs"
+_MOST_BEHIND = 16
+"""A copy that is so many versions behind is dropped: the shard has moved elsewhere."""
+
+
+class Copies:
+    """The copies of a process. Tasks of several shards run side by side, those of one shard one after the other.
+
+    `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` runs what
+    writes it, at once or while others go on.
+    """
+
+    def __init__(
+        self, versions: Versions, make: Callable[[int], Shard], *, every: int = 256, beside: Beside | None = None
+    ) -> None:
+        self._versions = versions
+        self._make = make
+        self._every = every
+        self._beside = beside or _in_thread
+        self._copies: dict[int, Copy] = {}
+        self._locks: dict[int, threading.Lock] = {}
+        self._saving: set[int] = set()
+
+    def run(self, order: Order, shard: int, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
+        """The task of a shard at a level: what it says to others, and how it went. The log is certain on return.
+
+        `payloads` is what was said to it at the level below; at the first level, what the driver has for it. Errors of
+        the user's are in the status. StorageError: the task may be tried again. Superseded: that is of no use.
+        """
+        below, inputs = without_notes(shard, level, payloads)
+        status = below._replace(level=level)
+        if status.failure is not None:  # here or elsewhere, at a level below
+            return [Message(shard, note_of(status))], status
+        with self._at(shard, order.version - 1, order.published) as copy:
+            self._go_through(copy, order, below)
+            try:
+                messages = copy.step(order, level, inputs)
+            except StorageError:
+                raise
+            except Error as error:
+                copy.undo()
+                status = status._replace(failure=Failure(type(error).__name__, str(error)))
+                return [Message(to, note_of(status)) for to in range(order.shards)], status
+        if inputs:
+            name = f"{LOGS}/{shard}/{order.version:020}.{level:03}.{fresh()}"
+            stored = self._versions.files.write(name, bundle_of(inputs))
+            status = status._replace(logs=(*status.logs, Log(shard, level, stored)))
+        return [*messages, Message(shard, note_of(status))], status
+
+    @contextmanager
+    def reading(self, shard: int, version: int, id: str) -> Iterator[Shard]:
+        """A shard as of a version that was published, for as long as nobody else needs it.
+
+        Superseded if a later version is here. Cost: what there is of a try of the next one has to come from logs again.
+        """
+        with self._at(shard, version, id) as copy:
+            copy.undo()
+            yield copy.shard
+
+    @contextmanager
+    def _at(self, shard: int, version: int, id: str) -> Iterator[Copy]:
+        """The copy of a shard, made from this version. Nobody else has it meanwhile."""
+        self._drop_others(shard, version)
+        with self._locks.setdefault(shard, threading.Lock()):
+            copy = self._copies.get(shard)
+            if copy is not None and copy.base[0] > version:
+                raise Superseded(
+                    f"cannot make version {version + 1} of shard {shard}: version {copy.base[0]} was published "
+                    "meanwhile; open the database anew"
+                )
+            if copy is None or not follow(self._versions, copy, shard, (version, id), _MOST_BEHIND):
+                self._copies.pop(shard, None)  # its memory goes before another takes as much
+                copy = None
+                copy = self._copies[shard] = load(self._versions, self._make, shard, (version, id))
+            yield copy
+
+    def _go_through(self, copy: Copy, order: Order, below: Status) -> None:
+        """Let a copy be where the levels below have led, of which it may have seen all, some or none, or more."""
+        if not 0 <= copy.done(order) <= below.level:
+            copy.undo()
+        if below.level == 0:
+            self._save_in_turn(copy, below.shard)
+        replay(self._versions.files, copy, order, {each.level: each.stored for each in below.logs}, below.level)
+
+    def _save_in_turn(self, copy: Copy, shard: int) -> None:
+        """Write a snapshot of a copy without a try, if it is its turn. One that fails is made up for by the next."""
+        version, version_id = copy.base
+        if not version or version % self._every != shard % self._every or shard in self._saving:
+            return
+        if copy.saved == version:
+            return
+        copy.saved = version
+        self._saving.add(shard)
+        pieces = copy.shard.save()
+
+        def write() -> None:
+            try:
+                write_snapshot(self._versions.files, shard, version, version_id, pieces)
+            except StorageError:
+                pass
+            finally:
+                self._saving.discard(shard)
+
+        self._beside(write)
+
+    def _drop_others(self, shard: int, version: int) -> None:
+        """Let go of copies of shards that are elsewhere by now."""
+        for other, copy in tuple(self._copies.items()):
+            if other != shard and copy.base[0] < version - _MOST_BEHIND:
+                lock = self._locks[other]
+                if lock.acquire(blocking=False):
+                    try:
+                        if self._copies.get(other) is copy:
+                            del self._copies[other]
+                    finally:
+                        lock.release()
+
+
+def _in_thread(call: Callable[[], None]) -> None:
+    threading.Thread(target=call, name="ivm-snapshot", daemon=True).start()

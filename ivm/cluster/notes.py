@@ -1,0 +1,48 @@
+"""Notes: what a task tells the tasks of the next level besides messages, by the same way.
+
+A task of a shard tells the one after it which logs there are, and one that fails tells all of them to stop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from catalog.errors import StorageError
+from ivm.cluster.protocol import Failure, Log, Status, Stored
+
+_MARK = b"ivm note\0"
+"""What notes begin with, and no message of a shard does."""
+
+
+def note_of(status: Status) -> bytes:
+    """What a task tells the one after it on how it went."""
+    return _MARK + json.dumps(status).encode()
+
+
+def without_notes(shard: int, level: int, payloads: Sequence[bytes]) -> tuple[Status, list[bytes]]:
+    """What a task was told: how its shard has fared below its level, and what messages there are, sorted.
+
+    StorageError if the exchange has lost or doubled something.
+    """
+    found = [_status_of(each) for each in payloads if each.startswith(_MARK)]
+    rest = sorted(each for each in payloads if not each.startswith(_MARK))
+    own = [each for each in found if each.shard == shard]
+    if len(own) != (level > 1) or any(each.level != level - 1 for each in found):
+        raise StorageError(
+            f"cannot go through level {level} of shard {shard}: {len(own)} notes of its tasks of the level below "
+            "have come in, and not one of each; the exchange has lost or doubled messages: try again"
+        )
+    below = own[0] if own else Status(shard, 0, ())
+    failed = min((each for each in found if each.failure is not None), key=lambda each: each.shard, default=below)
+    return below._replace(failure=failed.failure), rest
+
+
+def _status_of(payload: bytes) -> Status:
+    shard, level, logs, failure = json.loads(payload[len(_MARK) :])
+    return Status(
+        shard,
+        level,
+        tuple(Log(shard, level, Stored(*stored)) for shard, level, stored in logs),
+        None if failure is None else Failure(*failure),
+    )

@@ -1,0 +1,104 @@
+"""What a driver, its tasks and their shards say to each other: plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from catalog import errors
+
+
+class Superseded(errors.StorageError):
+    """Another driver has published a version in the meantime: what this one does is of no use any more."""
+
+
+class Message(NamedTuple):
+    """What one shard says to another at the next level."""
+
+    to: int
+    payload: bytes
+
+
+class Order(NamedTuple):
+    """What a driver wants of all shards: to make a version.
+
+    `id` is drawn anew for each try of a version, `published` that of the version before; `what` is a commit, or a
+    definition, as the shards understand it; `levels` and `shards` are how many there are.
+    """
+
+    version: int
+    id: str
+    published: str
+    what: bytes
+    levels: int
+    shards: int
+
+
+class Failure(NamedTuple):
+    """An error of the user's: the name of its class in `catalog.errors`, and what it says."""
+
+    kind: str
+    message: str
+
+    def error(self) -> errors.Error:
+        """The error that it was."""
+        kind = getattr(errors, self.kind, errors.Error)
+        return kind(self.message)
+
+
+class Stored(NamedTuple):
+    """A file that was written: its name, how many bytes it has, and their CRC-32."""
+
+    file: str
+    bytes: int
+    crc: int
+
+
+class Log(NamedTuple):
+    """What a shard was given at a level."""
+
+    shard: int
+    level: int
+    stored: Stored
+
+
+class Status(NamedTuple):
+    """How a shard has fared up to a level: the logs of this version so far; what it, or another shard, has failed by.
+
+    That of the last level says all that the driver needs.
+    """
+
+    shard: int
+    level: int
+    logs: tuple[Log, ...]
+    failure: Failure | None = None
+
+
+class Shard(Protocol):
+    """The state of a part of the data. One thread at a time uses it."""
+
+    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
+        """Go through a level, tentatively. Error: something is wrong with what the user asked for.
+
+        What is said to each shard follows from what is here and from `payloads`, whatever the order of these.
+        """
+        ...
+
+    def undo(self) -> None:
+        """Undo everything since the last `keep`. It cannot fail, and it may be called again."""
+        ...
+
+    def keep(self) -> None:
+        """What was stepped is final. It cannot fail, and it may be called again."""
+        ...
+
+    def save(self) -> Iterator[bytes]:
+        """All that is here, in pieces, as it is when this is called; they are read by another thread, later.
+
+        A piece that is the same as at the last time is not written again: where little has changed, most should be.
+        """
+        ...
+
+    def load(self, pieces: Iterable[bytes]) -> None:
+        """Be what was saved. It is called once, of a shard that is new."""
+        ...

@@ -1,0 +1,84 @@
+"""Snapshots: all that a shard has at a version, as pieces in files, and a page that names them.
+
+A piece is called by its contents, so one that the last snapshot has is not written again. Snapshots are found by name;
+nothing else says that they are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import NamedTuple
+
+from catalog.errors import StorageError
+from ivm.cluster.files import Files, fresh, page_of
+from ivm.cluster.protocol import Stored
+from ivm.cluster.versions import number_of
+
+_DIGEST = 16
+
+
+class Snapshot(NamedTuple):
+    """A shard as it was at a version, and the id of that."""
+
+    name: str
+    version: int
+    id: str
+    pieces: tuple[Stored, ...]
+
+
+def pages_under(shard: int) -> str:
+    """Where the pages of a shard's snapshots are."""
+    return f"snapshots/{shard}"
+
+
+def pieces_under(shard: int) -> str:
+    """Where the pieces of a shard's snapshots are."""
+    return f"pieces/{shard}"
+
+
+def snapshots_of(files: Files, shard: int, upto: int) -> list[str]:
+    """The pages of a shard's snapshots of a version or one before, newest first. Cost: a list."""
+    return [name for name in reversed(files.names(pages_under(shard))) if number_of(name) <= upto]
+
+
+def read_snapshot(files: Files, name: str) -> Snapshot:
+    """What a snapshot consists of. StorageError if that cannot be read."""
+    plain = files.read_page(name)
+    try:
+        return Snapshot(name, number_of(name), plain["id"], tuple(Stored(*each) for each in plain["pieces"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(
+            f"cannot read {files.where(name)}: it was not written by ivm: {error!r}; restore it from a backup"
+        ) from error
+
+
+def read_pieces(files: Files, snapshot: Snapshot) -> Iterator[bytes]:
+    """The pieces of a snapshot, each read and checked when it is asked for."""
+    return (files.read(each) for each in snapshot.pieces)
+
+
+def write_snapshot(files: Files, shard: int, version: int, id: str, pieces: Iterable[bytes]) -> None:
+    """A snapshot of a shard at a version. Cost: a sum of each piece, and those are written that the last has not.
+
+    Pieces are called by the version for which they were written first: one of a version that is not kept, and that
+    no snapshot that is kept names, can be removed, whoever is writing.
+    """
+    known = _pieces_of_last(files, shard, version)
+    stored = []
+    for piece in pieces:
+        digest = blake2b(piece, digest_size=_DIGEST).hexdigest()
+        if digest not in known:
+            known[digest] = files.write(f"{pieces_under(shard)}/{version:020}.{fresh()}.{digest}", piece)
+        stored.append(known[digest])
+    files.write(f"{pages_under(shard)}/{version:020}.{fresh()}", page_of({"id": id, "pieces": stored}))
+
+
+def _pieces_of_last(files: Files, shard: int, version: int) -> dict[str, Stored]:
+    """By their digests, the pieces of the newest snapshot that can be read."""
+    for name in snapshots_of(files, shard, version):
+        try:
+            return {each.file.rpartition(".")[2]: each for each in read_snapshot(files, name).pieces}
+        except StorageError:
+            continue
+    return {}

@@ -1,0 +1,84 @@
+"""A small cluster of toys, driven step by step."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from ivm.cluster.copies import Copies
+from ivm.cluster.files import Files
+from ivm.cluster.protocol import Message, Order, Status
+from ivm.cluster.versions import Version, Versions
+from tests.cluster.faulty import Faulty
+from tests.cluster.toy import Change, Toy, ToyShard
+
+
+class Cluster:
+    """A driver and processes over one folder. `made`: the shards that were made, in their order."""
+
+    def __init__(self, shards: int = 2, levels: int = 3, *, every: int = 1000, pauses: Sequence[float] = (0,)) -> None:
+        self.toy = Toy(shards, levels)
+        self.folder = Faulty(random.Random(0))
+        self.versions = Versions(Files(self.folder, pauses))
+        self.last = Version()
+        self.made: list[ToyShard] = []
+        self.changes: list[Change] = []
+        self.every = every
+        self.one, self.two = self.process(), self.process()
+
+    def process(self, **more: Any) -> Copies:
+        """Another process."""
+
+        def make(shard: int) -> ToyShard:
+            self.made.append(self.toy.make(shard, lambda: None))
+            return self.made[-1]
+
+        return Copies(self.versions, make, **{"every": self.every, "beside": lambda call: call(), **more})
+
+    def order(self, change: Change, id_: str) -> tuple[Order, list[list[bytes]]]:
+        """An order for a change, and what each shard gets at the first level."""
+        what, inputs = self.toy.order(change)
+        return Order(self.last.version + 1, id_, self.last.id, what, self.toy.levels, self.toy.shards), inputs
+
+    def go(
+        self, order: Order, inputs: list[list[bytes]], level: int, processes: Sequence[Copies]
+    ) -> tuple[list[list[bytes]], list[Status]]:
+        """One level, each shard in its process; what each gets at the next."""
+        answers = [processes[i].run(order, i, level, inputs[i]) for i in range(order.shards)]
+        said: list[Message] = [each for messages, _ in answers for each in messages]
+        return (
+            [[each.payload for each in said if each.to == shard] for shard in range(order.shards)],
+            [status for _, status in answers],
+        )
+
+    def try_(self, change: Change, id_: str, processes: Sequence[Copies] = ()) -> tuple[Order, list[Status]]:
+        """All levels of a change, each in one of the processes in turn, or all in the first."""
+        order, inputs = self.order(change, id_)
+        statuses: list[Status] = []
+        for level in range(1, order.levels + 1):
+            process = processes[level % len(processes)] if processes else self.one
+            inputs, statuses = self.go(order, inputs, level, [process] * order.shards)
+        return order, statuses
+
+    def commit(self, change: Change, processes: Sequence[Copies] = ()) -> Version:
+        """Try a change, and publish it."""
+        order, statuses = self.try_(change, f"id {self.last.version + 1}", processes)
+        is_definition = self.toy.is_definition(change)
+        self.last = self.versions.publish(self.last, order, statuses, time=order.version, is_definition=is_definition)
+        self.changes.append(change)
+        return self.last
+
+    def contents(self, process: Copies) -> list[dict[str, object]]:
+        """What each shard has in a process."""
+        found = []
+        for shard in range(self.toy.shards):
+            with process.reading(shard, self.last.version, self.last.id) as copy:
+                assert isinstance(copy, ToyShard)
+                found.append(copy.contents())
+        return found
+
+    def compare(self, *processes: Copies) -> None:
+        """Every process has what one engine has."""
+        for process in processes or (self.one, self.two, self.process()):
+            assert self.contents(process) == self.toy.expected(self.changes)

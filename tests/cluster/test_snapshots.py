@@ -1,0 +1,192 @@
+"""Snapshots: when they are taken, what is read in place of one that is damaged, and what is removed."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+
+from catalog.errors import StorageError
+from ivm.cluster.cleaning import clean
+from ivm.cluster.snapshots import read_snapshot, snapshots_of, write_snapshot
+from ivm.cluster.versions import number_of
+from tests.cluster.cases import Cluster
+from tests.cluster.test_copies import ONE, TWO
+
+
+def many(count=20, **more):
+    cluster = Cluster(**{"shards": 2, "levels": 2, "every": 4, **more})
+    for i in range(count):
+        cluster.commit(TWO if i % 3 == 1 else ONE)
+    return cluster
+
+
+def numbers(cluster, under):
+    return sorted({number_of(name) for name in cluster.folder.inner.names(under)})
+
+
+def gets(cluster, process):
+    """What a process that has nothing reads."""
+    got = []
+    get = cluster.folder.inner.get
+
+    def noted(name):
+        got.append(name)
+        return get(name)
+
+    with patch.object(cluster.folder.inner, "get", noted):
+        cluster.compare(process)
+    return got
+
+
+def test_each_shard_is_saved_in_its_turn():
+    cluster = many()
+    assert numbers(cluster, "snapshots/0") == [4, 8, 12, 16]
+    assert numbers(cluster, "snapshots/1") == [1, 5, 9, 13, 17]
+    got = gets(cluster, cluster.process())
+    assert {number_of(name) for name in got if name.startswith("logs/0")} == {17, 18, 19, 20}
+    assert {number_of(name) for name in got if name.startswith("logs/1")} == {18, 19, 20}
+
+
+def test_pieces_that_are_as_before_are_not_written_again():
+    cluster = Cluster(shards=1, levels=2)
+    files = cluster.versions.files
+    write_snapshot(files, 0, 1, "a", [b"one", b"two", b"one"])
+    write_snapshot(files, 0, 2, "b", [b"two", b"three", b"one"])
+    assert len(files.names("pieces/0")) == 3
+    name = snapshots_of(files, 0, 2)[0]
+    assert [files.read(each) for each in read_snapshot(files, name).pieces] == [b"two", b"three", b"one"]
+    assert [number_of(name) for name in snapshots_of(files, 0, 1)] == [1]
+
+
+@pytest.mark.parametrize("what", ["page", "piece"])
+def test_a_snapshot_that_cannot_be_read_is_made_up_for_by_the_one_before(what):
+    cluster = many()
+    files = cluster.versions.files
+    newest, before = snapshots_of(files, 0, 20)[:2]
+    own = {each.file for each in read_snapshot(files, newest).pieces}
+    own -= {each.file for each in read_snapshot(files, before).pieces}
+    cluster.folder.ruined |= {newest} if what == "page" else {sorted(own)[0]}
+    got = gets(cluster, cluster.process())
+    assert {number_of(name) for name in got if name.startswith("logs/0")} == set(range(13, 21))
+    for name in files.names("snapshots/0"):
+        cluster.folder.ruined.add(name)
+    cluster.compare()
+
+
+def test_what_cannot_be_made_up_for_is_named():
+    cluster = many()
+    log = cluster.last.logs_of(0)[1].file
+    cluster.folder.ruined.add(log)
+    process = cluster.process()
+    with pytest.raises(
+        StorageError, match=f"cannot load shard 0 at version 20: cannot read memory/{log}: it is damaged"
+    ):
+        cluster.contents(process)
+    cluster.folder.ruined.clear()
+    clean(cluster.versions.files, cluster.last)
+    pages = cluster.folder.inner.names("snapshots/0")
+    assert len(pages) == 2
+    cluster.folder.ruined |= set(pages)
+    with pytest.raises(StorageError) as error:
+        cluster.contents(process)
+    assert all(f"cannot read memory/{name}" in str(error.value) for name in pages)
+    assert "the first logs are removed" in str(error.value)
+
+
+def test_what_nobody_needs_is_removed():
+    cluster = many(30, every=4)
+    files, last = cluster.versions.files, cluster.last
+    files.write(f"commits/{3:020}.bids/1.claim", b"")
+    files.write(f"commits/{29:020}.bids/1.claim", b"")
+    for _ in range(2):
+        clean(files, last)
+        assert numbers(cluster, "snapshots/0") == [24, 28]
+        assert numbers(cluster, "snapshots/1") == [25, 29]
+        assert numbers(cluster, "logs/0") == list(range(25, 31))
+        assert numbers(cluster, "logs/1") == list(range(26, 31))
+        assert numbers(cluster, "commits") == list(range(24, 31))
+        assert not files.names(f"commits/{3:020}.bids")
+        assert files.names(f"commits/{29:020}.bids")
+        pieces = [each.file for name in files.names("snapshots/0") for each in read_snapshot(files, name).pieces]
+        assert set(files.names("pieces/0")) == set(pieces)
+        cluster.compare()
+    cluster.commit(ONE)
+    cluster.compare()
+
+
+def test_the_first_cleaning_may_come_at_any_time():
+    cluster = Cluster(shards=2, levels=2, every=3)
+    clean(cluster.versions.files, cluster.last)
+    for _ in range(15):
+        cluster.commit(ONE)
+        clean(cluster.versions.files, cluster.last)
+        cluster.compare(cluster.process())
+
+
+def test_a_snapshot_whose_files_are_not_all_there_does_not_count_as_kept():
+    cluster = many(20)
+    files = cluster.versions.files
+    newest = read_snapshot(files, snapshots_of(files, 0, 20)[0])
+    cluster.folder.inner.remove(next(each.file for each in newest.pieces if number_of(each.file) == newest.version))
+    clean(files, cluster.last)
+    assert numbers(cluster, "snapshots/0") == [8, 12, 16]
+    cluster.compare()
+
+
+def test_cleaning_while_a_snapshot_is_written_leaves_it_its_files():
+    cluster = many(12, shards=1)
+    files = cluster.versions.files
+
+    def pieces():
+        yield b"one"
+        clean(files, cluster.last)
+        yield b"two"
+        clean(files, cluster.last)
+
+    write_snapshot(files, 0, 12, cluster.last.id, pieces())
+    clean(files, cluster.last)
+    newest = read_snapshot(files, snapshots_of(files, 0, 12)[0])
+    assert [files.read(each) for each in newest.pieces] == [b"one", b"two"]
+
+
+def test_loading_begins_anew_if_what_it_reads_is_removed():
+    cluster = many(11, shards=1, every=3)
+    names = cluster.folder.names
+    old: list[str] = []
+
+    def at_first_old(under):
+        found = names(under)
+        if under == "snapshots/0" and not old:
+            old.append(found[0])
+            clean(cluster.versions.files, cluster.last)
+            return old
+        return found
+
+    with patch.object(cluster.folder, "names", at_first_old):
+        cluster.compare(cluster.process())
+    assert numbers(cluster, "snapshots/0") == [6, 9]
+
+
+def test_a_snapshot_that_cannot_be_written_is_made_up_for_by_the_next():
+    cluster = Cluster(shards=1, levels=2, every=2)
+
+    def before(call):
+        if call == "put" and refusing:
+            raise OSError(28, "No space left on device")
+
+    refusing = False
+    cluster.folder.before = before
+    for _ in range(2):
+        cluster.commit(ONE)
+    with cluster.one.reading(0, cluster.last.version, cluster.last.id):
+        pass
+    refusing = True
+    order, inputs = cluster.order(ONE, "id 3")
+    with pytest.raises(StorageError, match=r"cannot write memory/logs/0/0+3.001"):
+        cluster.one.run(order, 0, 1, inputs[0])
+    refusing = False
+    for _ in range(3):
+        cluster.commit(ONE)
+    assert numbers(cluster, "snapshots/0") == [4]
+    cluster.compare()
