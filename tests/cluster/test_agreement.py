@@ -3,72 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
-from functools import partial
 from unittest.mock import patch
 
 import pytest
 
 from ivm.storage.agreement import put_by_agreement
 from tests.cluster.faulty import CALM, Faulty, Rates
-
-
-class Died(BaseException):
-    pass
-
-
-class Turns:
-    """Threads of which one runs at a time, from one call of a folder to the next; the seed says which."""
-
-    def __init__(self, chance):
-        self.chance = chance
-        self.waiting = {}
-        self.changed = threading.Condition()
-        self.running = None
-
-    def meet(self, call):
-        me = threading.get_ident()
-        with self.changed:
-            if me in self.waiting:
-                self.running = None
-                self.changed.notify_all()
-                self.changed.wait_for(lambda: self.running == me)
-        if me in self.waiting and self.chance.random() < 0.02:
-            raise Died
-
-    def are_waiting(self, count):
-        return len(self.waiting) == count
-
-    def run(self, tasks):
-        def work(task):
-            me = threading.get_ident()
-            with self.changed:
-                self.waiting[me] = task
-                self.changed.notify_all()
-                self.changed.wait_for(lambda: self.running == me)
-            try:
-                task()
-            finally:
-                with self.changed:
-                    del self.waiting[me]
-                    self.running = None
-                    self.changed.notify_all()
-
-        threads = [threading.Thread(target=work, args=(task,)) for task in tasks]
-        for count, each in enumerate(threads, 1):
-            each.start()
-            with self.changed:  # so that they are in the same order each time
-                self.changed.wait_for(partial(self.are_waiting, count))
-        while True:
-            with self.changed:
-                self.changed.wait_for(lambda: self.running is None)
-                if not self.waiting:
-                    break
-                self.running = self.chance.choice(list(self.waiting))
-                self.changed.notify_all()
-        for each in threads:
-            each.join()
-
+from tests.cluster.turns import Died, Turns
 
 RATES = Rates(refuse=0.03, deny=0.03, late=0.03)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from catalog.errors import ConstraintError
-from ivm.cluster.protocol import Message, Order
+from ivm.cluster.protocol import Message, Order, Shard
 
 KEYS = 12
 
@@ -155,6 +155,7 @@ class Toy:
                     found[key % self.shards][f"{level}.{key}"] = n
         return found
 
-    def contents(self, shard: ToyShard) -> dict[str, object]:
+    def contents(self, shard: Shard) -> dict[str, object]:
         """All that a shard has."""
+        assert isinstance(shard, ToyShard)
         return shard.contents()
