@@ -15,16 +15,19 @@ KEPT = 2
 """So many snapshots of each shard are kept, so that one that cannot be read is made up for by the one before."""
 
 
-def clean(files: Files, newest: Version) -> None:
-    """Remove files that no shard needs from `newest` on. Called again it goes on with what could not be removed.
+def clean(files: Files, newest: Version) -> int:
+    """Remove files that no shard needs from `newest` on; the version since when all is kept.
 
-    Whoever works with the same folder may go on meanwhile. Cost: three lists for each shard, and two files.
+    Called again it goes on with what could not be removed. Whoever works with the same folder may go on meanwhile.
+    If the version that is returned stays behind, snapshots cannot be written. Cost: three lists for each shard, and
+    two files.
     """
     since = [_clean_shard(files, shard, newest.version) for shard in range(newest.shards)]
     oldest = min(since, default=0)
     for name in _remove_before(files, COMMITS, oldest, {newest.version, newest.defined}):
         files.remove(files.names(bids_under(name)))
     _remove_before(files, WHATS, oldest, set())
+    return oldest
 
 
 def _clean_shard(files: Files, shard: int, upto: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from catalog.errors import Error, StorageError
@@ -17,30 +18,30 @@ from ivm.cluster.copy import Copy
 from ivm.cluster.files import bundle_of, fresh
 from ivm.cluster.loading import follow, load, replay
 from ivm.cluster.notes import note_of, without_notes
-from ivm.cluster.protocol import Failure, Log, Message, Order, Shard, Status, Superseded
+from ivm.cluster.protocol import Failure, Log, Message, Order, Shard, Status, Stored, Superseded
 from ivm.cluster.snapshots import write_snapshot
 from ivm.cluster.versions import Versions
 
-Beside = Callable[[Callable[[], None]], object]
 LOGS = "logs"
 _MOST_BEHIND = 16
 """A copy that is so many versions behind is dropped: the shard has moved elsewhere."""
+_THREADS = 32
 
 
 class Copies:
     """The copies of a process. Tasks of several shards run side by side, those of one shard one after the other.
 
-    `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` runs what
-    writes it, at once or while others go on.
+    `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` writes
+    logs while shards step, and snapshots while they go on.
     """
 
     def __init__(
-        self, versions: Versions, make: Callable[[int], Shard], *, every: int = 256, beside: Beside | None = None
+        self, versions: Versions, make: Callable[[int], Shard], *, every: int = 256, beside: Executor | None = None
     ) -> None:
         self._versions = versions
         self._make = make
         self._every = every
-        self._beside = beside or _in_thread
+        self._beside = beside or ThreadPoolExecutor(_THREADS, "ivm-cluster")
         self._copies: dict[int, Copy] = {}
         self._locks: dict[int, threading.Lock] = {}
         self._saving: set[int] = set()
@@ -51,25 +52,8 @@ class Copies:
         `payloads` is what was said to it at the level below; at the first level, what the driver has for it. Errors of
         the user's are in the status. StorageError: the task may be tried again. Superseded: that is of no use.
         """
-        below, inputs = without_notes(shard, level, payloads)
-        status = below._replace(level=level)
-        if status.failure is not None:  # here or elsewhere, at a level below
-            return [Message(shard, note_of(status))], status
-        with self._at(shard, order.version - 1, order.published) as copy:
-            self._go_through(copy, order, below)
-            try:
-                messages = copy.step(order, level, inputs)
-            except StorageError:
-                raise
-            except Error as error:
-                copy.undo()
-                status = status._replace(failure=Failure(type(error).__name__, str(error)))
-                return [Message(to, note_of(status)) for to in range(order.shards)], status
-        if inputs:
-            name = f"{LOGS}/{shard}/{order.version:020}.{level:03}.{fresh()}"
-            stored = self._versions.files.write(name, bundle_of(inputs))
-            status = status._replace(logs=(*status.logs, Log(shard, level, stored)))
-        return [*messages, Message(shard, note_of(status))], status
+        messages, status = self._run(order, shard, level, payloads)
+        return messages if level < order.levels else [], status
 
     @contextmanager
     def reading(self, shard: int, version: int, id: str) -> Iterator[Shard]:
@@ -80,6 +64,26 @@ class Copies:
         with self._at(shard, version, id) as copy:
             copy.undo()
             yield copy.shard
+
+    def _run(self, order: Order, shard: int, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
+        below, inputs = without_notes(shard, level, payloads)
+        status = below._replace(level=level)
+        if status.failure is not None:  # here or elsewhere, at a level below
+            return [Message(shard, note_of(status))], status
+        with self._at(shard, order.version - 1, order.published) as copy:
+            self._go_through(copy, order, below)
+            writing = self._log(order, shard, level, inputs)
+            try:
+                messages = copy.step(order, level, inputs)
+            except StorageError:
+                raise
+            except Error as error:
+                copy.undo()
+                status = status._replace(failure=Failure(type(error).__name__, str(error)))
+                return [Message(to, note_of(status)) for to in range(order.shards)], status
+        if writing is not None:
+            status = status._replace(logs=(*status.logs, Log(shard, level, writing.result())))
+        return [*messages, Message(shard, note_of(status))], status
 
     @contextmanager
     def _at(self, shard: int, version: int, id: str) -> Iterator[Copy]:
@@ -106,6 +110,13 @@ class Copies:
             self._save_in_turn(copy, below.shard)
         replay(self._versions.files, copy, order, {each.level: each.stored for each in below.logs}, below.level)
 
+    def _log(self, order: Order, shard: int, level: int, inputs: Sequence[bytes]) -> Future[Stored] | None:
+        """Begin to write what came in, under a name of this attempt's own."""
+        if not inputs:
+            return None
+        name = f"{LOGS}/{shard}/{order.version:020}.{level:03}.{fresh()}"
+        return self._beside.submit(self._versions.files.write, name, bundle_of(inputs))
+
     def _save_in_turn(self, copy: Copy, shard: int) -> None:
         """Write a snapshot of a copy without a try, if it is its turn. One that fails is made up for by the next."""
         version, version_id = copy.base
@@ -125,7 +136,7 @@ class Copies:
             finally:
                 self._saving.discard(shard)
 
-        self._beside(write)
+        self._beside.submit(write)
 
     def _drop_others(self, shard: int, version: int) -> None:
         """Let go of copies of shards that are elsewhere by now."""
@@ -138,7 +149,3 @@ class Copies:
                             del self._copies[other]
                     finally:
                         lock.release()
-
-
-def _in_thread(call: Callable[[], None]) -> None:
-    threading.Thread(target=call, name="ivm-snapshot", daemon=True).start()

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from ivm.cluster.beside import AtOnce
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Message, Order, Status
@@ -34,7 +35,7 @@ class Cluster:
             self.made.append(self.toy.make(shard, lambda: None))
             return self.made[-1]
 
-        return Copies(self.versions, make, **{"every": self.every, "beside": lambda call: call(), **more})
+        return Copies(self.versions, make, **{"every": self.every, "beside": AtOnce(), **more})
 
     def order(self, change: Change, id_: str) -> tuple[Order, list[list[bytes]]]:
         """An order for a change, and what each shard gets at the first level."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ivm.storage.folder import MemoryFolder
+from ivm.storage.folder import Folder, MemoryFolder
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ CALM = Rates()
 class Faulty:
     """See `ivm.storage.folder.Folder`. `before` is called with the name of each call; what it raises, the call raises."""
 
-    def __init__(self, chance: random.Random, rates: Rates = CALM) -> None:
-        self.inner = MemoryFolder()
+    def __init__(self, chance: random.Random, rates: Rates = CALM, inner: Folder | None = None) -> None:
+        self.inner = inner or MemoryFolder()
         self.rates = rates
         self.before: Callable[[str], None] = lambda call: None
         self.counts: Counter[str] = Counter()

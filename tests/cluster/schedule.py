@@ -10,17 +10,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 from unittest.mock import patch
 
 from catalog.errors import Error, StorageError
+from ivm.cluster.beside import AtOnce
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Message, Order, Shard, Status, Superseded
 from ivm.cluster.versions import Version, Versions, is_published
 from ivm.storage.agreement import put_by_agreement
+from ivm.storage.folder import Folder
 from tests.cluster.faulty import CALM, Faulty, Rates
 
 SOURCE = "stream"
@@ -112,18 +115,19 @@ class Schedule:
         *,
         processes: int = 2,
         batches: int = 8,
+        inner: Folder | None = None,
     ) -> None:
         self.subject, self.dangers, self.batches, self.every = subject, dangers, batches, 1 + seed % 4
         self.chance = random.Random(seed)
         self.counts: Counter[str] = Counter()
-        self.folder = (_Agreeing if dangers.agreement else Faulty)(self.chance, dangers.rates)
+        self.folder = (_Agreeing if dangers.agreement else Faulty)(self.chance, dangers.rates, inner)
         self.processes = [self._process() for _ in range(processes)]
         self.homes = [shard % processes for shard in range(subject.shards)]
         self.tried: dict[str, tuple[Order, int, Any]] = {}
         self.acknowledged: list[str] = []
         self.old: list[tuple[Order, int, int, list[bytes]]] = []
         self.attempts: Counter[int] = Counter()
-        self.writes: list[Callable[[], None]] = []
+        self.writes: list[Callable[[], object]] = []
 
     def run(self) -> Counter[str]:
         """Go through it, and compare all in the end."""
@@ -274,9 +278,9 @@ class Schedule:
         return None
 
     def _process(self) -> Copies:
-        return Copies(self._versions(), self._make, every=self.every, beside=self._beside)
+        return Copies(self._versions(), self._make, every=self.every, beside=_Later(self._write_later))
 
-    def _beside(self, write: Callable[[], None]) -> None:
+    def _write_later(self, write: Callable[[], object]) -> None:
         """Snapshots are written at once, later, or never."""
         self.writes.append(write)
         self._write_some()
@@ -356,6 +360,19 @@ class Schedule:
             self.tried[each][0].what for each in reversed(ids) if self.subject.is_definition(self.tried[each][2])
         ]
         assert versions.definitions(newest) == defined
+
+
+class _Later(AtOnce):
+    """Snapshots are for later; logs, of which a task waits for the result, are not."""
+
+    def __init__(self, later: Callable[[Callable[[], object]], None]) -> None:
+        self._later = later
+
+    def submit(self, fn, /, *args, **kwargs):
+        if args:
+            return super().submit(fn, *args, **kwargs)
+        self._later(fn)
+        return Future()
 
 
 class _Dying:

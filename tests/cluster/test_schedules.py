@@ -6,7 +6,10 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from pyarrow import fs
 
+from ivm.storage.arrow_folder import ArrowFolder
+from ivm.storage.directory_folder import DirectoryFolder
 from tests.cluster.faulty import CALM
 from tests.cluster.schedule import ALL, Dangers, Schedule
 from tests.cluster.toy import Toy
@@ -51,6 +54,14 @@ def test_every_batch_counts_once(kind):
             )
             if counts[each] < 2
         ], counts
+
+
+@pytest.mark.parametrize("kind", ["directory", "arrow"])
+def test_the_same_where_files_are(kind, tmp_path):
+    for seed in range(3):
+        path = tmp_path / str(seed)
+        inner = DirectoryFolder(path) if kind == "directory" else ArrowFolder(fs.LocalFileSystem(), str(path))
+        Schedule(Toy(3, 2), seed, ALL, inner=inner).run()
 
 
 @pytest.mark.slow

@@ -100,7 +100,7 @@ def test_what_nobody_needs_is_removed():
     files.write(f"commits/{3:020}.bids/1.claim", b"")
     files.write(f"commits/{29:020}.bids/1.claim", b"")
     for _ in range(2):
-        clean(files, last)
+        assert clean(files, last) == 24
         assert numbers(cluster, "snapshots/0") == [24, 28]
         assert numbers(cluster, "snapshots/1") == [25, 29]
         assert numbers(cluster, "logs/0") == list(range(25, 31))
@@ -117,7 +117,7 @@ def test_what_nobody_needs_is_removed():
 
 def test_the_first_cleaning_may_come_at_any_time():
     cluster = Cluster(shards=2, levels=2, every=3)
-    clean(cluster.versions.files, cluster.last)
+    assert clean(cluster.versions.files, cluster.last) == 0
     for _ in range(15):
         cluster.commit(ONE)
         clean(cluster.versions.files, cluster.last)

@@ -8,6 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from catalog.errors import StorageError
+from ivm.cluster.beside import AtOnce
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
@@ -45,7 +46,7 @@ class Driver:
         try:
             for attempt in range(60):
                 try:
-                    self.copies = Copies(self.versions, self.make, every=2, beside=lambda call: call())
+                    self.copies = Copies(self.versions, self.make, every=2, beside=AtOnce())
                     return self.go_on(attempt)
                 except Superseded:
                     self.stopped += 1
@@ -77,7 +78,7 @@ class Driver:
 
     def task(self, order, shard, level, payloads):
         if self.chance.random() < 0.05:  # another process, which has nothing
-            self.copies = Copies(self.versions, self.make, every=2, beside=lambda call: call())
+            self.copies = Copies(self.versions, self.make, every=2, beside=AtOnce())
         for _ in range(5):
             try:
                 return self.copies.run(order, shard, level, payloads)
@@ -119,7 +120,7 @@ def play(seed, folder_kind):
     for number in range(BATCHES):  # what was acknowledged is what there is, as far as it is there
         if f"commits/{number + 1:020}" in folder.inner.names("commits"):
             assert published.get(number, [None])[0] in (None, versions.at(number + 1).id)
-    copies = Copies(versions, last.make, every=2, beside=lambda call: call())
+    copies = Copies(versions, last.make, every=2, beside=AtOnce())
     expected = toy.expected([change(number) for number in range(BATCHES)])
     for shard in range(SHARDS):
         with copies.reading(shard, newest.version, newest.id) as found:
