@@ -1,0 +1,200 @@
+"""`distribute`: a relation over tables that are spread over shards, cut so that each shard can do its part.
+
+A placement is found for every node, inputs first: where its rows are elsewhere than they are needed, the relation is
+cut. Below a cut is a fragment, which each shard maintains over what it has, and whose changes go to the shards where
+the rows are needed; there they are the changes of a channel, which the fragment above reads as if it were a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ivm.analysis.equivalences import equivalences
+from ivm.analysis.non_negative import is_non_negative
+from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
+from ivm.distribute.joins import JoinOrder
+from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Hashed, Placement, Replicated
+from ivm.distribute.reduces import reduce_options
+from ivm.distribute.rows import Rows
+from ivm.distribute.spread import targets
+from ivm.transform.rewrite import peeled
+from sql.ir.rebuild import with_inputs
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Window,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Distributed:
+    """A relation in fragments: `channels`, inputs first, and `relation` over them, whose rows are at `placement`.
+
+    `level`: at which the last one is maintained. `rows`: how many are expected.
+    """
+
+    channels: tuple[Channel, ...]
+    relation: Relation
+    placement: Placement
+    level: int
+    rows: float
+
+
+def distribute(
+    relation: Relation,
+    placed: Placed,
+    sizes: Mapping[str, float],
+    values: Mapping[tuple[str, int], float],
+    known: Channels,
+) -> Distributed:
+    """The cheapest way that was found to have a relation, which the transforms have brought into shape.
+
+    `placed`: where tables and views are. `sizes`, `values`: see `Rows`. Channels that are not `known` are added to it.
+    Deterministic. Cost: as many ways as there are orders of its joins, up to nine inputs; then of those that look best.
+    """
+    planner = _Planner(placed, Exchanges(Rows(sizes, values)))
+    best = planner.options(relation)[0]
+    option, channels = planner.exchanges.settled(best, known)
+    return Distributed(
+        channels, option.relation, option.placement, option.level, planner.exchanges.rows.count(relation)
+    )
+
+
+class _Planner:
+    """The ways to have each node, the cheapest first."""
+
+    def __init__(self, placed: Placed, exchanges: Exchanges) -> None:
+        self._placed = placed
+        self.exchanges = exchanges
+        self._known: dict[int, tuple[Relation, tuple[Option, ...]]] = {}
+
+    def options(self, relation: Relation) -> tuple[Option, ...]:
+        """At least one, of different placements."""
+        known = self._known.get(id(relation))
+        if known is None:
+            known = self._known[id(relation)] = relation, cheapest(self._options(relation))
+        return known[1]
+
+    def _options(self, relation: Relation) -> Iterable[Option]:
+        match relation:
+            case Get():
+                placement, level = self._placed[relation.name]
+                return (Option(replace(relation, references=()), placement, level=level),)
+            case Constant():
+                return (Option(relation, REPLICATED),)
+            case Map() | Filter() | Project() | Join():
+                below = peeled(relation)
+                if isinstance(below.base, Join):
+                    return JoinOrder(relation, below, self.options, self.exchanges).options()
+                assert not isinstance(relation, Join), "a join is below itself"
+                return self._mapped(relation)
+            case Reduce():
+                return reduce_options(relation, self.options(relation.input), self.exchanges)
+            case TopK():
+                return self._first(relation)
+            case Window():
+                return self._windows(relation)
+            case Union():
+                return self._union(relation)
+            case Negate():
+                return self._over(relation)
+            case Threshold():
+                return self._threshold(relation)
+        raise AssertionError(f"no distribution of {type(relation).__name__}")
+
+    def _over(self, relation: Negate | Map | Filter | Threshold) -> Iterator[Option]:
+        """The node over each option, where its rows are."""
+        for option in self.options(relation.input):
+            yield replace(option, relation=with_inputs(relation, (option.relation,)))
+
+    def _mapped(self, relation: Map | Filter | Project) -> Iterator[Option]:
+        if not isinstance(relation, Project):
+            yield from self._over(relation)
+            return
+        known = equivalences(relation.input)
+        places = {known.representative(c): i for i, c in reversed(list(enumerate(relation.columns)))}
+        for option in self.options(relation.input):
+            placement = option.placement.moved(lambda c: places.get(known.representative(c)))
+            yield replace(option, relation=with_inputs(relation, (option.relation,)), placement=placement)
+
+    def _grouped(self, relation: TopK | Window | Threshold, group: Sequence[int]) -> Iterator[tuple[Option, bool]]:
+        """The options of the input, and whether in each rows that agree on `group` are together."""
+        known = equivalences(relation.input)
+        own = set(map(known.representative, group))
+        for option in self.options(relation.input):
+            placement = option.placement
+            together = isinstance(placement, Replicated) or (
+                isinstance(placement, Hashed) and own.issuperset(map(known.representative, placement.columns))
+            )
+            yield option, together
+
+    def _first(self, relation: TopK) -> Iterator[Option]:
+        """Those that are first at their shard go to where the first of all are found."""
+        for option, together in self._grouped(relation, relation.group):
+            if together:
+                yield replace(option, relation=replace(relation, input=option.relation))
+                continue
+            candidates, partial = option, relation.limit is not None
+            if relation.limit is not None:
+                local = replace(relation, input=option.relation, limit=relation.limit + relation.offset, offset=0)
+                candidates = replace(option, relation=local)
+            for to in targets(option.relation, relation.group, self.exchanges.rows):
+                sent = self.exchanges.through(candidates, to, partial=partial)
+                yield replace(sent, relation=replace(relation, input=sent.relation))
+
+    def _windows(self, relation: Window) -> Iterator[Option]:
+        for option, together in self._grouped(relation, relation.partition):
+            if together:
+                yield replace(option, relation=replace(relation, input=option.relation))
+                continue
+            for to in targets(option.relation, relation.partition, self.exchanges.rows):
+                sent = self.exchanges.through(option, to)
+                yield replace(sent, relation=replace(relation, input=sent.relation))
+
+    def _threshold(self, relation: Threshold) -> Iterator[Option]:
+        columns = range(len(relation.schema))
+        for option, together in self._grouped(relation, columns):
+            if together:
+                yield replace(option, relation=replace(relation, input=option.relation))
+                continue
+            for to in targets(option.relation, columns, self.exchanges.rows):
+                sent = self.exchanges.through(option, to)
+                yield replace(sent, relation=replace(relation, input=sent.relation))
+
+    def _union(self, relation: Union) -> Iterator[Option]:
+        """What is taken away must be where it is taken away from; what only comes may come anywhere."""
+        below = [self.options(each) for each in relation.inputs]
+        found: dict[Placement, None] = {o.placement: None for each in below for o in each}
+        hashed: list[Placement] = [each for each in found if isinstance(each, Hashed)]
+        if all(map(is_non_negative, relation.inputs)):
+            yield self._united(relation, [self._spread(each) for each in below], ANYWHERE)
+        elif not hashed:
+            hashed = list(targets(relation, range(len(relation.schema)), self.exchanges.rows))
+        for to in hashed:
+            yield self._united(relation, [self._at(each, to) for each in below], to)
+        if all(any(isinstance(o.placement, Replicated) for o in each) for each in below):
+            yield self._united(relation, [self._at(each, REPLICATED) for each in below], REPLICATED)
+
+    def _united(self, relation: Union, chosen: Sequence[Option], placement: Placement) -> Option:
+        made = replace(relation, inputs=tuple(each.relation for each in chosen))
+        return Option(made, placement, sum(o.cost for o in chosen), max(o.level for o in chosen))
+
+    def _at(self, options: Sequence[Option], to: Placement) -> Option:
+        there = [o if o.placement == to else self.exchanges.through(o, to) for o in options]
+        return min(there, key=lambda option: option.total)
+
+    def _spread(self, options: Sequence[Option]) -> Option:
+        """An option of which each row is at one shard."""
+        there = [self.exchanges.through(o, SINGLE) if isinstance(o.placement, Replicated) else o for o in options]
+        return min(there, key=lambda option: option.total)

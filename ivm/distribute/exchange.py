@@ -1,0 +1,166 @@
+"""Exchanges: where a relation is cut, so that what is below goes to the shards where what is above needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from ivm.analysis.unique_keys import unique_keys
+from ivm.distribute.placement import Hashed, Placement, Replicated
+from ivm.distribute.rows import Rows
+from sql.ir.rebuild import nodes, rebuilt
+from sql.ir.relation import Get, Relation
+
+SHARDS = 8.0
+"""So many are expected, whatever there are, so that a plan stays when they become more or fewer."""
+BALANCED = 100 * SHARDS
+"""With so many distinct values, rows that are hashed by them spread evenly."""
+_EACH_ROW = 2.0
+"""What a row that is sent costs beside its columns."""
+LEVEL = 100_000.0
+"""What another level costs: as much as so many values that are sent and kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to have a collection: a relation over what each shard has, and where its rows are then.
+
+    `cost`: the values that are sent and kept for it. `level`: the first level at which all that it reads is there; what
+    it sends is there at the next one.
+    """
+
+    relation: Relation
+    placement: Placement
+    cost: float = 0.0
+    level: int = 1
+
+    @property
+    def total(self) -> float:
+        """What to compare options by."""
+        return self.cost + LEVEL * self.level
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A fragment and where its rows go: `relation` is maintained at each shard, at `level`, and read by `name` above.
+
+    `placement`: where its rows are before. Of a replicated one, one shard sends. `rows`: how many are expected.
+    """
+
+    name: str
+    relation: Relation
+    placement: Placement
+    to: Placement
+    level: int
+    rows: float
+
+
+class Exchanges:
+    """The exchanges that are considered for one relation, under provisional names; equal ones are one."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self._drafts: dict[str, Channel] = {}
+        self._names: dict[tuple[Relation, Placement], str] = {}
+
+    def through(self, option: Option, to: Placement, *, partial: bool = False) -> Option:
+        """The rows of an option, sent where `to` says. `partial`: parts of rows that are yet to be put together."""
+        relation = option.relation
+        name = self._names.get((relation, to))
+        if name is None:
+            name = self._names[relation, to] = f"~{len(self._names)}"
+            count = self.rows.count(relation) * (SHARDS if partial else 1.0)
+            self.rows.sizes[name] = count
+            for column in range(len(relation.schema)):
+                self.rows.values[name, column] = self.rows.distinct(relation, column)
+            self._drafts[name] = Channel(name, relation, option.placement, to, option.level, count)
+        keys = () if partial else tuple(tuple(sorted(key)) for key in unique_keys(relation) if key)
+        sent = Get(name, relation.schema, keys, is_table=False)
+        cost = self.cost(self.rows.sizes[name], len(relation.schema), to, self._values(relation, to))
+        return Option(sent, to, option.cost + cost, option.level + 1)
+
+    def cost(self, rows: float, width: int, to: Placement, values: float) -> float:
+        """That of sending so many rows of so many columns, hashed by columns that have so many distinct values."""
+        sent = rows * (width + _EACH_ROW)
+        if isinstance(to, Replicated):
+            return sent * SHARDS
+        uneven = max(1.0, BALANCED / max(values, SHARDS)) if isinstance(to, Hashed) and rows > BALANCED else 1.0
+        return sent * min(uneven, SHARDS)
+
+    def settled(self, option: Option, known: Channels) -> tuple[Option, tuple[Channel, ...]]:
+        """The option over channels that have names for good, and all of these that it needs, inputs first."""
+        needed: dict[str, Channel] = {}
+        done: dict[str, Channel] = {}
+
+        def place(node: Relation) -> Relation:
+            if not isinstance(node, Get) or node.name not in self._drafts:
+                return node
+            return replace(node, name=channel(self._drafts[node.name]).name)
+
+        def channel(draft: Channel) -> Channel:
+            if draft.name not in done:
+                found = known.channel(replace(draft, relation=rebuilt(draft.relation, place)))
+                done[draft.name] = needed[found.name] = found
+            return done[draft.name]
+
+        settled = replace(option, relation=rebuilt(option.relation, place))
+        return settled, tuple(sorted(needed.values(), key=lambda each: each.level))
+
+    def _values(self, relation: Relation, to: Placement) -> float:
+        return self.rows.combinations(relation, to.columns) if isinstance(to, Hashed) else 1.0
+
+
+class Channels:
+    """The channels that there are, by what they carry: equal ones of several views are one."""
+
+    def __init__(self, channels: Iterable[Channel] = (), made: int = 0) -> None:
+        self.by_name = {each.name: each for each in channels}
+        self._by_content = {(each.relation, each.to): each for each in self.by_name.values()}
+        self.made = made
+
+    def channel(self, wanted: Channel) -> Channel:
+        """The one that carries what is wanted; a new one, if there is none, under a name that no other has had."""
+        known = self._by_content.get((wanted.relation, wanted.to))
+        if known is None:
+            self.made += 1
+            known = replace(wanted, name=f"exchange {self.made}")
+            self.by_name[known.name] = self._by_content[known.relation, known.to] = known
+        return known
+
+    def forget(self, names: Iterable[str]) -> None:
+        """These are not there any more."""
+        for name in names:
+            gone = self.by_name.pop(name, None)
+            if gone is not None:
+                del self._by_content[gone.relation, gone.to]
+
+    def copy(self) -> Channels:
+        """The same, to be changed."""
+        return Channels(self.by_name.values(), self.made)
+
+    def needed(self, relations: Iterable[Relation]) -> dict[str, Channel]:
+        """Those that relations read, and that these read in turn."""
+        found: dict[str, Channel] = {}
+        pending = list(relations)
+        while pending:
+            for node in nodes(pending.pop()):
+                channel = self.by_name.get(node.name) if isinstance(node, Get) and not node.is_table else None
+                if channel is not None and channel.name not in found:
+                    found[channel.name] = channel
+                    pending.append(channel.relation)
+        return found
+
+
+def cheapest(options: Iterable[Option]) -> tuple[Option, ...]:
+    """Of each placement the cheapest, the cheapest first; no more than a few."""
+    best: dict[Placement, Option] = {}
+    for option in options:
+        known = best.get(option.placement)
+        if known is None or option.total < known.total:
+            best[option.placement] = option
+    return tuple(sorted(best.values(), key=lambda each: each.total))[:_MOST]
+
+
+_MOST = 6
+Placed = Mapping[str, tuple[Placement, int]]
+"""Of each table and view: where its rows are, and the level at which its changes are there."""

@@ -1,0 +1,121 @@
+"""Groups whose rows are spread over shards: added up where the rows are and put together where the group is, where both
+follow from each other exactly; otherwise the rows go to where their group is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from catalog.types import BIGINT, DOUBLE, HUGEINT, Kind, SqlType, decimal
+from ivm.analysis.equivalences import equivalences
+from ivm.distribute.exchange import SHARDS, Exchanges, Option
+from ivm.distribute.placement import SINGLE, Hashed, Placement, Replicated
+from ivm.distribute.spread import targets
+from ivm.transform.rewrite import expressed, names
+from sql.ir.coarser import coarser, decomposes
+from sql.ir.rebuild import rebuilt, row
+from sql.ir.relation import Aggregate, Reduce, Relation
+from sql.ir.scalar import Call, Column, Scalar
+
+_SHRINKS = 0.5
+"""Groups are added up first where that leaves at most this share of the rows."""
+
+
+def reduce_options(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges) -> Iterator[Option]:
+    """The ways to have the groups, from the ways to have the rows."""
+    for option in below:
+        placement = _where(reduce, option.placement)
+        if placement is not None:
+            yield replace(option, relation=replace(reduce, input=option.relation), placement=placement)
+            continue
+        for to in targets(reduce, range(len(reduce.keys)), exchanges.rows) if reduce.keys else (SINGLE,):
+            if _adds_up(reduce, option, exchanges):
+                yield _in_two(reduce, option, to, exchanges)
+            else:
+                yield _in_one(reduce, option, to, exchanges)
+
+
+def _where(reduce: Reduce, placement: Placement) -> Placement | None:
+    """Where the groups are, if each has all its rows at one shard, or at every one; None if that is not known."""
+    if isinstance(placement, Replicated):
+        return placement
+    if not isinstance(placement, Hashed) or (not reduce.keys and placement.columns):
+        return None
+    known = equivalences(reduce.input)
+    places = {known.representative(k.index): i for i, k in enumerate(reduce.keys) if isinstance(k, Column)}
+    moved = placement.moved(lambda c: places.get(known.representative(c)))
+    return moved if isinstance(moved, Hashed) else None
+
+
+def _adds_up(reduce: Reduce, option: Option, exchanges: Exchanges) -> bool:
+    """Whether to add up the groups of each shard first."""
+    if not decomposes(_parts(reduce.aggregates)):
+        return False
+    rows = exchanges.rows.count(option.relation)
+    return not reduce.keys or exchanges.rows.count(replace(reduce, input=option.relation)) * SHARDS <= rows * _SHRINKS
+
+
+def _in_one(reduce: Reduce, option: Option, to: Hashed, exchanges: Exchanges) -> Option:
+    """The rows go to where their group is, with what is read of them."""
+    read = tuple(dict.fromkeys((*reduce.keys, *(s for each in reduce.aggregates for s in each.scalars))))
+    narrow = expressed(option.relation, read, tuple(f"#{i}" for i in range(len(read))))
+    keys = [read.index(key) for key in reduce.keys]
+    sent = exchanges.through(replace(option, relation=narrow), Hashed(tuple(keys[c] for c in to.columns)))
+    own = row(sent.relation)
+    made = Reduce(
+        sent.relation,
+        tuple(own[k] for k in keys),
+        tuple(each.map(lambda s: own[read.index(s)]) for each in reduce.aggregates),
+        reduce.names,
+    )
+    return replace(sent, relation=made, placement=to)
+
+
+def _in_two(reduce: Reduce, option: Option, to: Hashed, exchanges: Exchanges) -> Option:
+    """The groups of each shard go to where the whole group is, and are put together there."""
+    parts, width = _parts(reduce.aggregates), len(reduce.keys)
+    titles = (*reduce.names[:width], *(f"#{width + i}" for i in range(len(parts))))
+    fine = Reduce(option.relation, reduce.keys, parts, titles)
+    placement = option.placement.moved(lambda _: None)
+    sent = exchanges.through(Option(fine, placement, option.cost, option.level), to, partial=True)
+    whole = coarser(fine, range(width))
+    made = rebuilt(
+        whole, lambda node: sent.relation if node == fine else node, done=lambda node: node == option.relation
+    )
+    own = row(made)
+    values = (*own[:width], *(_value(each, parts, own[width:]) for each in reduce.aggregates))
+    return replace(sent, relation=_named(expressed(made, values, reduce.names), reduce.names), placement=to)
+
+
+def _named(relation: Relation, wanted: tuple[str, ...]) -> Relation:
+    assert names(relation) == wanted, "expressions are called as the groups were"
+    return relation
+
+
+def _parts(aggregates: Sequence[Aggregate]) -> tuple[Aggregate, ...]:
+    """What aggregates are computed from: themselves; of a mean the sum and the count. Each once."""
+    return tuple(dict.fromkeys(part for each in aggregates for part in _parts_of(each)))
+
+
+def _parts_of(aggregate: Aggregate) -> tuple[Aggregate, ...]:
+    arg = aggregate.arg
+    if aggregate.function != "avg" or aggregate.distinct or arg is None or arg.type.is_float:
+        return (aggregate,)
+    counted = replace(aggregate, function="count", type=BIGINT, nullable=False)
+    if not arg.nullable:
+        counted = Aggregate("count_star", None, BIGINT, nullable=False)
+    return replace(aggregate, function="sum", type=_sum_type(arg.type)), counted
+
+
+def _sum_type(type_: SqlType) -> SqlType:
+    return decimal(38, type_.scale) if type_.kind is Kind.DECIMAL else HUGEINT
+
+
+def _value(aggregate: Aggregate, parts: Sequence[Aggregate], columns: Sequence[Column]) -> Scalar:
+    """An aggregate of its parts, which these columns hold."""
+    values = [columns[parts.index(each)] for each in _parts_of(aggregate)]
+    if len(values) == 1:
+        return values[0]
+    total, count = (Call("cast", (value,), DOUBLE, value.nullable) for value in values)
+    return Call("div", (total, count), DOUBLE, aggregate.nullable)
