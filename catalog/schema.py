@@ -84,6 +84,7 @@ class Table:
     """A declared base table. An empty `primary_key` means a multiset of rows.
 
     `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
+    `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice.
     """
 
     name: str
@@ -96,6 +97,8 @@ class Table:
     checks: tuple[Check, ...] = ()
     defaults: tuple[Default, ...] = ()
     indexes: tuple[Index, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    replicated: bool = False
 
     @property
     def unique_constraints(self) -> tuple[Unique, ...]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ivm.cursor import Cursor
     from ivm.database import Database
-    from ivm.engine import Progress
+    from ivm.installing import Progress
     from ivm.introspection import TableInfo, ViewInfo
     from ivm.oracle import VerificationError, Verified
     from ivm.result import Result
@@ -65,7 +65,7 @@ __all__ = [
 _PLACES = {
     "Cursor": "ivm.cursor",
     "Database": "ivm.database",
-    "Progress": "ivm.engine",
+    "Progress": "ivm.installing",
     "Result": "ivm.result",
     "Subscription": "ivm.subscription",
     "TableInfo": "ivm.introspection",
@@ -90,6 +90,7 @@ def connect(
     memory_limit: int | None = None,
     external_access: bool = False,
     threads: int | None = 1,
+    shards: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Database:
     """The database in a directory, as the last commit left it; or a new, empty one in memory.
@@ -118,6 +119,8 @@ def connect(
     `threads`: how many threads work on a commit of many rows, and on filling a view; None: as many as there are
     processors for this process. Commits of less than some ten thousands of rows take one. The answers are the same.
     More than one does not pay yet on a small machine, so measure.
+    `shards`: spread the tables over so many engines in this process, as a cluster would, each with a part of the rows:
+    to try a distribution; `EXPLAIN` and `ivm_operators` say what it exchanges and how even that is. In memory.
     `progress`: called while a directory is opened, from this thread: with the bytes of the log that were read, as of a
     view without a name, then with each view that is filled. If it raises, nothing is opened.
 
@@ -148,6 +151,12 @@ def connect(
         engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
         return Core(engine, external_access=external_access)
 
+    if shards is not None:
+        from ivm.cluster.database import in_process  # noqa: PLC0415
+
+        if path not in (None, ":memory:"):
+            raise StorageError("cannot open a database over shards from a directory; leave the path out")
+        return in_process(at_least_one(shards, "shards"), history, compile, external_access)
     if path is None or path == ":memory:":
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")

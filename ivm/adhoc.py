@@ -110,8 +110,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
             if isinstance(entry, Table):
                 stored[name] = _for_duckdb(core.engine.tables[entry.name].reading(), entry.fields)
             elif isinstance(entry, View) and entry.maintained:
-                held = core.engine.views[entry.name].contents(core.engine.dictionary)
-                stored[name] = _for_duckdb(held.arrow, entry.schema)
+                stored[name] = _for_duckdb(core.engine.contents(entry.name).arrow, entry.schema)
             elif isinstance(entry, View):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
             elif name in RELATIONS:

@@ -19,7 +19,7 @@ from catalog.schema import Field, Table
 from ivm.adhoc import Ask, change, wrote
 from ivm.core import Core
 from ivm.duck import Use, answer, batches, connection, told, with_hugeints
-from ivm.engine import Progress
+from ivm.installing import Progress
 from ivm.result import Result, counted
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch, Reader, Readers

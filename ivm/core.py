@@ -23,16 +23,16 @@ from ivm.arguments import Tabular
 from ivm.durable import ending
 from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
-from ivm.engine import Engine, Progress
+from ivm.engine import Engine
 from ivm.incoming import Incoming, check_times
+from ivm.installing import Progress
 from ivm.kernels.memory.allocator import give_back_freed_pages
-from ivm.subscription import Subscription, changes_to_arrow, seen_changes
+from ivm.subscription import Subscription
 from ivm.trace.column import Ints
-from ivm.trace.delta import delta_of
 from ivm.trace.exported import ArrowRows
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
-from ivm.view import Installed
+from ivm.view import Installed, View
 
 _NONE: Mapping[str, None] = MappingProxyType({})
 
@@ -129,9 +129,7 @@ class Core:
                 return
             with self.lock:
                 self.close_subscriptions()
-                if self.engine.renderer.compiler is not None:
-                    self.engine.renderer.compiler.close()
-                self.engine.helpers.close()
+                self.engine.close()
                 journal = self.engine.journal
                 self.engine = Engine(None, history=0)
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
@@ -217,17 +215,17 @@ class Core:
             )
         return self.engine.views[found.name]
 
+    def view(self, name: str) -> View:
+        """What reads a maintained view. Raises BindError."""
+        with self.lock:
+            return View(self.maintained(name), self.engine.dictionary, self.readable, self.lock)
+
     def subscribe(self, view: str, snapshot: bool) -> Subscription:
         """Who is told of a view's changes from now on, and first of the rows there are if `snapshot`."""
         with self.lock:
-            installed = self.maintained(view)
-            definition = installed.definition
-            columns, diffs = installed.log.rows(None)
-            present = delta_of(columns, self.engine.time, diffs, len(diffs))
-            if definition.hidden:
-                present = seen_changes(definition, present) or present
-            table = changes_to_arrow(definition, present, self.engine.dictionary)
-            subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe, self.certain)
+            name = self.maintained(view).definition.name
+            table = self.engine.snapshot(name)
+            subscription = Subscription(name, table.slice(0, 0), self._unsubscribe, self.certain)
             if snapshot:
                 subscription.push(table, self.engine.time)
             self.engine.listeners.hold(subscription)

@@ -11,8 +11,8 @@ from ivm.arguments import Tabular, batch_of, callback, one_of, rows_by_table, sq
 from ivm.core import Core
 from ivm.cursor import Cursor
 from ivm.defining import DEFINITIONS
-from ivm.engine import Progress
 from ivm.explain import explain
+from ivm.installing import Progress
 from ivm.introspection import TableInfo, ViewInfo, tables, views
 from ivm.result import Result
 from ivm.statements import nested_statements, run_statement, statements_of
@@ -176,9 +176,7 @@ class Database:
 
         Raises BindError for a name that is unknown, or of a view that is not maintained.
         """
-        core = self._open
-        with core.lock:
-            return View(core.maintained(name), core.engine.dictionary, core.readable, core.lock)
+        return self._open.view(name)
 
     def tables(self) -> list[TableInfo]:
         """The tables there are, in the order of their creation: names, columns, rows."""
@@ -218,8 +216,7 @@ class Database:
 
         It blocks for `timeout` seconds at most. Kernels of which little was asked are compiled too.
         """
-        compiler = self._open.engine.renderer.compiler
-        if compiler is not None:
+        for compiler in self._open.engine.compilers:
             with self._core.lock:
                 compiler.order_all()
             compiler.wait(timeout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
@@ -22,18 +22,21 @@ from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.durable.journal import Journal, Written
 from ivm.durable.payload import Batch
+from ivm.installing import Pause, Planned, counting
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
+from ivm.operators.operator import Operator
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, bytes_text, total
-from ivm.plan.existing import Existing, added_state, rows_to_read
+from ivm.plan.existing import Existing, added_state
 from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscription import Listeners, Subscription
+from ivm.subscription import Listeners, Subscription, changes_to_arrow, seen_changes, view_changes
 from ivm.tables import Declared, Tables
 from ivm.trace.arrangement import Arrangement
+from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.sweep import Sweep
@@ -43,21 +46,12 @@ from ivm.trace.turns import Aside, at_once
 from ivm.trace.view_log import ViewLog
 from ivm.transaction import Change, last_time
 from ivm.transform.pipeline import optimize
-from ivm.view import Installed
+from ivm.view import Contents, Installed
 from sql.ir.relation import Relation
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the installation of a view is: rows read of those to be read, some of which may be an estimate."""
-
-    view: str
-    rows: int
-    expected: int
-
-
 @dataclass(slots=True)
-class _Decided:
+class Decided:
     """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
 
     time: int
@@ -69,26 +63,18 @@ class _Decided:
     batch: Batch | None = None
 
 
-Pause = Callable[[Callable[[], Progress]], None]
 _COMMITS = 10_000
 T = TypeVar("T")
 _NONE: Mapping[str, float] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A view before it is installed: its plan, what it reads, the sizes of that, and how long planning took."""
-
-    plan: Plan
-    tables: frozenset[str]
-    sizes: Mapping[str, float]
-    millis: float
 
 
 class Engine:
     """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call, but for those
     that say that they need none.
     """
+
+    is_whole = True
+    """All rows are here, not spread over shards."""
 
     def __init__(
         self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
@@ -108,13 +94,18 @@ class Engine:
         self._memory_limit = memory_limit
         self._apart: list[Renderer] = []
         self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
-        self.listeners = Listeners(self.views, self.dictionary)
-        self._decided: _Decided | None = None
+        self.listeners = Listeners()
+        self._decided: Decided | None = None
         self._errands = Errands(self.helpers)
         self.journal: Journal | None = None
         """What writes down the commits of a database that outlives its process."""
         self.batches: dict[str, int] = {}
         """The number of the last batch of each source that numbers its batches."""
+
+    @property
+    def compilers(self) -> Sequence[Compiler]:
+        """What compiles the loops of views; nothing where they are interpreted."""
+        return () if self.renderer.compiler is None else (self.renderer.compiler,)
 
     @property
     def time(self) -> int:
@@ -143,7 +134,7 @@ class Engine:
         self.tables.put(name, declared)
         store = self.tables.get(name)
         if store is not None and store.last_time > self.time:
-            self._decided = _Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
+            self._decided = Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
             self.settle()
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> Planned:
@@ -170,20 +161,33 @@ class Engine:
             renderer = self.renderer.apart()
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
+        told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
+        node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
+        millis = planned.millis + (perf_counter() - started) * 1e3
+        return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
+
+    def grown(
+        self, name: str, plan: Plan, end: Operator, pause: Callable[[int], None], aside: Aside = at_once,
+        renderer: Renderer | None = None,
+    ) -> Node:  # fmt: skip
+        """A new node at the end of a plan, rendered where it is not there yet; on any error nothing is left behind.
+
+        `pause`, `aside`: see `Installation`.
+        """
+        renderer = self.renderer if renderer is None else renderer
         try:
-            counting, errands = self._counting(definition.name, plan, renderer, pause), Errands(self.helpers)
-            renderer.graph.installation = Installation(counting, aside, errands)
+            errands = Errands(self.helpers)
+            renderer.graph.installation = Installation(pause, aside, errands)
             with errands:
-                source = renderer.node(plan)
-                node = renderer.graph.add(f"view {definition.name}", Sink(log), (source,))
-                renderer.fill(plan, node, contents=True)
+                node = renderer.graph.add(f"view {name}", end, (renderer.node(plan),))
+                if end.states:
+                    renderer.fill(plan, node, contents=True)
         except BaseException as error:
             self.sweep()
             if isinstance(error, NumericError):
-                raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
+                raise NumericError(f"cannot create view {name} over the rows there are: {error}") from error
             raise
-        millis = planned.millis + (perf_counter() - started) * 1e3
-        return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
+        return node
 
     def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
         """The view of a name is this one from now on, in place of the one that was there; without SQL there is none.
@@ -258,6 +262,24 @@ class Engine:
             self._settle()
             raise
 
+    def contents(self, view: str) -> Contents:
+        """The present rows of a view, whatever happens later."""
+        return self.views[view].contents(self.dictionary)
+
+    def snapshot(self, view: str) -> pa.Table:
+        """The present rows of a view as changes at the present time."""
+        installed = self.views[view]
+        present = installed.snapshot(self.time)
+        if installed.definition.hidden:
+            present = seen_changes(installed.definition, present) or present
+        return changes_to_arrow(installed.definition, present, self.dictionary)
+
+    def close(self) -> None:
+        """End what compiles, and the threads that help."""
+        for compiler in self.compilers:
+            compiler.close()
+        self.helpers.close()
+
     def existing(self) -> Existing:
         """What a new view is planned against."""
         return self.renderer.existing.above(self.sizes())  # nothing, where nothing is shared
@@ -299,24 +321,6 @@ class Engine:
         """The state that installing `plan` would add; under None the view's contents."""
         return added_state(plan, Sizes(self.sizes()), lambda each: each in self.renderer.rendered)
 
-    def _counting(self, name: str, plan: Plan, renderer: Renderer, pause: Pause) -> Callable[[int], None]:
-        """What reports progress when it is called with the rows read since it was called last."""
-        done = 0
-
-        @cache
-        def expected() -> int:
-            return round(rows_to_read(plan, Sizes(self.sizes()), renderer.was_there))
-
-        def progress() -> Progress:
-            return Progress(name, done, max(done, expected()))
-
-        def report(rows: int) -> None:
-            nonlocal done
-            done += rows
-            pause(progress)
-
-        return report
-
     def _check_limit(self, name: str, plan: Plan) -> None:
         if self._memory_limit is None:
             return
@@ -333,11 +337,15 @@ class Engine:
         for renderer in (self.renderer, *self._apart):
             yield from renderer.rendered.items()
 
+    def last_nodes(self) -> Iterator[tuple[str, Node]]:
+        """Of each view its last node."""
+        return ((name, installed.node) for name, installed in self.views.items())
+
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
         """For each node, by identity, the views that need it."""
         users: dict[int, dict[str, None]] = {}
-        for name, installed in self.views.items():
-            pending = [installed.node]
+        for name, last in self.last_nodes():
+            pending = [last]
             seen: set[int] = set()
             while pending:
                 node = pending.pop()
@@ -347,7 +355,7 @@ class Engine:
                     pending += [*node.inputs, *node.waits]
         return {node: tuple(sorted(names)) for node, names in users.items()}
 
-    def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> _Decided:
+    def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph, read = self.renderer.graph, self.renderer.sources
         since = BEGINNING if graph.installation is not None else max(time - self._history, self._begins)
@@ -357,10 +365,14 @@ class Engine:
         if self.tables.constrained:
             self.tables.check(deltas)
         changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
-        told = self.listeners.told(changed) if self.listeners else ()
+        told = self.listeners.told(partial(self._changes, changed)) if self.listeners else ()
         if self._errands.out:
             self._errands.finish()
-        return _Decided(time, since, updates, started, told)
+        return Decided(time, since, updates, started, told)
+
+    def _changes(self, changed: Mapping[Node, Delta], view: str) -> pa.Table | None:
+        installed = self.views[view]
+        return view_changes(installed.definition, changed.get(installed.node), self.dictionary)
 
     def _settle(self) -> None:
         if self._errands.out:

@@ -168,7 +168,7 @@ def tables(core: Core) -> list[TableInfo]:
 def views(core: Core) -> list[ViewInfo]:
     """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
     with core.lock:
-        counts = {name: int(each.log.rows(None)[1].sum()) for name, each in core.engine.views.items()}
+        counts = {name: len(core.engine.contents(name)) for name in core.engine.views}
         return [
             ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name))
             for each in core.catalog.views

@@ -43,7 +43,7 @@ def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
         asked = list(engine.views) if views is None else view_names(views)
         names = [core.maintained(name).definition.name for name in asked]
         tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}
-        found = {name: engine.views[name].contents(engine.dictionary).arrow for name in names}
+        found = {name: engine.contents(name).arrow for name in names}
         texts = {view: engine.oracle_sql[view.name] for view in core.catalog.views}
     rows = {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}
     expected = recompute(rows, texts, names)

@@ -51,7 +51,7 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     An expression that fails is not for here either: DuckDB says what is wrong. Cost: some 0.1 ms to bind it, and a
     probe of the key or a pass over the view.
     """
-    bound = bind_rows(statement, core.catalog)
+    bound = bind_rows(statement, core.catalog) if core.engine.is_whole else None
     if bound is None:
         return None
     with core.lock:

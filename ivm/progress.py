@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ivm import engine
+    from ivm import installing
 
 Tell = Callable[[str, int, int], None]
 """What is being done, how many were done, of how many; of 0 where that is not known."""
@@ -81,10 +81,10 @@ def progress(console: Console, unit: str = "rows", *, after: float = 0.0) -> Ite
             bar.stop()
 
 
-def opening(tell: Tell) -> Callable[[engine.Progress], None]:
+def opening(tell: Tell) -> Callable[[installing.Progress], None]:
     """What `ivm.connect` is given as `progress`, to be told of here."""
 
-    def told(now: engine.Progress) -> None:
+    def told(now: installing.Progress) -> None:
         tell(f"filling {now.view}" if now.view else "reading the log", now.rows, now.expected)
 
     return told

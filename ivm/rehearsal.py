@@ -16,7 +16,8 @@ import pyarrow as pa
 from catalog.errors import Error
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.engine import Engine, Planned
+from ivm.engine import Engine
+from ivm.installing import Planned
 from ivm.operators.ends import Feed
 from ivm.plan.node import nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
@@ -40,6 +41,8 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
     caller does not have the lock, which is taken while rows are read. Cost: a few small commits; nothing where the
     tables are small, or an equal plan has been rehearsed.
     """
+    if not engine.is_whole:
+        return
     many = sum(engine.tables[name].count for name in planned.tables if name in engine.tables)
     if many < _WORTH or hash(planned.plan) in _rehearsed:
         return

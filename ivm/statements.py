@@ -11,8 +11,8 @@ import pyarrow as pa
 from catalog.errors import UnsupportedError
 from ivm.core import Core
 from ivm.defining import define
-from ivm.engine import Progress
 from ivm.explain import explain
+from ivm.installing import Progress
 from ivm.plain_rows import run_plain
 from ivm.result import Result, counted
 from ivm.trace.arrow import array_from

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -16,13 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import View as Definition
-from ivm.dataflow.node import Node
 from ivm.trace.arrow import numbers_from, to_arrow
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.state import Held
-from ivm.view import Installed
 
 
 class Subscription:
@@ -154,28 +152,24 @@ class Subscription:
 class Listeners(Held[Subscription]):
     """The subscriptions to `views` that somebody holds on to: those that are to be told of the next commit."""
 
-    def __init__(self, views: Mapping[str, Installed], dictionary: TextDictionary) -> None:
-        super().__init__()
-        self._views = views
-        self._dictionary = dictionary
-
     def of(self, view: str | None = None) -> list[Subscription]:
         """The subscriptions to all views, or to one."""
         return [each for each in self.each() if view is None or each.view == view]
 
-    def told(self, changed: Mapping[Node, Delta]) -> list[tuple[Subscription, pa.Table]]:
-        """What each is to be told of a commit that changed these nodes' outputs; nothing, if its view is the same."""
+    def told(self, changes_of: Callable[[str], pa.Table | None]) -> list[tuple[Subscription, pa.Table]]:
+        """What each is to be told of a commit; `changes_of` gives the changes of a view, None if it is the same."""
         changes: dict[str, pa.Table | None] = {}
         listeners = self.each()
         for each in listeners:
             if each.view not in changes:
-                changes[each.view] = self._changes(self._views[each.view], changed)
+                changes[each.view] = changes_of(each.view)
         return [(each, table) for each in listeners if (table := changes[each.view]) is not None]
 
-    def _changes(self, installed: Installed, changed: Mapping[Node, Delta]) -> pa.Table | None:
-        delta = changed.get(installed.node)
-        net = None if delta is None else seen_changes(installed.definition, delta)
-        return None if net is None else changes_to_arrow(installed.definition, net, self._dictionary)
+
+def view_changes(definition: Definition, delta: Delta | None, dictionary: TextDictionary) -> pa.Table | None:
+    """The changes of a view as its readers see them, as an Arrow table; None if there are none."""
+    net = None if delta is None else seen_changes(definition, delta)
+    return None if net is None else changes_to_arrow(definition, net, dictionary)
 
 
 def seen_changes(definition: Definition, delta: Delta) -> Delta | None:

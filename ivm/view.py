@@ -19,6 +19,7 @@ from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.sorting import first_by, sort_table
 from ivm.trace.arrow import arrow_type, to_arrow
 from ivm.trace.column import Column, Ints
+from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.stand_ins import with_huge
 from ivm.trace.texts import Strings
@@ -48,6 +49,10 @@ class Contents:
 
     def arrow(self) -> pa.Table:
         """Each row as often as it counts, in the definition's order. Cost: all rows, and their sort."""
+        return in_order(self.rows(), self.definition)
+
+    def rows(self) -> pa.Table:
+        """Each row as often as it counts, with the hidden columns, in no order."""
         columns = self.columns
         if len(self.diffs) and bool((self.diffs != 1).any()):
             repeated = np.repeat(np.arange(len(self.diffs)), self.diffs)
@@ -55,8 +60,7 @@ class Contents:
         fields = self.definition.columns
         arrays = [to_arrow(c, f.type, self.strings) for c, f in zip(columns, fields, strict=True)]
         table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
-        rows = sort_table(with_huge(table, [f.type for f in fields]), self.definition.order)
-        return rows.select(range(len(self.definition.schema))) if self.definition.hidden else rows
+        return with_huge(table, [f.type for f in fields])
 
     def head(self, rows: int) -> pa.Table:
         """The first rows of `arrow()`. Cost: a pass over the columns that decide, none where there is no order."""
@@ -89,10 +93,21 @@ class Installed:
         """The present rows, whatever happens later."""
         return self.shown(self.log.sealed, dictionary.now())
 
+    def snapshot(self, time: int) -> Delta:
+        """The present rows as updates at a time."""
+        columns, diffs = self.log.rows(None)
+        return delta_of(columns, time, diffs, len(diffs))
+
     def shown(self, sealed: Sealed, strings: Strings, as_of: int | None = None) -> Contents:
         """What the log holds as it was sealed, when `strings` were those of its codes."""
         columns, diffs = sealed.rows(as_of)
         return Contents(self.definition, columns, diffs, strings)
+
+
+def in_order(rows: pa.Table, definition: Definition) -> pa.Table:
+    """The rows of a view, hidden columns included, as its readers see them."""
+    ordered = sort_table(rows, definition.order)
+    return ordered.select(range(len(definition.schema))) if definition.hidden else ordered
 
 
 class View(Rows):

@@ -15,6 +15,8 @@ def is_non_negative(relation: Relation) -> bool:
     match relation:
         case Negate() | Apply():
             return False
-        case Get() | Constant() | Reduce() | TopK() | Threshold():
+        case Get():
+            return not relation.differs
+        case Constant() | Reduce() | TopK() | Threshold():
             return True
     return all(map(is_non_negative, inputs_of(relation)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from time import perf_counter_ns
+from types import MappingProxyType
 
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
@@ -12,6 +13,7 @@ from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
 
 _MOST_WAYS = 1 << 8
+_NONE: Mapping[Node, Delta] = MappingProxyType({})
 
 
 class Graph:
@@ -30,12 +32,23 @@ class Graph:
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
-        self._ways: dict[tuple[Node, ...], Sequence[Node]] = {}
+        self._ways: dict[tuple[int, tuple[Node, ...]], Sequence[Node]] = {}
 
-    def add(self, label: str, operator: Operator, inputs: tuple[Node, ...] = (), waits: tuple[Node, ...] = ()) -> Node:
-        """A new node; it is stepped from the next commit on. What it reads must be in the graph already."""
+    def add(
+        self,
+        label: str,
+        operator: Operator,
+        inputs: tuple[Node, ...] = (),
+        waits: tuple[Node, ...] = (),
+        level: int = 1,
+    ) -> Node:
+        """A new node; it is stepped from the next commit on. What it reads must be in the graph already.
+
+        `level`: the first at which it can be stepped, of one that reads nothing.
+        """
         self._made += 1
-        node = Node(label, operator, inputs, waits, self._made)
+        level = max((level, *(other.level for other in (*inputs, *waits))))
+        node = Node(label, operator, inputs, waits, self._made, level)
         if self.installation is not None:
             self.installation.nodes[node] = None
         self.nodes.append(node)
@@ -83,15 +96,19 @@ class Graph:
             for number, state in enumerate(node.operator.states):
                 yield (node.number, number), state
 
-    def step(self, changes: Mapping[Node, Delta]) -> dict[Node, Delta]:
-        """Carry `changes` of source nodes through the graph; the change of every node that has one.
+    def step(
+        self, changes: Mapping[Node, Delta], before: Mapping[Node, Delta] = _NONE, level: int = 1
+    ) -> dict[Node, Delta]:
+        """Carry `changes` of source nodes through the nodes of a level; the change of every node that has one.
 
+        A commit of several levels begins with the first, and goes on with what the level `before` has returned.
         Raises what an operator raises (NumericError), after which `rollback` must be called; what a node raises whose
         view is not there yet fails its installation alone. Cost: that of the operators that a change reaches, and a
         look at those that it might have reached.
         """
-        deltas: dict[Node, Delta] = dict(changes)
-        marks, installation, sources = self.marks, self.installation, tuple(changes)
+        deltas: dict[Node, Delta] = {**before, **changes}
+        marks, installation = self.marks, self.installation
+        sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
         way = self._ways.get(sources)
         if way is None:
             way = self._way(sources)
@@ -129,8 +146,9 @@ class Graph:
             self.installation.backlog.pop(self.time, None)
         self.marks.rollback()
 
-    def _way(self, changed: tuple[Node, ...]) -> Sequence[Node]:
-        """The nodes that changes of some sources may reach, each after those that it reads."""
+    def _way(self, key: tuple[int, tuple[Node, ...]]) -> Sequence[Node]:
+        """The nodes of a level that changes of some sources may reach, each after those that it reads."""
+        level, changed = key
         found: dict[Node, None] = {}
         pending = list(changed)
         while pending:
@@ -140,7 +158,7 @@ class Graph:
                     pending.append(reader)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}
-        way = self._ways[changed] = sorted(found, key=lambda node: node.number)
+        way = self._ways[key] = sorted((node for node in found if node.level == level), key=lambda node: node.number)
         return way
 
     def _step_of(self, installation: Installation, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:

@@ -15,7 +15,8 @@ class Node:
     """`owners` are the nodes that read this one or wait for it, and the names of views; without any it is removed.
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
-    `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input. The
+    `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
+    `level`: the step of a commit in which all that it reads is there; above 1 where it comes from other shards. The
     updates and the nanoseconds spent in the operator are counted from its making on.
     """
 
@@ -24,6 +25,7 @@ class Node:
     inputs: tuple[Node, ...] = ()
     waits: tuple[Node, ...] = ()
     number: int = 0
+    level: int = 1
     owners: dict[Node | str, None] = field(default_factory=dict, repr=False)
     readers: list[Node] = field(default_factory=list, repr=False)
     updates_in: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.distribute.placement import Hashed, Placement, Replicated
 from ivm.distribute.rows import Rows
@@ -75,7 +76,7 @@ class Exchanges:
                 self.rows.values[name, column] = self.rows.distinct(relation, column)
             self._drafts[name] = Channel(name, relation, option.placement, to, option.level, count)
         keys = () if partial else tuple(tuple(sorted(key)) for key in unique_keys(relation) if key)
-        sent = Get(name, relation.schema, keys, is_table=False)
+        sent = Get(name, relation.schema, keys, is_table=False, differs=not is_non_negative(relation))
         cost = self.cost(self.rows.sizes[name], len(relation.schema), to, self._values(relation, to))
         return Option(sent, to, option.cost + cost, option.level + 1)
 

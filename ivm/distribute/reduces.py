@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from catalog.types import BIGINT, DOUBLE, HUGEINT, Kind, SqlType, decimal
+from catalog.schema import Field
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, Kind, SqlType, decimal
 from ivm.analysis.equivalences import equivalences
+from ivm.analysis.non_negative import is_non_negative
 from ivm.distribute.exchange import SHARDS, Exchanges, Option
-from ivm.distribute.placement import SINGLE, Hashed, Placement, Replicated
+from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement, Replicated
 from ivm.distribute.spread import targets
 from ivm.transform.rewrite import expressed, names
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.rebuild import rebuilt, row
-from sql.ir.relation import Aggregate, Reduce, Relation
+from sql.ir.relation import Aggregate, Constant, Join, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Scalar
 
 _SHRINKS = 0.5
@@ -24,6 +26,11 @@ _SHRINKS = 0.5
 
 def reduce_options(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges) -> Iterator[Option]:
     """The ways to have the groups, from the ways to have the rows."""
+    for option in _grouped(reduce, below, exchanges):
+        yield option if reduce.keys or option.placement != SINGLE else _at_home(option, exchanges)
+
+
+def _grouped(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges) -> Iterator[Option]:
     for option in below:
         placement = _where(reduce, option.placement)
         if placement is not None:
@@ -34,6 +41,18 @@ def reduce_options(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges
                 yield _in_two(reduce, option, to, exchanges)
             else:
                 yield _in_one(reduce, option, to, exchanges)
+
+
+def _at_home(option: Option, exchanges: Exchanges) -> Option:
+    """The one group of everything, which is there without rows too, only at the shard that is to have it.
+
+    It is joined with a row that nobody but that shard gets.
+    """
+    marker = Constant(((True,),), (Field("here", BOOLEAN, False),))
+    here = exchanges.through(Option(marker, REPLICATED), SINGLE)
+    joined = Join((option.relation, here.relation))
+    kept = Project(joined, tuple(range(len(option.relation.schema))))
+    return replace(option, relation=kept, level=max(option.level, here.level))
 
 
 def _where(reduce: Reduce, placement: Placement) -> Placement | None:
@@ -50,8 +69,8 @@ def _where(reduce: Reduce, placement: Placement) -> Placement | None:
 
 def _adds_up(reduce: Reduce, option: Option, exchanges: Exchanges) -> bool:
     """Whether to add up the groups of each shard first."""
-    if not decomposes(_parts(reduce.aggregates)):
-        return False
+    if not decomposes(_parts(reduce.aggregates)) or not is_non_negative(reduce.input):
+        return False  # a group of which a shard has as many rows as it takes back would be nothing there
     rows = exchanges.rows.count(option.relation)
     return not reduce.keys or exchanges.rows.count(replace(reduce, input=option.relation)) * SHARDS <= rows * _SHRINKS
 

@@ -20,7 +20,7 @@ from ivm.durable.on_disk import OnDisk
 from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_commit, read_head, read_made
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
-from ivm.engine import Progress
+from ivm.installing import Progress
 from ivm.storage.log import Durability, Log, first_of, log_files, log_name
 from ivm.storage.record import Record, Torn, records
 from ivm.storage.storage import Storage

@@ -36,6 +36,7 @@ class Get(Remembering):
     """The collection called `name`, a base table or a maintained view. Memory: none of its own.
 
     `references`: foreign keys that are enforced. `append_only`: rows come, but never go. `static`: neither.
+    `differs`: it is a difference, of which rows may have negative multiplicities.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Get(Remembering):
     references: tuple[Reference, ...] = ()
     append_only: bool = False
     static: bool = False
+    differs: bool = False
 
 
 @compared_once

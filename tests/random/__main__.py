@@ -22,17 +22,18 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=None, help="at most so many seeds")
     parser.add_argument("--shrink", type=float, default=30.0, help="seconds for each failing case")
     parser.add_argument("--compile", default="off", choices=("off", "wait"), help="interpreted or compiled kernels")
+    parser.add_argument("--shards", type=int, default=None, help="spread over so many")
     parser.add_argument("--out", type=Path, default=None, help="a folder for shrunk cases")
     parser.add_argument("--examples", action="store_true", help="show a query for each reason to refuse")
     parser.add_argument("files", nargs="*", type=Path, help="run these cases instead")
     options = parser.parse_args()
     if options.files:
-        return sum([_run_file(path) for path in options.files])
+        return sum([_run_file(path, options.shards) for path in options.files])
     return _search(options)
 
 
-def _run_file(path: Path) -> int:
-    outcome = run(parsed(path.read_text(encoding="utf-8")))
+def _run_file(path: Path, shards: int | None) -> int:
+    outcome = run(parsed(path.read_text(encoding="utf-8")), shards=shards)
     print(f"{path}: {outcome.failure or outcome.refused or outcome.skipped or 'as DuckDB'}")
     return int(outcome.failure is not None)
 
@@ -41,15 +42,15 @@ def _search(options: argparse.Namespace) -> int:
     counts, failures = Counts(), Counter[str]()
     end, seed = monotonic() + options.seconds, options.seed
     while monotonic() < end and (options.cases is None or counts.cases < options.cases):
-        case, outcome = try_seed(seed, counts, options.compile)
+        case, outcome = try_seed(seed, counts, options.compile, options.shards)
         failure = outcome.failure
         if failure is not None:
             what = construct(f"{failure.kind}: {failure.message if failure.kind != 'rows' else ''}")
             failures[what] += 1
             print(f"seed {seed}, view {failure.view}: {failure.kind}: {failure.message}", flush=True)
             if failures[what] <= 3 or failure.kind == "rows":
-                smaller = shrunk(case, failure, options.shrink)
-                again = run(smaller).failure or failure
+                smaller = shrunk(case, failure, options.shrink, options.shards)
+                again = run(smaller, shards=options.shards).failure or failure
                 script = written(smaller, f"seed {seed}: {again.kind}: {again.message}")
                 print(script, flush=True)
                 if options.out is not None:

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 import ivm
+from ivm.cluster.database import ShardedCore
 from ivm.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.case import Case
@@ -48,22 +49,24 @@ class _Stop(Exception):
     """The case ends here."""
 
 
-def run(case: Case, compile: Any = "off") -> Outcome:
-    """Run a case; views that DuckDB or the engine refuses are left out of it."""
+def run(case: Case, compile: Any = "off", shards: int | None = None) -> Outcome:
+    """Run a case; views that DuckDB or the engine refuses are left out of it. `shards`: spread over so many."""
     outcome = Outcome()
     try:
         views = _accepted(case, outcome)
         if views:
             ways = Ways(case.ways)
             with ways.sized():
-                _Run(replace(case, views=tuple(views)), ways, outcome, compile).through()
+                _Run(replace(case, views=tuple(views)), ways, outcome, compile, shards).through()
     except _Stop:
         pass
     return outcome
 
 
-def _connect(tables: tuple[Table, ...], compile: Any, sharing: bool = True) -> ivm.Database:
-    db = ivm.connect(compile=compile, sharing=sharing)
+def _connect(
+    tables: tuple[Table, ...], compile: Any, sharing: bool = True, shards: int | None = None
+) -> ivm.Database:
+    db = ivm.connect(compile=compile, sharing=sharing, shards=shards)
     for table in tables:
         db.sql(table.ddl())
     return db
@@ -134,13 +137,13 @@ class _Oracle:
 class _Run:
     """A case on its way: `early` has the views from the start, `late` from some batch on."""
 
-    def __init__(self, case: Case, ways: Ways, outcome: Outcome, compile: Any) -> None:
+    def __init__(self, case: Case, ways: Ways, outcome: Outcome, compile: Any, shards: int | None) -> None:
         self.case, self.ways, self.outcome = case, ways, outcome
         self.oracle = _Oracle(case.tables)
         for name, text in case.views:
             self.oracle.define(name, text)
-        self.early = _connect(case.tables, compile)
-        self.late = _connect(case.tables, compile, ways.sharing)
+        self.early = _connect(case.tables, compile, shards=shards)
+        self.late = _connect(case.tables, compile, ways.sharing, shards)
 
     def through(self) -> None:
         """Run it to the end."""
@@ -211,7 +214,9 @@ class _Run:
         """Drop all views in one order, which leaves nothing of them, and create them in another."""
         for name, _ in reversed(self.ways.order(self.case.views)):
             self.late.sql(f"DROP VIEW {quoted(name)}")
-        left = core_of(self.late).engine.renderer.graph.nodes
+        core = core_of(self.late)
+        engines = core.driver.shards if isinstance(core, ShardedCore) else [core.engine]
+        left = [node for engine in engines for node in engine.renderer.graph.nodes]
         if left:
             self.outcome.failure = Failure(self.case.views[-1][0], "left", f"{len(left)} operators are left")
             raise _Stop

@@ -76,9 +76,9 @@ def random_case(seed: int) -> Case:
     return Case(tables, tuple(views), random_batches(rng, tables), rng.randint(0, 2), ways)
 
 
-def try_seed(seed: int, counts: Counts, compile: Any = "off") -> tuple[Case, Outcome]:
+def try_seed(seed: int, counts: Counts, compile: Any = "off", shards: int | None = None) -> tuple[Case, Outcome]:
     """Run the case of a seed."""
     case = random_case(seed)
-    outcome = run(case, compile)
+    outcome = run(case, compile, shards)
     counts.add(case, outcome)
     return case, outcome

@@ -17,14 +17,14 @@ from tests.random.run import Failure, run
 Fails = Callable[[Case], bool]
 
 
-def shrunk(case: Case, failure: Failure, seconds: float = 30.0) -> Case:
+def shrunk(case: Case, failure: Failure, seconds: float = 30.0, shards: int | None = None) -> Case:
     """The smallest case found in about so many seconds that fails in the same way."""
     end = monotonic() + seconds
 
     def fails(candidate: Case) -> bool:
         if monotonic() > end:
             return False
-        found = run(candidate).failure
+        found = run(candidate, shards=shards).failure
         return found is not None and found.kind == failure.kind
 
     while True:

@@ -1,0 +1,63 @@
+"""A database over shards, with the face of the one that people know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from ivm.arguments import whole_number
+from ivm.cluster.driver import Driver
+from ivm.cluster.shard import Shard
+from ivm.core import Core
+from ivm.database import Database
+from ivm.engine import Engine
+from ivm.render.scalars.compiler import Compiler
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.helpers import Helpers
+from ivm.trace.turns import Turns
+from ivm.view import Contents, Installed, View
+
+
+class ShardedCore(Core):
+    """What a database over shards is made of: the driver stands where another has its engine."""
+
+    def __init__(self, driver: Driver, *, external_access: bool) -> None:
+        # It answers what statements ask of an engine; what goes further asks `is_whole` first.
+        super().__init__(cast(Engine, driver), external_access=external_access)
+        self.driver = driver
+
+    def view(self, name: str) -> View:
+        """What reads a maintained view. Raises BindError."""
+        with self.lock:
+            installed = self.maintained(name)
+            return ShardedReader(installed, self.engine.dictionary, self.readable, self.lock, self.driver)
+
+
+class ShardedReader(View):
+    """Reads one maintained view over shards; see `View`."""
+
+    def __init__(
+        self,
+        installed: Installed,
+        dictionary: TextDictionary,
+        readable: Callable[[], tuple[int, int]],
+        lock: Turns,
+        driver: Driver,
+    ) -> None:
+        super().__init__(installed, dictionary, readable, lock)
+        self._driver = driver
+
+    def _contents(self, as_of: int | None = None) -> Contents:
+        if as_of is not None:
+            as_of = whole_number(as_of, "as_of")
+        with self._lock:
+            if as_of is not None:
+                self._check_readable(as_of, 0)
+            return cast(Contents, self._driver.contents(self.name, as_of))
+
+
+def in_process(shards: int, history: int, compile: str, external_access: bool) -> Database:
+    """A database over so many shards in this process, in memory."""
+    compiler = None if compile == "off" else Compiler(wait=compile == "wait")
+    driver = Driver([Shard(compiler, history) for _ in range(shards)], history, Helpers(1))
+    return Database(ShardedCore(driver, external_access=external_access))

@@ -1,0 +1,99 @@
+"""From changes to what each shard gets of them, as Arrow record batches, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Schema
+from catalog.types import SqlType
+from ivm.cluster.hashing import shards_of
+from ivm.distribute.placement import Hashed, Placement
+from ivm.trace.arrow import numbers_from, numbers_in, to_arrow, to_column
+from ivm.trace.column import Ints
+from ivm.trace.consolidate import consolidate
+from ivm.trace.delta import Delta, concat_deltas, delta_of
+from ivm.trace.dictionary import TextDictionary
+from ivm.transaction import Change
+
+_TIME, _DIFF = "_time", "_diff"
+Routed = tuple[int, pa.RecordBatch]
+"""A shard, and what it gets."""
+
+
+def routed(delta: Delta, fields: Schema, to: Placement, shards: int, dictionary: TextDictionary) -> Iterator[Routed]:
+    """What each shard gets of a delta: the columns, `_time` and `_diff`, of those rows whose place it is; or all.
+
+    Cost: a pass over what is sent, after that which adds up diffs of equal rows where some are negative.
+    """
+    types = [field.type for field in fields]
+    net = delta if delta.diffs is None else consolidate(delta, types)
+    if net is None or not len(net):
+        return
+    strings = dictionary.now()
+    arrays = [to_arrow(net.column(i), type_, strings) for i, type_ in enumerate(types)]
+    arrays += [numbers_from(net.time_array()), numbers_from(net.diff_array())]
+    names = [*(f"c{i}" for i in range(len(types))), _TIME, _DIFF]
+    batch = pa.RecordBatch.from_arrays([_in_one(each) for each in arrays], names=names)
+    if not isinstance(to, Hashed):
+        yield from ((shard, batch) for shard in range(shards))
+        return
+    chosen = [arrays[c] for c in to.columns]
+    yield from _parts(batch, shards_of(chosen, [types[c] for c in to.columns], len(net), shards), shards)
+
+
+def arrived(batches: Sequence[pa.RecordBatch], types: Sequence[SqlType], dictionary: TextDictionary) -> Delta | None:
+    """The updates that were sent, net, in the order of their times: what one shard takes back, another may have sent.
+
+    None if nothing is left. Cost: that of taking texts into the dictionary, a copy, and a pass that adds up.
+    """
+    found = []
+    for batch in batches:
+        columns = [to_column(batch.column(i), type_, dictionary) for i, type_ in enumerate(types)]
+        times, diffs = numbers_in(batch.column(len(types))), numbers_in(batch.column(len(types) + 1))
+        found.append(delta_of(columns, _one(times), None if (diffs == 1).all() else diffs, batch.num_rows))
+    whole = concat_deltas(found)
+    if whole is not None and len(found) > 1 and whole.diffs is not None:
+        whole = consolidate(whole, types)
+    if whole is None or isinstance(whole.times, int):
+        return whole
+    return whole.take(np.argsort(whole.times, kind="stable"))
+
+
+def change_parts(change: Change, place: Hashed, shards: int) -> Iterator[tuple[int, Change]]:
+    """What each shard gets of the changes of a table whose rows are hashed by `place`."""
+    rows, table = change.data, change.table
+    fields = [table.fields[c] for c in place.columns]
+    columns = [_in_one(rows.column(c)) for c in place.columns]
+    chosen = shards_of(columns, [field.type for field in fields], rows.num_rows, shards)
+    for shard in np.unique(chosen).tolist():
+        taken = np.flatnonzero(chosen == shard)
+        part = change._replace(addresses=None)
+        if len(taken) < rows.num_rows:
+            part = part._replace(
+                data=rows.take(pa.array(taken)),
+                diffs=None if change.diffs is None else change.diffs[taken],
+                times=None if change.times is None else change.times[taken],
+            )
+        yield shard, part
+
+
+def _parts(batch: pa.RecordBatch, chosen: Ints, shards: int) -> Iterator[Routed]:
+    order = np.argsort(chosen, kind="stable")
+    bounds = np.searchsorted(chosen[order], np.arange(shards + 1))
+    for shard in range(shards):
+        first, last = bounds[shard], bounds[shard + 1]
+        if first == last:
+            continue
+        yield shard, batch if last - first == batch.num_rows else batch.take(pa.array(order[first:last]))
+
+
+def _in_one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Text beyond 2 GiB comes in pieces."""
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _one(times: Ints) -> Ints | int:
+    return int(times[0]) if len(times) and times[0] == times[-1] and (times == times[0]).all() else times

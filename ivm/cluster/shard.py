@@ -1,0 +1,162 @@
+"""A shard: an engine that has a part of the rows, and goes through a commit level by level.
+
+At the first level the tables change, at a later one what other shards have sent arrives by channels; all of it at the
+commit's times. Between two levels the shard waits, with what it has done so far tentative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from time import perf_counter_ns
+
+from catalog.schema import View as Definition
+from ivm.applying import applied
+from ivm.dataflow.node import Node
+from ivm.distribute.exchange import Channel
+from ivm.engine import Decided, Engine
+from ivm.operators.exchange import Channel as Arriving
+from ivm.operators.exchange import Outlet
+from ivm.render.scalars.compiler import Compiler
+from ivm.trace.delta import Delta
+from ivm.trace.time import BEGINNING
+from ivm.transaction import Change
+from ivm.view import Installed
+from sql.ir.relation import Relation
+
+Sent = dict[str, Delta]
+"""The changes of fragments, by the names of their channels."""
+
+
+@dataclass(slots=True)
+class _Commit:
+    """One under way: its last time, and what its nodes have given so far."""
+
+    time: int
+    since: int
+    updates: int
+    started: int
+    deltas: dict[Node, Delta] = field(default_factory=dict)
+
+
+class Shard(Engine):
+    """See above. Of a commit it is told `begin`, `go_on` for each further level, then `ready` and `keep`; or `undo`."""
+
+    def __init__(self, compiler: Compiler | None, history: int) -> None:
+        super().__init__(compiler, history)
+        self.arriving: dict[str, Node] = {}
+        self.leaving: dict[str, Node] = {}
+        """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""
+        self._under_way: _Commit | None = None
+        self._kept: Decided | None = None
+
+    def open(self, channel: Channel, level: int) -> None:
+        """Changes of this name arrive from now on, at a level."""
+        source = self.arriving.get(channel.name)
+        if source is None:
+            source = self.renderer.graph.add(f"channel {channel.name}", Arriving(), level=level)
+            source.owners[channel.name] = None
+            self.arriving[channel.name] = self.renderer.views[channel.name] = source
+
+    def arrive(self, name: str, rows: Sequence[Delta]) -> None:
+        """All rows of a channel, as long as what is new is filled from them; none to let go of them."""
+        operator = self.arriving[name].operator
+        assert isinstance(operator, Arriving), "channels are nothing else"
+        operator.arrived = rows
+
+    def send(self, channel: Channel, sizes: Mapping[str, float]) -> None:
+        """Maintain the fragment of a channel from now on; what it reads must be there, and its rows at hand."""
+        if channel.name in self.leaving:
+            return
+        planned = self.planned(channel.relation, sizes)
+        node = self.grown(channel.name, planned.plan, Outlet(), lambda rows: None)
+        node.owners[channel.name] = None
+        self.leaving[channel.name] = node
+        self.sweep()
+
+    def sent(self, name: str) -> Iterator[Delta]:
+        """All rows of a fragment, as of now."""
+        return self.leaving[name].contents(self.time, lambda rows: None)
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Nothing is sent, or arrives, under these names any more. It may be interrupted, and called again."""
+        for name in names:
+            for nodes in (self.leaving, self.arriving):
+                node = nodes.get(name)
+                if node is not None:
+                    node.owners.pop(name, None)
+                    nodes.pop(name, None)
+            self.renderer.views.pop(name, None)
+        self.sweep()
+
+    def view_of(self, definition: Definition, relation: Relation, sizes: Mapping[str, float]) -> Installed:
+        """This shard's part of a view, which nobody sees before `put`."""
+        return self.installed(definition, self.planned(relation, sizes), lambda progress: None)
+
+    def reach(self, time: int) -> None:
+        """Nothing has happened here up to this time."""
+        if self.time < time:
+            since = max(time - self._history, self._begins)
+            self._decided = Decided(time, since, 0, perf_counter_ns(), ())
+            self.settle()
+
+    def begin(self, changes: Sequence[Change], time: int, are_apart: bool) -> Sent:
+        """The first level of a commit; what leaves after it. `are_apart`: somebody asks what holds at each time.
+
+        Raises as `Engine.commit` does; `undo` must follow then.
+        """
+        since = max(time - self._history, self._begins)
+        under_way = self._under_way = _Commit(time, since, 0, perf_counter_ns())
+        graph, read = self.renderer.graph, self.renderer.sources
+        earliest = BEGINNING if are_apart else since
+        deltas, under_way.updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
+        if self.tables.constrained:
+            self.tables.check(deltas)
+        return self._stepped({read[name]: delta for name, delta in deltas.items() if name in read}, 1)
+
+    def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:
+        """A further level, with what has arrived for it; what leaves after it."""
+        return self._stepped({self.arriving[name]: delta for name, delta in arrived.items()}, level)
+
+    def changed(self, view: str) -> Delta | None:
+        """The changes of a view in the commit under way, after its last level."""
+        assert self._under_way is not None, "a commit is under way"
+        return self._under_way.deltas.get(self.views[view].node)
+
+    def ready(self) -> None:
+        """All levels are done: from now on the commit is to be kept, whatever is interrupted."""
+        commit = self._under_way
+        assert commit is not None, "a commit is under way"
+        self._kept = Decided(commit.time, commit.since, commit.updates, commit.started, ())
+
+    def keep(self) -> None:
+        """Make the commit final that is `ready`. It may be interrupted, and called again."""
+        if self._kept is not None:
+            self._decided = self._kept
+            self.settle()
+            self._under_way = self._kept = None
+
+    def undo(self) -> None:
+        """Everything is as before the commit. It may be interrupted, and called again."""
+        self._kept = None
+        self.settle()
+        self._under_way = None
+
+    def failed(self) -> tuple[str, ...]:
+        """The views and channels that need the node which the last step did not get over."""
+        return self.users_of_nodes().get(id(self.renderer.graph.last), ())
+
+    def last_nodes(self) -> Iterator[tuple[str, Node]]:
+        """Of each view, and of each channel that leaves."""
+        return chain(super().last_nodes(), self.leaving.items())
+
+    def _stepped(self, given: Mapping[Node, Delta], level: int) -> Sent:
+        commit = self._under_way
+        assert commit is not None, "a commit is under way"
+        with self._errands:
+            commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
+            if self._errands.out:
+                self._errands.finish()
+        deltas = commit.deltas
+        return {n: deltas[node] for n, node in self.leaving.items() if node.level == level and node in deltas}
