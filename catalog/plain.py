@@ -61,6 +61,8 @@ def table_of(plain: Plain) -> Table:
         tuple(Check(**each) for each in plain["checks"]),
         tuple(Default(**each) for each in plain["defaults"]),
         tuple(Index(each["name"], tuple(each["columns"]), each["unique"]) for each in plain["indexes"]),
+        tuple(plain.get("partitioned_by", ())),  # which earlier releases did not know
+        plain.get("replicated", False),
     )
     _check(table, Table)
     return table

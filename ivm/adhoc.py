@@ -113,8 +113,8 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
                 stored[name] = _for_duckdb(core.engine.contents(entry.name).arrow, entry.schema)
             elif isinstance(entry, View):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
-            elif name in RELATIONS:
-                stored[name] = cache(partial(RELATIONS[name], core.engine))
+            elif name in (relations := core.relations or RELATIONS):
+                stored[name] = cache(partial(relations[name], core.engine))
                 stored[name]()  # now: of the engine itself there are no versions
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
         return Snapshot(stored, definitions, {name: _version(name, core) for name in below})

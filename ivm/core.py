@@ -14,7 +14,9 @@ from contextlib import suppress
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
+
+import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, InterfaceError
@@ -33,6 +35,7 @@ from ivm.trace.exported import ArrowRows
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
 from ivm.view import Installed, View
+from sql.ir.relation import Relation
 
 _NONE: Mapping[str, None] = MappingProxyType({})
 
@@ -69,6 +72,10 @@ class Core:
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
         """What makes those of a database that outlives its process."""
+        self.relations: Mapping[str, Callable[[Any], pa.Table]] | None = None
+        """How `ivm_*` relations are computed of the engine, where that is no plain one."""
+        self.distribution: Callable[[Relation], str] | None = None
+        """What EXPLAIN says of how a relation is spread over shards."""
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""

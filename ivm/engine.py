@@ -9,11 +9,11 @@ from functools import partial
 from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
-from typing import TypeVar
 
 import pyarrow as pa
 
 from catalog.errors import MemoryLimitError, NumericError
+from catalog.schema import Schema
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
 from ivm.applying import applied
@@ -22,7 +22,7 @@ from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.durable.journal import Journal, Written
 from ivm.durable.payload import Batch
-from ivm.installing import Pause, Planned, counting
+from ivm.installing import Pause, Planned, counting, put_or_drop
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
 from ivm.operators.operator import Operator
@@ -64,7 +64,6 @@ class Decided:
 
 
 _COMMITS = 10_000
-T = TypeVar("T")
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
@@ -86,6 +85,8 @@ class Engine:
         self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
         self.views: dict[str, Installed] = {}
         self.oracle_sql: dict[str, str] = {}
+        self.channels: dict[str, Schema] = {}
+        """The columns of what comes from other shards, where this is one."""
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds."""
         self._history = history
@@ -199,9 +200,9 @@ class Engine:
             old.node.owners.pop(name, None)
         if installed is not None:
             installed.node.owners[name] = None
-        _put(self.views, name, installed)
-        _put(self.renderer.views, name, None if installed is None else installed.node)
-        _put(self.oracle_sql, name, oracle_sql)
+        put_or_drop(self.views, name, installed)
+        put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
+        put_or_drop(self.oracle_sql, name, oracle_sql)
         self.sweep()
 
     def sweep(self) -> None:
@@ -343,17 +344,7 @@ class Engine:
 
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
         """For each node, by identity, the views that need it."""
-        users: dict[int, dict[str, None]] = {}
-        for name, last in self.last_nodes():
-            pending = [last]
-            seen: set[int] = set()
-            while pending:
-                node = pending.pop()
-                if id(node) not in seen:
-                    seen.add(id(node))
-                    users.setdefault(id(node), {})[name] = None
-                    pending += [*node.inputs, *node.waits]
-        return {node: tuple(sorted(names)) for node, names in users.items()}
+        return self.renderer.graph.users(self.last_nodes())
 
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
@@ -402,9 +393,3 @@ class Engine:
         """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
         return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
 
-
-def _put(all_there_are: dict[str, T], name: str, one: T | None) -> None:
-    if one is None:
-        all_there_are.pop(name, None)
-    else:
-        all_there_are[name] = one

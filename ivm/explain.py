@@ -23,6 +23,7 @@ from ivm.plan.table import TablePlan, ViewPlan
 from ivm.plan.text import change_lines, costs, flow_lines, plan_text, remarks
 from ivm.transform.pipeline import optimize
 from sql.bind import bind, registered
+from sql.ir.relation import Relation
 from sql.ir.text import relation_text
 from sql.syntax import Syntax
 
@@ -37,6 +38,8 @@ def explain(
 
     `origin` is where it begins in what the user wrote. `syntax`: see `bind`. It is planned without the lock.
     """
+    if core.distribution is not None:
+        return _distributed(core, core.distribution, text, dialect, origin, syntax)
     with core.lock:
         catalog, existing = core.catalog.fixed(), core.engine.existing().fixed()
     bound = bind(text, catalog, dialect, origin, syntax)
@@ -57,6 +60,30 @@ def explain(
             ("state", "\n".join([*views, *_state_lines(core.engine, plan, names)])),
             ("changes", "\n".join(_change_lines(core.engine, plan))),
         )
+    return _titled(sections)
+
+
+def _distributed(
+    core: Core,
+    distribution: Callable[[Relation], str],
+    text: str,
+    dialect: str,
+    origin: tuple[int, int],
+    syntax: Syntax | None,
+) -> str:
+    """Of a database over shards: what each fragment is, and where its rows go; each shard plans them for itself."""
+    with core.lock:
+        bound = bind(text, core.catalog.fixed(), dialect, origin, syntax)
+        distributed = distribution(bound.relation)
+    sections = (
+        ("logical", relation_text(bound.relation)),
+        ("optimized", relation_text(optimize(bound.relation))),
+        ("distributed", distributed),
+    )
+    return _titled(sections)
+
+
+def _titled(sections: Sequence[tuple[str, str]]) -> str:
     return "\n\n".join(f"{title}:\n{indent(section, '  ')}" for title, section in sections)
 
 

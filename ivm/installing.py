@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import rows_to_read
 from ivm.plan.node import Plan, Sizes
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +59,11 @@ def counting(
         pause(progress)
 
     return report
+
+
+def put_or_drop(all_there_are: dict[str, T], name: str, one: T | None) -> None:
+    """What has a name is this from now on; None: nothing has. Called again, it changes nothing."""
+    if one is None:
+        all_there_are.pop(name, None)
+    else:
+        all_there_are[name] = one

@@ -66,10 +66,11 @@ def states(engine: Engine) -> list[State]:
 
 
 def column_names(engine: Engine, name: str) -> tuple[str, ...]:
-    """The column names of a table or installed view."""
+    """The column names of a table, an installed view, or of what other shards send."""
     if name in engine.tables:
         return tuple(field.name for field in engine.tables[name].table.fields)
-    return tuple(field.name for field in engine.views[name].definition.columns)
+    view = engine.views.get(name)
+    return tuple(field.name for field in (engine.channels[name] if view is None else view.definition.columns))
 
 
 def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict[int, tuple[str, ...]]) -> State:

@@ -33,7 +33,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     ((), (exp.All, exp.Any, exp.AtTimeZone, exp.Between, exp.Boolean, exp.Bracket, exp.ByteString, exp.CTE,
           exp.CheckColumnConstraint, exp.Constraint, exp.Credentials, exp.DataTypeParam, exp.DefaultColumnConstraint,
           exp.Describe, exp.Filter, exp.From, exp.GroupingSets, exp.Having, exp.Identifier, exp.IgnoreNulls,
-          exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PrimaryKey,
+          exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PartitionedByProperty, exp.PrimaryKey,
           exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property, exp.Qualify, exp.Reference, exp.RespectNulls,
           exp.Returning, exp.Show, exp.Summarize, exp.TruncateTable, exp.Var, exp.Where, exp.WithDataProperty)),
     (("this",), (exp.ColumnConstraint, exp.Count, exp.Mode, exp.Ntile, exp.Order, exp.UniqueColumnConstraint)),

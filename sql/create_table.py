@@ -47,7 +47,8 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
     (which implies NOT NULL), UNIQUE, CHECK and REFERENCES. A foreign key is knowledge that the optimizer may use, and
     is not checked: changes may come in any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all
     foreign keys of t checked at each commit; `append_only = true` refuses to delete or replace rows, `static = true` to
-    change any that a maintained view reads.
+    change any that a maintained view reads. `PARTITIONED BY (columns)` or `REPLICATED`, behind the columns, say where
+    its rows are in a database over shards; for others they mean nothing.
     UnsupportedError for what else may be declared (GENERATED, COLLATE, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
@@ -68,7 +69,11 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
         STATIC in options,
         tuple(declaration.unique),
         defaults=tuple(declaration.defaults),
+        partitioned_by=_partitioned_by(tree, declaration, source),
+        replicated=any(isinstance(item, exp.Var) for item in _properties(tree)),
     )
+    if table.replicated and table.partitioned_by:
+        source.fail(tree, f"CREATE TABLE {table.name}: it is REPLICATED or PARTITIONED BY columns; leave one out")
     table = replace(table, checks=_checks(declaration, table, source, dialect))
     return CreateTable(table, bool(tree.args.get("exists")), bool(tree.args.get("replace")))
 
@@ -187,9 +192,10 @@ def _refuse(declaration: _Declaration, node: exp.Expr, source: SqlText, at: exp.
 
 def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
     """Those of `OPTIONS` that are set to true."""
-    properties = tree.args.get("properties")
     values: dict[str, bool] = {}
-    for item in properties.expressions if properties else ():
+    for item in _properties(tree):
+        if isinstance(item, exp.PartitionedByProperty | exp.Var):
+            continue
         name, value = key(item.name), item.args.get("value")
         if not isinstance(item, exp.Property) or name not in OPTIONS:
             known = ", ".join(f"{option} = true" for option in OPTIONS)
@@ -198,3 +204,23 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
             source.fail(tree, f"{name} must be true or false")
         values[name] = bool(value.this)
     return frozenset(name for name, wanted in values.items() if wanted)
+
+
+def _properties(tree: exp.Create) -> Sequence[exp.Expr]:
+    """What stands behind the columns."""
+    properties = tree.args.get("properties")
+    return properties.expressions if properties else ()
+
+
+def _partitioned_by(tree: exp.Create, declaration: _Declaration, source: SqlText) -> tuple[str, ...]:
+    """The columns of PARTITIONED BY, as they were declared."""
+    names = [field.name for field in declaration.fields]
+    found: list[str] = []
+    for item in _properties(tree):
+        for column in item.this.expressions if isinstance(item, exp.PartitionedByProperty) else ():
+            known = written(column.name, names)
+            if not isinstance(column, exp.Identifier | exp.Column) or known is None:
+                what = f"CREATE TABLE {declaration.name}: PARTITIONED BY {text_of(column)}"
+                source.fail(tree, f"{what} names no column of it; name columns, without types")
+            found.append(known)
+    return tuple(found)

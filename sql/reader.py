@@ -29,7 +29,8 @@ def parser_of(dialect: Dialect) -> Parser:
 def _keeping(dialect: type[Dialect]) -> type[Parser]:
     base = dialect.parser_class
     functions = {name: _kept(build) for name, build in base.FUNCTIONS.items()}
-    members = {"FUNCTIONS": functions, "counted_from": dialect.INDEX_OFFSET}
+    properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
+    members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
     return type(f"Keeping{base.__name__}", (_Keeping, base), members)
 
 

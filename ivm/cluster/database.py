@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from ivm.arguments import whole_number
 from ivm.cluster.driver import Driver
+from ivm.cluster.explain import explained
+from ivm.cluster.introspection import SHARDED
 from ivm.cluster.shard import Shard
 from ivm.core import Core
 from ivm.database import Database
@@ -25,6 +28,8 @@ class ShardedCore(Core):
         # It answers what statements ask of an engine; what goes further asks `is_whole` first.
         super().__init__(cast(Engine, driver), external_access=external_access)
         self.driver = driver
+        self.relations = SHARDED
+        self.distribution = partial(explained, driver)
 
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""

@@ -6,12 +6,11 @@ keeps it, whatever is interrupted; before, each of them undoes it.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -26,7 +25,7 @@ from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import Replicated
 from ivm.durable.payload import Batch
-from ivm.installing import Pause
+from ivm.installing import Pause, put_or_drop
 from ivm.render.scalars.compiler import Compiler
 from ivm.subscription import Listeners, Subscription
 from ivm.tables import Declared
@@ -38,7 +37,6 @@ from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 
 _COMMITS = 10_000
-T = TypeVar("T")
 _NONE: Mapping[str, float] = MappingProxyType({})
 Boxes = list[dict[str, list[pa.RecordBatch]]]
 """Of each shard what has been sent to it, by channel."""
@@ -82,6 +80,8 @@ class Driver:
         self.channels = Channels()
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         self.batches: dict[str, int] = {}
+        self.sent: Counter[str] = Counter()
+        """How many updates each channel has carried."""
         self.listeners = Listeners()
         self._history = history
         self._decided: _Decided | None = None
@@ -158,8 +158,8 @@ class Driver:
         """The view of a name is this one from now on; see `Engine.put`. It may be interrupted, and called again."""
         for number, shard in enumerate(self.shards):
             shard.put(name, None if installed is None else installed.parts[number], oracle_sql)
-        _put(self.views, name, installed)
-        _put(self.oracle_sql, name, oracle_sql)
+        put_or_drop(self.views, name, installed)
+        put_or_drop(self.oracle_sql, name, oracle_sql)
         self._tidy(self.channels if installed is None else installed.channels)
 
     def put_table(self, name: str, parts: Sequence[Declared] | None) -> None:
@@ -269,6 +269,7 @@ class Driver:
                 continue
             for to, batch in routed(delta, each.relation.schema, each.to, len(self.shards), shard.dictionary):
                 boxes[to].setdefault(name, []).append(batch)
+                self.sent[name] += batch.num_rows
 
     def _changes(self, view: str) -> pa.Table | None:
         return changes_of(self.views[view], self.shards)
@@ -293,10 +294,3 @@ class Driver:
         self.channels = Channels(needed.values(), channels.made)
         for shard in self.shards:
             shard.forget([name for name in (*shard.arriving, *shard.leaving) if name not in needed])
-
-
-def _put(all_there_are: dict[str, T], name: str, one: T | None) -> None:
-    if one is None:
-        all_there_are.pop(name, None)
-    else:
-        all_there_are[name] = one

@@ -57,6 +57,7 @@ class Shard(Engine):
         if source is None:
             source = self.renderer.graph.add(f"channel {channel.name}", Arriving(), level=level)
             source.owners[channel.name] = None
+            self.channels[channel.name] = channel.relation.schema
             self.arriving[channel.name] = self.renderer.views[channel.name] = source
 
     def arrive(self, name: str, rows: Sequence[Delta]) -> None:
@@ -88,6 +89,7 @@ class Shard(Engine):
                     node.owners.pop(name, None)
                     nodes.pop(name, None)
             self.renderer.views.pop(name, None)
+            self.channels.pop(name, None)
         self.sweep()
 
     def view_of(self, definition: Definition, relation: Relation, sizes: Mapping[str, float]) -> Installed:

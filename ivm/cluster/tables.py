@@ -103,10 +103,11 @@ class ShardedTables(dict[str, ShardedTable]):
         return _parts(change, placement_of(change.table), len(self._shards))
 
     def estimates(self, sizes: Mapping[str, float]) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
-        """The rows to expect of tables and views, and the distinct values of columns that refer to others."""
+        """The rows to expect of tables and views, those that are empty so far included, and the distinct values of columns
+        that refer to others.
+        """
         known = dict(sizes)
-        if not any(known.get(name) for name in self):
-            known |= {name: self._guessed(name, frozenset()) for name in self}
+        known |= {name: self._guessed(name, frozenset()) for name in self if not known[name]}
         values = {}
         for name, each in self.items():
             for key in each.table.foreign_keys:

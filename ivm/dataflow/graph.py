@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns
 from types import MappingProxyType
 
@@ -89,6 +89,19 @@ class Graph:
         self.nodes, self._ways = [node for node in self.nodes if node not in gone], {}
         if self.last in gone:
             self.last = None  # what it holds goes with it
+
+    def users(self, ends: Iterable[tuple[str, Node]]) -> dict[int, tuple[str, ...]]:
+        """For each node, by identity, the names of those last nodes that need it."""
+        users: dict[int, dict[str, None]] = {}
+        for name, last in ends:
+            pending, seen = [last], set[int]()
+            while pending:
+                node = pending.pop()
+                if id(node) not in seen:
+                    seen.add(id(node))
+                    users.setdefault(id(node), {})[name] = None
+                    pending += [*node.inputs, *node.waits]
+        return {node: tuple(sorted(names)) for node, names in users.items()}
 
     def states(self) -> Iterator[tuple[Hashable, State]]:
         """All state, each after what it is computed from, under names that are never given again."""

@@ -33,7 +33,9 @@ def definition_text(entry: Table | View) -> str:
     }
     chosen = ", ".join(f"{name} = true" for name, is_set in options.items() if is_set)
     columns = ",\n".join(f"  {part}" for part in parts)
-    table = f"CREATE TABLE {name_text(entry.name)} (\n{columns}\n){f' WITH ({chosen})' if chosen else ''};"
+    spread = f" PARTITIONED BY {_names(entry.partitioned_by)}" if entry.partitioned_by else ""
+    spread += " REPLICATED" if entry.replicated else ""
+    table = f"CREATE TABLE {name_text(entry.name)} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
     return "\n".join([table, *(_index(entry, each) for each in entry.indexes)])
 
 

@@ -36,6 +36,8 @@ PLACES = (
     _place("ivm.transform", 3),
     _place("ivm.plan", 3),
     _place("ivm.operators", 3, "numpy"),
+    # A pass over relations that the transforms have brought into shape.
+    _place("ivm.distribute", 4),
     _place("ivm.render", 4, "numpy"),
     _place("ivm.dataflow", 4, "numpy"),
     # Section 4: exchange with the outside is Arrow, which the face takes and gives, and in which streams are read.
@@ -50,7 +52,7 @@ PLACES = (
 # The one pair on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of.
 SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow")})
 
-EXPRESSION_HALF = ("sql", "ivm.analysis", "ivm.transform", "ivm.plan")
+EXPRESSION_HALF = ("sql", "ivm.analysis", "ivm.transform", "ivm.plan", "ivm.distribute")
 COLUMNAR_HALF = ("ivm.kernels", "ivm.trace", "ivm.operators", "ivm.dataflow")
 ARRAYS = frozenset({"numba", "numpy", "pyarrow"})
 

@@ -1,0 +1,46 @@
+"""EXPLAIN over shards: the fragments of a query, what is exchanged between them, and what each shard plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import indent
+
+from ivm.cluster.driver import Driver
+from ivm.distribute.distribute import Distributed
+from ivm.distribute.exchange import Channel
+from ivm.distribute.placement import SINGLE, Anywhere, Placement
+from sql.ir.relation import Relation
+from sql.ir.text import relation_text
+
+
+def distributed_text(found: Distributed, shared: Sequence[str] = ()) -> str:
+    """Level by level what is sent where, then what the view reads; `shared` are the channels that there are already."""
+    lines = [f"levels: {found.level}, exchanges: {len(found.channels)}"]
+    for channel in found.channels:
+        lines += ["", _head(channel, channel.name in shared), indent(relation_text(channel.relation), "  ")]
+    names = [field.name for field in found.relation.schema]
+    lines += ["", f"view, at level {found.level}, {_where(found.placement, names)}: {found.rows:.0f} rows expected"]
+    lines += [indent(relation_text(found.relation), "  ")]
+    if found.placement == SINGLE:
+        lines += ["", "its last step is done by one shard, since no column tells its rows apart"]
+    return "\n".join(lines)
+
+
+def _head(channel: Channel, is_shared: bool) -> str:
+    names = [field.name for field in channel.relation.schema]
+    source = "" if isinstance(channel.placement, Anywhere) else f" from {_where(channel.placement, names)}"
+    sharing = ", shared" if is_shared else ""
+    return (
+        f"{channel.name}, after level {channel.level},{source} to {_where(channel.to, names)}: "
+        f"{channel.rows:.0f} rows expected{sharing}"
+    )
+
+
+def _where(placement: Placement, names: Sequence[str]) -> str:
+    return placement.text(names)
+
+
+def explained(driver: Driver, relation: Relation) -> str:
+    """How a relation would be distributed now."""
+    planned = driver.planned(relation)
+    return distributed_text(planned.distributed, tuple(driver.channels.by_name))

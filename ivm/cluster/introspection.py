@@ -1,0 +1,70 @@
+"""What `ivm_*` relations show of a database over shards: what each shard says of itself, with its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm.cluster.driver import Driver
+from ivm.introspection import NUMBER, REAL, RELATIONS, TEXT
+from ivm.result import table_of
+
+_SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
+
+
+def _of_shards(name: str, driver: Driver) -> pa.Table:
+    """The rows of all shards, the shard's number first."""
+    found = []
+    for number, shard in enumerate(driver.shards):
+        rows = RELATIONS[name](shard)
+        found.append(rows.add_column(0, pa.field("shard", NUMBER), pa.array([number] * rows.num_rows, NUMBER)))
+    return pa.concat_tables(found)
+
+
+def _views(driver: Driver) -> pa.Table:
+    """A row for each view, with the rows and bytes of all shards together."""
+    whole = _of_shards("ivm_views", driver)
+    found = []
+    for name, view in driver.views.items():
+        rows = whole.filter(pc.equal(whole.column("view"), name))
+        one = rows.slice(0, 1).to_pylist()[0]
+        summed = {column: pc.sum(rows.column(column)).as_py() for column in _SUMMED} | {
+            "rows": len(driver.contents(name))
+        }
+        incremental = all(rows.column("incremental").to_pylist())
+        notes = "; ".join(dict.fromkeys(note for note in rows.column("notes").to_pylist() if note))
+        found.append((name, one["sql"], *(summed[c] for c in _SUMMED), incremental, view.installed_ms, notes))
+    return table_of(
+        found, view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
+        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT,
+    )  # fmt: skip
+
+
+def _exchanges(driver: Driver) -> pa.Table:
+    """A row for each channel: the level after which it is sent, how, how much has been, and who needs it."""
+    found = []
+    for channel in driver.channels.by_name.values():
+        names = [field.name for field in channel.relation.schema]
+        views = [
+            name
+            for name, view in driver.views.items()
+            if any(c.name == channel.name for c in view.distributed.channels)
+        ]
+        sent = driver.sent.get(channel.name, 0)
+        found.append((channel.name, channel.level, channel.to.text(names), channel.rows, sent, sorted(views)))
+    return table_of(
+        found, exchange=TEXT, level=NUMBER, placement=TEXT, expected=REAL, updates=NUMBER, views=pa.list_(TEXT)
+    )
+
+
+SHARDED: Mapping[str, Callable[[Driver], pa.Table]] = {
+    "ivm_views": _views,
+    "ivm_arrangements": partial(_of_shards, "ivm_arrangements"),
+    "ivm_operators": partial(_of_shards, "ivm_operators"),
+    "ivm_commits": lambda driver: table_of(driver.commits, time=NUMBER, updates=NUMBER, millis=REAL),
+    "ivm_exchanges": _exchanges,
+}
+"""How the rows of each are computed, by its name."""
