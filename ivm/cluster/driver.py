@@ -291,6 +291,6 @@ class Driver:
     def _tidy(self, channels: Channels) -> None:
         """Let go of the channels that no view needs."""
         needed = channels.needed(view.distributed.relation for view in self.views.values())
-        self.channels = Channels(needed.values(), channels.made)
+        self.channels = Channels(needed.values())
         for shard in self.shards:
             shard.forget([name for name in (*shard.arriving, *shard.leaving) if name not in needed])

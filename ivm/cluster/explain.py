@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import indent
 
 from ivm.cluster.driver import Driver
@@ -15,6 +15,7 @@ from sql.ir.text import relation_text
 
 def distributed_text(found: Distributed, shared: Sequence[str] = ()) -> str:
     """Level by level what is sent where, then what the view reads; `shared` are the channels that there are already."""
+    numbers = {channel.name: f"exchange {i}" for i, channel in enumerate(found.channels, 1)}
     lines = [f"levels: {found.level}, exchanges: {len(found.channels)}"]
     for channel in found.channels:
         lines += ["", _head(channel, channel.name in shared), indent(relation_text(channel.relation), "  ")]
@@ -23,7 +24,14 @@ def distributed_text(found: Distributed, shared: Sequence[str] = ()) -> str:
     lines += [indent(relation_text(found.relation), "  ")]
     if found.placement == SINGLE:
         lines += ["", "its last step is done by one shard, since no column tells its rows apart"]
-    return "\n".join(lines)
+    return _renamed("\n".join(lines), numbers)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    """Exchanges by their numbers in this text: what they are called says nothing to a reader."""
+    for name, number in names.items():
+        text = text.replace(name, number)
+    return text
 
 
 def _head(channel: Channel, is_shared: bool) -> str:

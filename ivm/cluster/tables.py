@@ -103,7 +103,7 @@ class ShardedTables(dict[str, ShardedTable]):
         return _parts(change, placement_of(change.table), len(self._shards))
 
     def estimates(self, sizes: Mapping[str, float]) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
-        """The rows to expect of tables and views, those that are empty so far included, and the distinct values of columns
+        """The rows to expect of tables and views, also of empty ones, and the distinct values of columns
         that refer to others.
         """
         known = dict(sizes)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.distribute.placement import Hashed, Placement, Replicated
 from ivm.distribute.rows import Rows
+from ivm.plan.identity import Identities
 from sql.ir.rebuild import nodes, rebuilt
 from sql.ir.relation import Get, Relation
 
@@ -18,6 +20,7 @@ BALANCED = 100 * SHARDS
 """With so many distinct values, rows that are hashed by them spread evenly."""
 _EACH_ROW = 2.0
 """What a row that is sent costs beside its columns."""
+_DIGITS = 12
 LEVEL = 100_000.0
 """What another level costs: as much as so many values that are sent and kept."""
 
@@ -114,30 +117,22 @@ class Exchanges:
 class Channels:
     """The channels that there are, by what they carry: equal ones of several views are one."""
 
-    def __init__(self, channels: Iterable[Channel] = (), made: int = 0) -> None:
+    def __init__(self, channels: Iterable[Channel] = ()) -> None:
         self.by_name = {each.name: each for each in channels}
-        self._by_content = {(each.relation, each.to): each for each in self.by_name.values()}
-        self.made = made
+        self._identities = Identities()
 
     def channel(self, wanted: Channel) -> Channel:
-        """The one that carries what is wanted; a new one, if there is none, under a name that no other has had."""
-        known = self._by_content.get((wanted.relation, wanted.to))
-        if known is None:
-            self.made += 1
-            known = replace(wanted, name=f"exchange {self.made}")
-            self.by_name[known.name] = self._by_content[known.relation, known.to] = known
-        return known
+        """The one that carries what is wanted; a new one, if there is none.
 
-    def forget(self, names: Iterable[str]) -> None:
-        """These are not there any more."""
-        for name in names:
-            gone = self.by_name.pop(name, None)
-            if gone is not None:
-                del self._by_content[gone.relation, gone.to]
+        It is called by what it is, so that it has the same name wherever it is made.
+        """
+        content = f"{self._identities.of(wanted.relation)} {wanted.to!r}"
+        name = f"exchange {sha256(content.encode()).hexdigest()[:_DIGITS]}"
+        return self.by_name.setdefault(name, replace(wanted, name=name))
 
     def copy(self) -> Channels:
         """The same, to be changed."""
-        return Channels(self.by_name.values(), self.made)
+        return Channels(self.by_name.values())
 
     def needed(self, relations: Iterable[Relation]) -> dict[str, Channel]:
         """Those that relations read, and that these read in turn."""

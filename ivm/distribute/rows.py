@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from catalog.types import BOOLEAN
+from catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
 from sql.ir.rebuild import offsets
@@ -26,8 +26,18 @@ from sql.ir.relation import (
 )
 from sql.ir.scalar import Column
 
+_DAYS = 2_500.0
 _SHARE = 0.1
 """The share of a column's rows that are distinct values, where nothing is known."""
+
+
+def _usual(type_: SqlType, rows: float) -> float:
+    """The distinct values of a column of a table of which nothing is known: names and days repeat more than numbers."""
+    if type_ == BOOLEAN:
+        return 2.0
+    if type_ == DATE:
+        return _DAYS
+    return rows**0.5 if type_ == VARCHAR else rows * _SHARE
 
 
 class Rows:
@@ -95,11 +105,9 @@ class Rows:
         rows = self.count(relation)
         if frozenset((column,)) in unique_keys(relation):
             return rows
-        if relation.schema[column].type == BOOLEAN:
-            return 2.0
         match relation:
             case Get():
-                return self.values.get((relation.name, column), rows * _SHARE)
+                return self.values.get((relation.name, column), _usual(relation.schema[column].type, rows))
             case Filter() | Threshold():
                 return self.distinct(relation.input, column)
             case Project():

@@ -1,4 +1,4 @@
-"""The identity of a plan: a text that is the same in every process for equal plans, and for no others."""
+"""The identity of a plan, or a relation: a text that is the same in every process for equal ones, and for no others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from hashlib import sha256
 
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.node import Plan
+from sql.ir.relation import Relation
 
+_NODES = Plan | ArrangementPlan | Relation
 _PLAIN = (type(None), bool, int, float, str, bytes, Decimal, date)
 
 
@@ -19,9 +21,9 @@ class Identities:
     """Identities of plans, each found once. Cost: linear in what is below a plan and has not been met before."""
 
     def __init__(self) -> None:
-        self._known: dict[Plan | ArrangementPlan, str] = {}
+        self._known: dict[Plan | ArrangementPlan | Relation, str] = {}
 
-    def of(self, plan: Plan | ArrangementPlan) -> str:
+    def of(self, plan: Plan | ArrangementPlan | Relation) -> str:
         """The identity of a plan, 64 hexadecimal digits: the SHA-256 of its canonical text, in which the plans that it
         reads stand by theirs.
         """
@@ -42,7 +44,7 @@ class Identities:
         yield ")"
 
     def _text(self, value: object) -> Iterator[str]:
-        if isinstance(value, Plan | ArrangementPlan):
+        if isinstance(value, _NODES):
             yield self.of(value)
         elif isinstance(value, Enum):
             yield value.name
