@@ -13,7 +13,7 @@ from ivm.cluster.shard import Shard
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement, Replicated
-from ivm.subscription import view_changes
+from ivm.subscription import changes_to_arrow, view_changes
 from ivm.trace.dictionary import TextDictionary
 from ivm.view import Contents, Installed, in_order
 
@@ -87,15 +87,13 @@ class ShardedView:
             view_changes(self.definition, part.snapshot(time), shard.dictionary)
             for part, shard in zip(self.own, shards, strict=False)
         ]
-        return pa.concat_tables([each for each in found if each is not None] or [self.empty(shards[0].dictionary)])
+        present = [each for each in found if each is not None]
+        return pa.concat_tables(present or [no_changes(self.parts[0], shards[0].dictionary)])
 
-    def empty(self, dictionary: TextDictionary) -> pa.Table:
-        """No changes."""
-        from ivm.subscription import changes_to_arrow  # noqa: PLC0415
-        from ivm.trace.delta import delta_of  # noqa: PLC0415
 
-        columns, diffs = self.parts[0].log.rows(None)
-        return changes_to_arrow(self.definition, delta_of(columns, 0, diffs, len(diffs)), dictionary).slice(0, 0)
+def no_changes(part: Installed, dictionary: TextDictionary) -> pa.Table:
+    """No changes of a view, in the columns that they would have."""
+    return changes_to_arrow(part.definition, part.snapshot(0).slice(0, 0), dictionary)
 
 
 def changes_of(view: ShardedView, shards: Sequence[Shard]) -> pa.Table | None:
@@ -105,12 +103,16 @@ def changes_of(view: ShardedView, shards: Sequence[Shard]) -> pa.Table | None:
         view_changes(view.definition, shard.changed(name), shard.dictionary)
         for shard, _ in zip(shards, view.own, strict=False)
     ]
-    tables = [each for each in found if each is not None]
+    return whole_changes([each for each in found if each is not None], view.placement)
+
+
+def whole_changes(tables: Sequence[pa.Table], placement: Placement) -> pa.Table | None:
+    """What shards say of the changes of a view, together, sorted by time; None if there are none."""
     if not tables:
         return None
     whole = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     if len(tables) > 1:
-        if not isinstance(view.placement, Hashed):
+        if not isinstance(placement, Hashed):
             whole = _net(whole)
         whole = whole.take(pc.sort_indices(whole, sort_keys=[(_TIME, "ascending")]))
     return whole if whole.num_rows else None

@@ -1,0 +1,64 @@
+"""What a driver tells shards to do in a version, as bytes: a commit, or a change of what exists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.catalog import Catalog
+from ivm.durable.payload import catalog_of, definition_of
+
+Values = Mapping[tuple[str, int], float]
+"""The distinct values of columns of tables; see `ivm.distribute.rows.Rows`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Changes of tables, up to a logical time. `are_apart`: somebody asks what holds at each of their times.
+
+    `watched`: the views of which somebody wants to be told the changes.
+    """
+
+    time: int
+    are_apart: bool = False
+    watched: tuple[str, ...] = ()
+
+    def text(self) -> bytes:
+        """As bytes."""
+        return json.dumps({"time": self.time, "apart": self.are_apart, "watched": self.watched}).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What exists from now on, as `ivm.durable.payload.definition_of` has it beside what did.
+
+    `sizes`, `values`: what a new view is planned by, so that all shards plan alike.
+    """
+
+    defined: Mapping[str, Any]
+    sizes: Mapping[str, float]
+    values: Values
+
+    @classmethod
+    def between(cls, old: Catalog, new: Catalog, sizes: Mapping[str, float], values: Values) -> Definition:
+        """What leads from one catalog to another."""
+        return cls(definition_of(new, old), sizes, values)
+
+    def catalog(self, old: Catalog) -> Catalog:
+        """What exists, after `old` did."""
+        return catalog_of(self.defined, old)
+
+    def text(self) -> bytes:
+        """As bytes."""
+        values = [[*place, value] for place, value in self.values.items()]
+        return json.dumps({"defined": self.defined, "sizes": self.sizes, "values": values}).encode()
+
+
+def read(text: bytes) -> Commit | Definition:
+    """What `text` made bytes of."""
+    said = json.loads(text)
+    if "defined" not in said:
+        return Commit(said["time"], said["apart"], tuple(said["watched"]))
+    return Definition(said["defined"], said["sizes"], {(name, c): value for name, c, value in said["values"]})
