@@ -1,4 +1,4 @@
-"""What a shard is asked between commits and answers in Arrow: rows of tables and views, sizes, what it tells of itself."""
+"""What a shard is asked between commits, and answers in Arrow: rows of tables and views, sizes, what it holds."""
 
 from __future__ import annotations
 

@@ -5,19 +5,20 @@ What exists it learns from definitions, which it plans as every other shard and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import NumericError
 from catalog.schema import Table, View
-from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
 from ivm.cluster.protocol import Message, Order
 from ivm.cluster.reading import no_changes
 from ivm.cluster.routing import arrived, routed
+from ivm.cluster.saving import loaded, saved
 from ivm.cluster.shard import Sent, Shard
 from ivm.cluster.tables import placement_of
 from ivm.cluster.wire import changes_in, channels_in, channels_payload
@@ -48,7 +49,7 @@ class _Defining:
     distributed: Distributed | None = None
     installed: Installed | None = None
     oracle_sql: str = ""
-    tables_read: frozenset[str] = field(default_factory=frozenset)
+    planned: tuple[Mapping[str, float], orders.Values] = field(default_factory=lambda: ({}, {}))
 
 
 class Resident:
@@ -60,6 +61,8 @@ class Resident:
         self.views: dict[str, Distributed] = {}
         """How each maintained view is distributed."""
         self.number = number
+        self._planned: dict[str, tuple[Mapping[str, float], orders.Values]] = {}
+        """The sizes and values that each maintained view was planned by."""
         self.told: dict[str, pa.Table] = {}
         """The changes of views that the last commit was asked to tell."""
         self._shards = shards
@@ -94,6 +97,35 @@ class Resident:
         if self._defining is not None:
             self._defined(self._defining)
             self._defining = None
+
+    def save(self) -> Iterator[bytes]:
+        """All that is here, in pieces; see `saving.saved`."""
+        planned = {
+            name: [dict(sizes), [[*place, value] for place, value in values.items()]]
+            for name, (sizes, values) in self._planned.items()
+        }
+        return saved(self.engine, self.catalog, planned)
+
+    def load(self, pieces: Iterable[bytes]) -> None:
+        """Be what was saved."""
+        self.catalog = loaded(self.engine, pieces, self._plan_again)
+
+    def _plan_again(self, catalog: Catalog, planned: Mapping[str, Any]) -> None:
+        """Make all views, as they were planned; what their nodes keep is at hand."""
+        for view in catalog.views:
+            if view.maintained:
+                sizes, values = planned[view.name]
+                known = {(name, column): value for name, column, value in values}
+                defining = self._planned_view(_Defining(catalog, (), {}, sizes), view, known)
+                found = defining.distributed
+                assert found is not None, "it was planned"
+                for channel in found.channels:
+                    self._open(channel, ())
+                    self.engine.send(channel, defining.sizes)
+                defining.installed = self.engine.view_of(view, found.relation, defining.sizes)
+                self._defined(defining)
+            else:
+                self.engine.oracle_sql[view.name] = bound_again(view, catalog).oracle_sql
 
     def _commit(self, commit: orders.Commit, level: int, payloads: Sequence[bytes]) -> list[Message]:
         try:
@@ -151,18 +183,29 @@ class Resident:
         tables = {each.name: self._declared(each) for each in new if isinstance(each, Table)}
         sizes = dict(definition.sizes)
         views = [each for each in new if isinstance(each, View) and each.maintained]
+        defining = _Defining(catalog, gone, tables, sizes)
         if not views:
-            return _Defining(catalog, gone, tables, sizes)
+            return defining
         (view,) = views
+        return self._planned_view(defining, view, definition.values)
+
+    def _planned_view(self, defining: _Defining, view: View, values: orders.Values) -> _Defining:
+        """With a view that is to be there."""
+        catalog, sizes = defining.catalog, defining.sizes
         bound = bound_again(view, catalog)
         channels = self._channels.copy()
         placed = {each.name: (placement_of(each), 1) for each in catalog.tables}
         placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
-        found = distribute(optimize(bound.relation), placed, sizes, definition.values, channels)
-        sizes |= {each.name: each.rows for each in channels.by_name.values()}
+        found = distribute(optimize(bound.relation), placed, sizes, values, channels)
         self._channels = channels
-        read = frozenset(tables_of(bound.relation))
-        return _Defining(catalog, gone, tables, sizes, view, found, None, bound.oracle_sql, read)
+        return replace(
+            defining,
+            view=view,
+            distributed=found,
+            oracle_sql=bound.oracle_sql,
+            planned=(sizes, values),
+            sizes=dict(sizes) | {each.name: each.rows for each in channels.by_name.values()},
+        )
 
     def _declared(self, table: Table) -> Declared:
         """A new table, or the one there is with other indexes."""
@@ -177,6 +220,7 @@ class Resident:
             if name in self.views or name in self.engine.views:
                 self.engine.put(name, None, None)
                 self.views.pop(name, None)
+                self._planned.pop(name, None)
             else:
                 self.engine.put_table(name, None)
         for name, declared in defining.tables.items():
@@ -184,6 +228,7 @@ class Resident:
         if defining.view is not None and defining.distributed is not None:
             self.engine.put(defining.view.name, defining.installed, defining.oracle_sql)
             self.views[defining.view.name] = defining.distributed
+            self._planned[defining.view.name] = defining.planned
         self.catalog = defining.catalog
         self._tidy()
 

@@ -44,7 +44,7 @@ def moment_of(
     Cost: that of the number of tables, plans and states.
     """
     states: dict[str, Kept] = {}
-    for plan, node in _nodes(engine, identities):
+    for plan, node in nodes_that_keep(engine, identities):
         if plan not in states:
             same = written.get(plan) == (node, node.updates_in)
             segments = None if same else [state.segments() for state in node.operator.states]
@@ -63,7 +63,7 @@ def moment_of(
 
 def identify(engine: Engine, identities: Identities) -> None:
     """Find the identities of all plans, while others commit, but nobody defines anything."""
-    for _ in _nodes(engine, identities):
+    for _ in nodes_that_keep(engine, identities):
         pass
 
 
@@ -72,7 +72,7 @@ def of_view(plan: str) -> str:
     return f"{plan}-contents"
 
 
-def _nodes(engine: Engine, identities: Identities) -> Iterator[tuple[str, Node]]:
+def nodes_that_keep(engine: Engine, identities: Identities) -> Iterator[tuple[str, Node]]:
     """The nodes that keep anything, by the identities of their plans; tables keep their indexes themselves."""
     for plan, node in engine.rendered():
         if node.operator.states:

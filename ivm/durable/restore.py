@@ -56,7 +56,7 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
     core.engine.begin_at(manifest.time)
     core.engine.batches.update(manifest.batches)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
-    for table in _referred_first(catalog.tables):
+    for table in referred_first(catalog.tables):
         _restore_table(core, reading, manifest, table, on_disk)
     indexes = _made_indexes(core, manifest)
     saved = Saved(reading, manifest.states)
@@ -164,7 +164,7 @@ def _restore_view(
         return known or bool(saved.missed)
 
 
-def _referred_first(tables: Iterable[Table]) -> list[Table]:
+def referred_first(tables: Iterable[Table]) -> list[Table]:
     """The tables, each after those to which its foreign keys refer."""
     left = {key(table.name): table for table in tables}
     found: list[Table] = []

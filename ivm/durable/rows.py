@@ -100,7 +100,7 @@ def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: Wr
     for start in range(first, reader.rows, _PART_ROWS):
         stop = min(start + _PART_ROWS, reader.rows)
         live = alive[start:stop]
-        part = Part(files.write("rows", _batches(reader, names, start, stop)), int(np.count_nonzero(live)))
+        part = Part(files.write("rows", batches_of(reader, names, start, stop)), int(np.count_nonzero(live)))
         kept = (*kept, _Stretch(part, start, stop, np.flatnonzero(~live)))
     there = np.concatenate([np.delete(alive[each.first : each.stop], each.gone) for each in kept] or [_ALL])
     dead = len(there) - int(np.count_nonzero(there))
@@ -123,7 +123,8 @@ def _left(stretches: tuple[_Stretch, ...], rows: int) -> tuple[tuple[_Stretch, .
     return stretches, first
 
 
-def _batches(reader: RowsReader, names: Sequence[str], first: int, stop: int) -> Iterator[pa.RecordBatch]:
+def batches_of(reader: RowsReader, names: Sequence[str], first: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a store from one number up to another, dead ones included, as they are kept."""
     for columns in reader.kept(first, stop):
         yield pa.RecordBatch.from_arrays([_small(each) for each in columns], names=list(names))
 

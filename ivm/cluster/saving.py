@@ -1,0 +1,152 @@
+"""A shard in pieces, and back: rows of tables as they are kept, what the nodes of its dataflow keep, and by what they
+are planned again.
+
+The first piece is a head in JSON, which says what the others are. Living rows lie in ranges of their numbers, so that
+full ones of which none has died are the same at the next time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import StorageError
+from catalog.schema import Table
+from ivm.dataflow.node import Node
+from ivm.durable.moment import nodes_that_keep, of_view
+from ivm.durable.payload import catalog_of, definition_of
+from ivm.durable.restore import referred_first
+from ivm.durable.rows import batches_of
+from ivm.engine import Engine
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.identity import Identities
+from ivm.plan.node import Plan
+from ivm.trace.row_store import RowsReader
+from ivm.trace.segment import Segment
+
+RANGE = 1 << 16
+"""So many rows are a piece."""
+_OPTIONS = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=False)
+
+
+def saved(engine: Engine, catalog: Catalog, planned: Mapping[str, Any]) -> Iterator[bytes]:
+    """The pieces, of what there is now; another thread may read them while commits go on.
+
+    `planned`: plain values by which each view was planned. Cost now: that of the number of tables and states.
+    """
+    identities = Identities()
+    tables: dict[str, RowsReader] = {}
+    states: dict[str, list[list[Segment]]] = {}
+    for name, store in engine.tables.items():
+        tables[name] = store.reader()
+    for plan, node in nodes_that_keep(engine, identities):
+        states.setdefault(plan, [list(state.segments()) for state in node.operator.states])
+    head = {
+        "time": engine.time,
+        "defined": definition_of(catalog),
+        "planned": planned,
+        "tables": {name: -(-reader.rows // RANGE) for name, reader in tables.items()},
+        "states": {plan: [len(state) for state in each] for plan, each in states.items()},
+    }
+    names = {table.name: [field.name for field in table.fields] for table in catalog.tables}
+    return _pieces(json.dumps(head).encode(), names, tables, states)
+
+
+def _pieces(
+    head: bytes,
+    names: Mapping[str, list[str]],
+    tables: Mapping[str, RowsReader],
+    states: Mapping[str, list[list[Segment]]],
+) -> Iterator[bytes]:
+    yield head
+    for name, reader in tables.items():
+        for first in range(0, reader.rows, RANGE):
+            yield _stream(batches_of(reader, names[name], first, min(first + RANGE, reader.rows)))
+    for each in states.values():
+        for state in each:
+            for segment in state:
+                yield _stream([segment.batch])
+
+
+def loaded(
+    engine: Engine, pieces: Iterable[bytes], plan_again: Callable[[Catalog, Mapping[str, Any]], None]
+) -> Catalog:
+    """Bring a new engine to where it was saved; what exists there. `plan_again` makes the views, as they were planned.
+
+    StorageError where the pieces are of another release, which plans otherwise.
+    """
+    left = iter(pieces)
+    head = json.loads(next(left))
+    catalog = catalog_of(head["defined"])
+    engine.begin_at(head["time"])
+    read = {name: _all_batches(left, count) for name, count in head["tables"].items()}
+    for table in referred_first(catalog.tables):
+        _load_table(engine, table, read[table.name], head["time"])
+    states = {
+        plan: [[Segment(batch) for batch in _all_batches(left, count)] for count in each]
+        for plan, each in head["states"].items()
+    }
+    engine.renderer.saved = _Saved(states)
+    try:
+        plan_again(catalog, head["planned"])
+    finally:
+        engine.renderer.saved = None
+    return catalog
+
+
+class _Saved:
+    """Gives new nodes what was saved of their plans."""
+
+    def __init__(self, states: Mapping[str, list[list[Segment]]]) -> None:
+        self._states = states
+        self._identities = Identities()
+
+    def __call__(self, plan: Plan | ArrangementPlan, node: Node, contents: bool) -> bool:
+        """True; there is nothing else that a node could be filled from. StorageError where nothing was saved."""
+        identity = self._identities.of(plan)
+        found = self._states.get(of_view(identity) if contents else identity)
+        if found is None or len(found) != len(node.operator.states):
+            raise StorageError(
+                "what was saved is of other plans than this release of ivm makes; use the one that wrote it"
+            )
+        for state, segments in zip(node.operator.states, found, strict=True):
+            state.restore(segments)
+        return True
+
+
+def _load_table(engine: Engine, table: Table, rows: list[pa.RecordBatch], time: int) -> None:
+    declared = engine.tables.made(table)
+    declared.store.load(rows, np.empty(0, np.int64), time)
+    engine.put_table(table.name, declared)
+
+
+def _all_batches(pieces: Iterator[bytes], count: int) -> list[pa.RecordBatch]:
+    return [batch for piece in islice(pieces, count) for batch in _batches(piece)]
+
+
+def _batches(piece: bytes) -> list[pa.RecordBatch]:
+    source, found = pa.BufferReader(piece), list[pa.RecordBatch]()
+    while source.tell() < len(piece):
+        found += pa.ipc.open_stream(source)
+    return found
+
+
+def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
+    """Batches, in as many streams as it takes: some have texts in dictionaries, some have not."""
+    sink, writer, schema = pa.BufferOutputStream(), None, None
+    for batch in batches:
+        if writer is None or batch.schema != schema:
+            if writer is not None:
+                writer.close()
+            schema = batch.schema
+            writer = pa.ipc.new_stream(sink, schema, options=_OPTIONS)
+        writer.write_batch(batch)
+    if writer is not None:
+        writer.close()
+    return bytes(sink.getvalue())

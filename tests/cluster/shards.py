@@ -1,0 +1,194 @@
+"""Shards of engines as the subject of schedules: two tables, views with joins, groups and extremes over them, and one
+engine as the reference.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+import ivm
+from catalog.catalog import Catalog
+from catalog.errors import ConstraintError
+from ivm.cluster import orders
+from ivm.cluster.protocol import Message, Order
+from ivm.cluster.resident import Resident
+from ivm.cluster.routing import change_parts
+from ivm.cluster.tables import placement_of
+from ivm.cluster.wire import changes_payload
+from ivm.database import core_of
+
+DEFINED = (
+    "CREATE TABLE shop (id BIGINT PRIMARY KEY, city VARCHAR)",
+    "CREATE TABLE sale (id BIGINT PRIMARY KEY, shop BIGINT, price DECIMAL(9,2) NOT NULL CHECK (price < 90))",
+    "CREATE MATERIALIZED VIEW cities AS SELECT city, sum(price) AS total, max(price) AS most, count(*) AS n "
+    "FROM sale JOIN shop ON sale.shop = shop.id GROUP BY city",
+    "CREATE MATERIALIZED VIEW none AS SELECT id, city FROM shop WHERE id NOT IN (SELECT shop FROM sale)",
+    "CREATE MATERIALIZED VIEW best AS SELECT id, price FROM sale ORDER BY price DESC LIMIT 3",
+    "DROP VIEW none",
+)
+FIRST = (0, 1, 3, 5, 7, 9)
+"""The numbers of the batches that define something; between them and after them rows come and go."""
+SIZES = {"shop": 1_000.0, "sale": 10_000.0, "cities": 100.0, "none": 100.0}
+LEVELS = 4
+Change = tuple[Any, ...]
+
+
+class Meeting(Resident):
+    """A shard that `meet` is called in, in the middle of each step."""
+
+    def __init__(self, number: int, shards: int, meet: Callable[[], None]) -> None:
+        super().__init__(number, shards)
+        self._meet = meet
+
+    def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
+        """See `Resident.step`."""
+        messages = super().step(order, level, payloads)
+        self._meet()
+        return messages
+
+
+class Shards:
+    """See `tests.cluster.schedule.Subject`. A change is ("define", which) or ("rows", time, shops, sales, bad)."""
+
+    levels = LEVELS
+
+    def __init__(self, shards: int) -> None:
+        self.shards = shards
+
+    def make(self, shard: int, meet: Callable[[], None]) -> Resident:
+        """A new shard."""
+        return Meeting(shard, self.shards, meet)
+
+    def draw(self, chance: random.Random, number: int, attempt: int) -> Change:
+        """A definition, or rows: upserts of few keys, of which some tries have one that a constraint refuses."""
+        if number in FIRST:
+            return ("define", FIRST.index(number))
+        shops = tuple((chance.randrange(6), chance.choice(("Bern", "Oslo", None))) for _ in range(chance.randrange(4)))
+        has_sales = number > FIRST[1]
+        sales = tuple(
+            (chance.randrange(12), chance.choice((None, *range(6))), chance.randrange(80), chance.random() < 0.75)
+            for _ in range(chance.randrange(8) if has_sales else 0)
+        )
+        bad = has_sales and chance.random() < 0.3
+        return ("rows", number * 1_000 + attempt, dict(shops), {each[0]: each for each in sales}, bad)
+
+    def is_definition(self, change: Change) -> bool:
+        """Whether it defines something."""
+        return bool(change[0] == "define")
+
+    def order(self, change: Change) -> tuple[bytes, list[list[bytes]]]:
+        """What the driver says."""
+        none: list[list[bytes]] = [[] for _ in range(self.shards)]
+        if change[0] == "define":
+            old, new = catalogs()[change[1]], catalogs()[change[1] + 1]
+            return orders.Definition.between(old, new, SIZES, {("sale", 1): 1_000.0}).text(), none
+        parts: list[list[Any]] = [[] for _ in range(self.shards)]
+        for each in _changes(change):
+            for shard, part in change_parts(each, placement_of(each.table), self.shards):  # type: ignore[arg-type]
+                parts[shard].append(part)
+        given = [[changes_payload(each, _time(change))] if each else [] for each in parts]
+        return orders.Commit(_time(change)).text(), given
+
+    def expected(self, changes: Sequence[Change]) -> Expected:
+        """The contents of each shard. ConstraintError if the last change is bad."""
+        if changes and changes[-1][0] == "rows" and changes[-1][4]:
+            raise ConstraintError("a price is too high")
+        return Expected(self, tuple(changes))
+
+    def contents(self, shard: Resident) -> dict[str, list[tuple[Any, ...]]]:
+        """The rows of all tables and views that it has."""
+        engine = shard.engine
+        found = {name: _rows(store.arrow()) for name, store in engine.tables.items()}
+        return found | {name: _rows(engine.contents(name).arrow()) for name in engine.views}
+
+
+class Expected:
+    """What shards hold without any danger, which is what one engine holds; computed when it is asked for."""
+
+    def __init__(self, subject: Shards, changes: tuple[Change, ...]) -> None:
+        self._subject, self._changes = subject, changes
+        self._found: list[dict[str, list[tuple[Any, ...]]]] | None = None
+
+    def __getitem__(self, shard: int) -> dict[str, list[tuple[Any, ...]]]:
+        if self._found is None:
+            self._found = self._computed()
+        return self._found[shard]
+
+    def _computed(self) -> list[dict[str, list[tuple[Any, ...]]]]:
+        subject = self._subject
+        residents = [Resident(number, subject.shards) for number in range(subject.shards)]
+        db = ivm.connect(compile="off")
+        for version, change in enumerate(self._changes, 1):
+            _through(residents, Order(version, "", "", *subject.order(change)[:1], LEVELS, subject.shards),
+                     subject.order(change)[1])  # fmt: skip
+            _to_one(db, change)
+        found = [subject.contents(each) for each in residents]
+        whole = {name: sorted((row for each in found for row in each[name]), key=repr) for name in found[0]}
+        assert whole == _contents(db), "shards together hold what one engine holds"
+        return found
+
+
+@cache
+def catalogs() -> list[Catalog]:
+    """What exists before each definition, and after the last one."""
+    db = ivm.connect(compile="off")
+    found = [core_of(db).catalog.fixed()]
+    for text in DEFINED:
+        db.sql(text)
+        found.append(core_of(db).catalog.fixed())
+    return found
+
+
+def _changes(change: Change) -> list[Any]:
+    """As checked changes of tables: upserts, and deletes of what may not be there."""
+    db = ivm.connect(compile="off")
+    for text in DEFINED[:2]:
+        db.sql(text)
+    incoming = core_of(db).incoming
+    return [incoming.change(name, rows, "upsert") for name, rows in _given(change).items()]
+
+
+def _given(change: Change) -> dict[str, list[dict[str, Any]]]:
+    _, time, shops, sales, bad = change
+    given = {}
+    if shops:
+        given["shop"] = [{"id": key, "city": city, "_time": time, "_diff": 1} for key, city in shops.items()]
+    if sales or bad:
+        rows = [
+            {"id": key, "shop": shop, "price": price, "_time": time, "_diff": 1 if stays else -1}
+            for key, shop, price, stays in sales.values()
+        ]
+        given["sale"] = [*rows, {"id": 99, "shop": 1, "price": 95, "_time": time, "_diff": 1}] if bad else rows
+    return given
+
+
+def _time(change: Change) -> int:
+    return int(change[1])
+
+
+def _to_one(db: ivm.Database, change: Change) -> None:
+    if change[0] == "define":
+        db.sql(DEFINED[change[1]])
+    elif _given(change):
+        db.apply(_given(change), mode="upsert")
+
+
+def _through(residents: Sequence[Resident], order: Order, inputs: list[list[bytes]]) -> None:
+    for level in range(1, order.levels + 1):
+        said = [message for each, given in zip(residents, inputs, strict=True) for message in each.step(order, level, given)]
+        inputs = [[each.payload for each in said if each.to == number] for number in range(order.shards)]
+    for each in residents:
+        each.keep()
+
+
+def _contents(db: ivm.Database) -> dict[str, list[tuple[Any, ...]]]:
+    engine = core_of(db).engine
+    found = {name: _rows(store.arrow()) for name, store in engine.tables.items()}
+    return found | {name: _rows(engine.contents(name).arrow()) for name in engine.views}
+
+
+def _rows(table: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=repr)
