@@ -1,7 +1,8 @@
 """Snapshots: all that a shard has at a version, as pieces in files, and a page that names them.
 
-A piece is called by its contents, so one that the last snapshot has is not written again. Snapshots are found by name;
-nothing else says that they are there.
+A piece is called by its contents, so one that the last snapshot but one has is not written again. The last one has none
+in common with the next, so that a file that is damaged does not take both. Snapshots are found by name; nothing else
+says that they are there.
 """
 
 from __future__ import annotations
@@ -59,12 +60,12 @@ def read_pieces(files: Files, snapshot: Snapshot) -> Iterator[bytes]:
 
 
 def write_snapshot(files: Files, shard: int, version: int, id: str, pieces: Iterable[bytes]) -> None:
-    """A snapshot of a shard at a version. Cost: a sum of each piece, and those are written that the last has not.
+    """A snapshot of a shard at a version. Cost: a sum of each piece, and those are written that cannot be used again.
 
     Pieces are called by the version for which they were written first: one of a version that is not kept, and that
     no snapshot that is kept names, can be removed, whoever is writing.
     """
-    known = _pieces_of_last(files, shard, version)
+    known = _reusable(files, shard, version)
     stored = []
     for piece in pieces:
         digest = blake2b(piece, digest_size=_DIGEST).hexdigest()
@@ -74,11 +75,18 @@ def write_snapshot(files: Files, shard: int, version: int, id: str, pieces: Iter
     files.write(f"{pages_under(shard)}/{version:020}.{fresh()}", page_of({"id": id, "pieces": stored}))
 
 
-def _pieces_of_last(files: Files, shard: int, version: int) -> dict[str, Stored]:
-    """By their digests, the pieces of the newest snapshot that can be read."""
+def _reusable(files: Files, shard: int, version: int) -> dict[str, Stored]:
+    """By their digests, the pieces of the last snapshot but one; none of those that the last one has."""
+    there = frozenset(files.names(pieces_under(shard)))
+    last: list[Snapshot] = []
     for name in snapshots_of(files, shard, version):
         try:
-            return {each.file.rpartition(".")[2]: each for each in read_snapshot(files, name).pieces}
+            snapshot = read_snapshot(files, name)
         except StorageError:
             continue
+        if not last or snapshot.version == last[0].version:
+            last.append(snapshot)
+            continue
+        there -= {piece.file for each in last for piece in each.pieces}
+        return {each.file.rpartition(".")[2]: each for each in snapshot.pieces if each.file in there}
     return {}

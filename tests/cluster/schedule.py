@@ -1,6 +1,6 @@
 """Schedules: what may happen to a cluster, drawn from a seed, and whether it stays exactly once.
 
-A schedule knows nothing of what shards hold: a `Subject` makes them, draws changes, and knows what one engine has after
+A schedule knows nothing of what shards hold: a `Subject` (`tests.cluster.subject`) makes them, draws changes, and knows what one engine has after
 them. It plays the drivers, of which there may be two at once, the processes, which are killed, and Spark, which runs
 tasks where it likes, again, twice at once, or long after they are of use. The folder fails in between.
 """
@@ -8,11 +8,11 @@ tasks where it likes, again, twice at once, or long after they are of use. The f
 from __future__ import annotations
 
 import random
-from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from unittest.mock import patch
 
 from catalog.errors import Error, StorageError
@@ -21,44 +21,15 @@ from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Message, Order, Shard, Status, Superseded
-from ivm.cluster.versions import Version, Versions, is_published
+from ivm.cluster.snapshots import read_snapshot
+from ivm.cluster.versions import Version, Versions, is_published, number_of
 from ivm.storage.agreement import put_by_agreement
 from ivm.storage.folder import Folder
 from tests.cluster.faulty import CALM, Faulty, Rates
+from tests.cluster.subject import Subject
 
 SOURCE = "stream"
 MOST_STEPS = 20_000
-
-
-class Subject(Protocol):
-    """A kind of sharded database, and one engine as its reference."""
-
-    shards: int
-    levels: int
-
-    def make(self, shard: int, meet: Callable[[], None]) -> Shard:
-        """A new shard, which calls `meet` in the middle of its steps."""
-        ...
-
-    def draw(self, chance: random.Random, number: int, attempt: int) -> Any:
-        """Any change, also a bad one, the try of a batch of this number."""
-        ...
-
-    def is_definition(self, change: Any) -> bool:
-        """Whether it defines anything."""
-        ...
-
-    def order(self, change: Any) -> tuple[bytes, list[list[bytes]]]:
-        """What the driver says to all, and to each shard at the first level."""
-        ...
-
-    def expected(self, changes: Sequence[Any]) -> list[Any]:
-        """The contents of each shard after all these changes. An error of the user's for one that is bad."""
-        ...
-
-    def contents(self, shard: Any) -> Any:
-        """The contents of a shard, to be compared."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -308,12 +279,23 @@ class Schedule:
         return _Dying(self.folder, self.chance.randint(1, 8) if self._happens(what, times) else 0)
 
     def _ruin_one(self) -> None:
-        """Damage a snapshot's page, if it is among the last two and the other is whole."""
-        shard = self.chance.randrange(self.subject.shards)
-        pages = self.folder.inner.names(f"snapshots/{shard}")[-2:]
-        if len(pages) == 2 and not self.folder.ruined.intersection(pages) and self._happens("ruin"):
-            self.folder.ruined.add(self.chance.choice(pages))
+        """Damage a file of a snapshot for good, if that is one of the last two versions and the other is whole."""
+        shard, pages = self.chance.randrange(self.subject.shards), defaultdict(list)
+        for name in self.folder.inner.names(f"snapshots/{shard}"):
+            pages[number_of(name)].append(name)
+        versions = sorted(pages)[-2:]
+        if len(versions) < 2 or not self._happens("ruin"):
+            return
+        names = {
+            version: {*pages[version], *(piece for name in pages[version] for piece in self._pieces(name))}
+            for version in versions
+        }
+        if not any(self.folder.ruined & each for each in names.values()):
+            self.folder.ruined.add(self.chance.choice(sorted(names[self.chance.choice(versions)])))
             self.counts["ruined"] += 1
+
+    def _pieces(self, page: str) -> list[str]:
+        return [each.file for each in read_snapshot(Files(self.folder.inner, ()), page).pieces]
 
     def _happens(self, what: str, times: float = 1) -> bool:
         return self.chance.random() < getattr(self.dangers, what) * times

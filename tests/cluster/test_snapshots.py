@@ -51,22 +51,36 @@ def test_each_shard_is_saved_in_its_turn():
 def test_pieces_that_are_as_before_are_not_written_again():
     cluster = Cluster(shards=1, levels=2)
     files = cluster.versions.files
-    write_snapshot(files, 0, 1, "a", [b"one", b"two", b"one"])
-    write_snapshot(files, 0, 2, "b", [b"two", b"three", b"one"])
-    assert len(files.names("pieces/0")) == 3
-    name = snapshots_of(files, 0, 2)[0]
-    assert [files.read(each) for each in read_snapshot(files, name).pieces] == [b"two", b"three", b"one"]
-    assert [number_of(name) for name in snapshots_of(files, 0, 1)] == [1]
+    given = [[b"one", b"two", b"one"], [b"two", b"three"], [b"two", b"four", b"one"], [b"three", b"four"]]
+    seen: list[set[str]] = [set(), set()]
+    for version, (pieces, new) in enumerate(zip(given, (2, 2, 1, 1), strict=True), 1):
+        write_snapshot(files, 0, version, "a", pieces)
+        snapshot = read_snapshot(files, snapshots_of(files, 0, version)[0])
+        assert [files.read(each) for each in snapshot.pieces] == pieces
+        seen.append({each.file for each in snapshot.pieces})
+        assert not seen[-1] & seen[-2], "one that is damaged is not to take two"
+        assert len(seen[-1] - seen[-3]) == new
+    assert [number_of(name) for name in snapshots_of(files, 0, 2)] == [2, 1]
+
+
+def test_a_piece_that_is_lost_is_written_again():
+    cluster = Cluster(shards=1, levels=2)
+    files = cluster.versions.files
+    for version in (1, 2, 3):
+        write_snapshot(files, 0, version, "a", [b"one", b"two"])
+        if version == 2:
+            first = read_snapshot(files, snapshots_of(files, 0, 1)[0])
+            files.remove([first.pieces[0].file])
+    snapshot = read_snapshot(files, snapshots_of(files, 0, 3)[0])
+    assert [files.read(each) for each in snapshot.pieces] == [b"one", b"two"]
 
 
 @pytest.mark.parametrize("what", ["page", "piece"])
 def test_a_snapshot_that_cannot_be_read_is_made_up_for_by_the_one_before(what):
     cluster = many()
     files = cluster.versions.files
-    newest, before = snapshots_of(files, 0, 20)[:2]
-    own = {each.file for each in read_snapshot(files, newest).pieces}
-    own -= {each.file for each in read_snapshot(files, before).pieces}
-    cluster.folder.ruined |= {newest} if what == "page" else {sorted(own)[0]}
+    newest = snapshots_of(files, 0, 20)[0]
+    cluster.folder.ruined |= {newest} if what == "page" else {each.file for each in read_snapshot(files, newest).pieces}
     got = gets(cluster, cluster.process())
     assert {number_of(name) for name in got if name.startswith("logs/0")} == set(range(13, 21))
     for name in files.names("snapshots/0"):
