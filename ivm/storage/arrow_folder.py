@@ -33,16 +33,19 @@ class ArrowFolder:
         self._fs = filesystem
         self._path = path.rstrip("/")
         self._put_new = put_new
+        while isinstance(filesystem, fs.SubTreeFileSystem):
+            filesystem = filesystem.base_fs
+        self._kind = filesystem.type_name
         if put_new is not None:
             self._try(put_new)
 
     def where(self, name: str = "") -> str:
         """See `Folder.where`."""
-        return f"{self._fs.type_name}:{self._at(name) if name else self._path}"
+        return f"{self._kind}:{self._at(name) if name else self._path}"
 
     def put(self, name: str, data: bytes) -> None:
         """See `Folder.put`."""
-        if self._fs.type_name in _WHOLE:
+        if self._kind in _WHOLE:
             self._write(self._at(name), data)
             return
         under, _, last = name.rpartition("/")

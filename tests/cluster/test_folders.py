@@ -121,6 +121,19 @@ def test_a_file_system_without_links_is_refused_by_name(tmp_path, monkeypatch):
     assert os.listdir(tmp_path / "a") == []
 
 
+def test_where_files_are_there_as_a_whole_they_are_written_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("ivm.storage.arrow_folder._WHOLE", {"local"})
+    (tmp_path / "a" / "2.bids").mkdir(parents=True)  # object stores have no directories
+    (tmp_path / "a" / "b").mkdir()
+    folder = ArrowFolder(fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "a")
+    folder.put("b/1", b"one")
+    assert folder.put_new("2", b"two")
+    assert (folder.get("b/1"), folder.get("2"), folder.names("b")) == (b"one", b"two", ["b/1"])
+    assert folder.where("2") == "local:a/2"
+    with pytest.raises(FileNotFoundError):  # nothing is written aside, which would have made the directory
+        folder.put("c/1", b"three")
+
+
 @pytest.mark.parametrize("kind", ["directory", "arrow, local"])
 def test_what_could_not_be_written_leaves_nothing_that_is_seen(kind, tmp_path, monkeypatch):
     folder = dict(folders(tmp_path))[kind]
