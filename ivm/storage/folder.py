@@ -51,7 +51,7 @@ class MemoryFolder:
     """A folder in memory, for engines of one process."""
 
     def __init__(self) -> None:
-        self._files: dict[str, bytes] = {}
+        self._folders: dict[str, dict[str, bytes]] = {}
         self._lock = Lock()
 
     def where(self, name: str = "") -> str:
@@ -60,30 +60,35 @@ class MemoryFolder:
 
     def put(self, name: str, data: bytes) -> None:
         """See `Folder.put`."""
-        self._files[name] = data
+        self._beside(name)[name] = data
 
     def put_new(self, name: str, data: bytes) -> bool:
         """See `Folder.put_new`."""
         with self._lock:
-            if name in self._files:
+            beside = self._beside(name)
+            if name in beside:
                 return False
-            self._files[name] = data
+            beside[name] = data
             return True
 
     def get(self, name: str) -> bytes:
         """See `Folder.get`."""
         try:
-            return self._files[name]
+            return self._beside(name)[name]
         except KeyError:
             raise FileNotFoundError(2, "No such file", name) from None
 
     def names(self, under: str) -> list[str]:
         """See `Folder.names`."""
-        return sorted(name for name in tuple(self._files) if name.rpartition("/")[0] == under)
+        return sorted(tuple(self._folders.get(under, ())))
 
     def remove(self, name: str) -> None:
         """See `Folder.remove`."""
-        self._files.pop(name, None)
+        self._beside(name).pop(name, None)
+
+    def _beside(self, name: str) -> dict[str, bytes]:
+        """All files in the folder of a name."""
+        return self._folders.setdefault(name.rpartition("/")[0], {})
 
 
 def names_of(under: str, last_parts: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 import threading
 import time
@@ -9,7 +10,10 @@ import time
 import pytest
 
 from catalog.errors import ConstraintError, StorageError
-from ivm.cluster.protocol import Message, Status, Superseded
+from ivm.cluster.beside import AtOnce
+from ivm.cluster.copies import Copies
+from ivm.cluster.protocol import Message, Order, Status, Superseded
+from ivm.cluster.versions import Version
 from tests.cluster.cases import Cluster
 from tests.cluster.toy import Change, ToyShard
 
@@ -277,3 +281,46 @@ def test_snapshots_are_written_by_a_thread_of_their_own():
         time.sleep(0.02)
     cluster.compare()
     assert len(cluster.folder.inner.names("snapshots/0")) == 1
+
+
+class Listing:
+    """A shard that has what it was given, by version and level."""
+
+    def __init__(self):
+        self.kept, self.tried = [], []
+
+    def step(self, order, level, payloads):
+        self.tried.append((order.version, order.id, level, list(payloads)))
+        return [Message(0, b"%d of %d" % (level, order.version))]
+
+    def undo(self):
+        self.tried = []
+
+    def keep(self):
+        self.kept, self.tried = self.kept + self.tried, []
+
+    def save(self):
+        return iter([repr(self.kept).encode()])
+
+    def load(self, pieces):
+        self.kept = ast.literal_eval(next(iter(pieces)).decode())
+
+
+def test_versions_may_have_more_levels_or_fewer():
+    versions = Cluster().versions
+    processes = [Copies(versions, lambda shard: Listing(), every=4, beside=AtOnce()) for _ in range(2)]
+    last, expected = Version(), []
+    chance = random.Random(3)
+    for version, levels in enumerate([1, 3, 2, 4, 1, 1, 3, 2, 1, 4], 1):
+        order = Order(version, f"id {version}", last.id, b"", levels, 1)
+        given = [b"0 of %d" % version]
+        for level in range(1, levels + 1):
+            messages, status = chance.choice(processes).run(order, 0, level, given)
+            expected.append((version, order.id, level, [b"%d of %d" % (level - 1, version)]))
+            given = [each.payload for each in messages]
+        assert not messages, "nobody is told after the last level"
+        last = versions.publish(last, order, [status], time=version)
+        for process in (*processes, Copies(versions, lambda shard: Listing())):
+            with process.reading(0, last.version, last.id) as shard:
+                assert isinstance(shard, Listing)
+                assert shard.kept == expected
