@@ -80,7 +80,7 @@ class MemoryFolder:
 
     def names(self, under: str) -> list[str]:
         """See `Folder.names`."""
-        return sorted(tuple(self._folders.get(under, ())))
+        return sorted(self._folders.get(under, ()))
 
     def remove(self, name: str) -> None:
         """See `Folder.remove`."""
