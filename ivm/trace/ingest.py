@@ -18,6 +18,7 @@ from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.trace.exported import ArrowRows
+from ivm.trace.spark_casts import cast_to_write, is_variant
 from ivm.trace.well_formed import WellFormed, check_shown
 
 _SHOWN = 3
@@ -53,6 +54,7 @@ class Intake:
         `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB
         relations), a list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps
         and decimals may be texts, see `from_texts`. Column names are case-insensitive; casts are those of `exact_cast`.
+        A struct is its fields: `a` of `s` is the column `s_a`.
         Arrow's own arrays are kept as they are, not copied; nobody may write to the memory that they share. All else is
         copied. With `keys_only` the columns of the primary key alone are needed and returned; others may be there and
         are not looked at.
@@ -170,6 +172,7 @@ class Intake:
 
     def _renamed(self, table: pa.Table) -> pa.Table:
         """The table with its columns called as the fields are."""
+        table = self._flat(table)
         names = table.column_names
         again = twice(names)
         if again is not None:
@@ -177,6 +180,21 @@ class Intake:
         declared = by_key((name, name) for name in (*(field.name for field in self.fields), TIME, DIFF))
         wanted = [declared.get(key(name), name) for name in names]
         return table if wanted == names else table.rename_columns(wanted)
+
+    def _flat(self, table: pa.Table) -> pa.Table:
+        """The fields of structs as columns; a struct that is named as a column of ours stays, to be refused."""
+        own = {key(field.name) for field in self.fields}
+        while True:
+            structs = [f.name for f in table.schema if _is_struct(f.type) and key(f.name) not in own]
+            if not structs:
+                return table
+            WellFormed(self._what).check(table.select(structs))
+            columns: list[tuple[str, pa.ChunkedArray]] = []
+            for given, column in zip(table.schema, table.columns, strict=True):
+                parts = column.flatten() if given.name in structs else None
+                names = [f"{given.name}_{f.name}" for f in given.type] if parts is not None else [given.name]
+                columns += zip(names, [column] if parts is None else parts, strict=True)
+            table = pa.Table.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
 
     def _complete(self, table: pa.Table, borrowed: bool, wanted: Schema, gone: Bools | None = None) -> pa.Table:
         """The columns `wanted`, checked; rows that are `gone` may be NULL outside of the primary key."""
@@ -210,7 +228,7 @@ class Intake:
             try:
                 column = exact_cast(given, field.type)
             except (TypeError, ValueError, pa.ArrowException) as error:
-                raise self._unfit(field, error) from error
+                raise self._unfit(field, error, table.schema.field(field.name)) from error
             check_shown(column, field, self._what)
             column = _owned(column) if borrowed else column
             if not field.nullable:
@@ -233,13 +251,19 @@ class Intake:
             f"0: {shown}; give a value, or declare the column without NOT NULL"
         )
 
-    def _unfit(self, field: Field, error: BaseException) -> TypeMismatchError:
+    def _unfit(self, field: Field, error: BaseException, given: pa.Field | None = None) -> TypeMismatchError:
         unfit = isinstance(error, ValueError | OverflowError)
         told = "a value does not fit" if unfit else "its values have another type"
-        return self._refusal(f"column {field.name!r} is {field.type}, but {told}: {error}; convert it first")
+        cast = "" if unfit or given is None else cast_to_write(given, field)
+        hint = f", in Spark by {cast}" if cast else ""
+        return self._refusal(f"column {field.name!r} is {field.type}, but {told}: {error}; convert it first{hint}")
 
     def _refusal(self, wrong: str) -> TypeMismatchError:
         return TypeMismatchError(f"cannot read data for {self._what}: {wrong}")
+
+
+def _is_struct(given: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(given)) and not is_variant(given)
 
 
 def _owned(column: pa.ChunkedArray) -> pa.ChunkedArray:
