@@ -27,6 +27,7 @@ _MODES = get_args(Mode)
 
 if TYPE_CHECKING:
     from ivm.oracle import Verified
+    from ivm.sink import BatchSink, OnError, SinkMode
 
 
 class Database:
@@ -164,6 +165,36 @@ class Database:
         given = changes if type(changes) is dict else rows_by_table(changes)
         numbered = None if batch is None else batch_of(batch)
         return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()], numbered)
+
+    def sink(
+        self,
+        table: str,
+        *,
+        mode: SinkMode = "changes",
+        keys: Sequence[str] | None = None,
+        on_error: OnError = "stop",
+        quarantine: str | None = None,
+        source: str | None = None,
+    ) -> BatchSink:
+        """A function for `foreachBatch` of Spark's Structured Streaming, that commits each micro-batch once.
+
+        `mode`: the rows are "changes", those of a change feed with `_change_type` (insert, update_preimage,
+        update_postimage, delete) or `_diff`, of which `_commit_version`, `_commit_timestamp` and `_time` are left out;
+        or they are inserted ("append"), or replace those of the same primary key ("upsert", the last one of a key
+        holds). `keys`, if they are given, must be that key.
+
+        `source` names the stream, by which a batch that comes again is known, see `batches`; by default it is the
+        query's id, which is another one for each checkpoint. BindError for a table or a key that is not there.
+
+        A batch that cannot be committed raises what `apply` raises, and nothing is changed (`on_error` "stop"). With
+        "quarantine" the rows that are refused go to the table `quarantine`, with columns source, batch, error and data
+        (JSON), and the rest is committed with them; rows of one key stay together. What is wrong with the columns, and
+        more than 1,000 refused rows, stop it all the same. Cost then: for each of them checks of the batch, as many as
+        it can be halved.
+        """
+        from ivm.sink import BatchSink  # noqa: PLC0415  which few need
+
+        return BatchSink(self._open, table, mode, keys, on_error, quarantine, source)
 
     def batches(self) -> dict[str, int]:
         """Of each source that numbers its batches the number of the last one that was committed."""

@@ -220,25 +220,25 @@ class Engine:
         self._apart = [renderer for renderer in self._apart if renderer.rendered]
         self.renderer.graph.installation = None
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0) -> int:
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
 
-        `batch`: what source they are from, and which of its batches they are. Whoever calls has entered by `settle`.
-        Raises ConstraintError, NumericError or StorageError, after which everything is as it was. Cost: follows the
-        changes and what follows from them, never the tables.
+        `batch`: what source they are from, and which of its batches they are. A `trial` is undone, whether it fails or
+        not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
+        StorageError, after which everything is as it was. Cost: follows the changes and what follows from them, never
+        the tables.
         """
-        started = perf_counter_ns()
+        started, journal = perf_counter_ns(), None if trial else self.journal
         time, are_apart = last_time(changes, max(self.time + 1, time))
         try:
-            if self.journal is not None:
-                self.journal.begin(changes, time, batch)
+            if journal is not None:
+                journal.begin(changes, time, batch)
             with self._errands:
                 decided = self._prepared(changes, started, time, are_apart)
-            if batch is not None:
-                decided.batch = batch
-            if self.journal is not None:
-                decided.put = self.journal.commit(changes, time, batch)
-            self._decided = decided
+            decided.batch = batch
+            if journal is not None:
+                decided.put = journal.commit(changes, time, batch)
+            self._decided = None if trial else decided
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
             raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
