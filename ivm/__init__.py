@@ -104,7 +104,8 @@ def connect(
     the operating system has written it ("off"). Then a process that is killed may lose the last commits, some
     milliseconds as a rule: a commit waits when more than 64 MiB, or 1,024 commits, are left to be written. `close` and
     the normal end of a process write all of them. Whatever is chosen, the commits up to one of them are there, whole.
-    `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
+    `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`), and their
+    changes be asked for (`View.changes`). A database that is opened again has as much of the past as was kept before.
     `compile`: expressions run interpreted until they have seen enough rows to be worth a kernel, which is then compiled
     in the background by a process of its own (the default); or are compiled before they first run ("wait"), or are
     always interpreted ("off"). The answers are the same.

@@ -33,7 +33,7 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscription import Listeners, Subscription, changes_to_arrow, seen_changes, view_changes
+from ivm.subscription import Listeners, Subscription
 from ivm.tables import Declared, Tables
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta
@@ -47,6 +47,7 @@ from ivm.trace.view_log import ViewLog
 from ivm.transaction import Change, last_time
 from ivm.transform.pipeline import optimize
 from ivm.view import Contents, Installed
+from ivm.view_changes import changes_to_arrow, seen_changes, view_changes
 from sql.ir.relation import Relation
 
 
@@ -89,7 +90,7 @@ class Engine:
         """The columns of what comes from other shards, where this is one."""
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds."""
-        self._history = history
+        self.history = history
         self._begins = 0
         self._sharing = sharing
         self._memory_limit = memory_limit
@@ -121,11 +122,11 @@ class Engine:
     @property
     def since(self) -> int:
         """The earliest time that can still be read."""
-        return max(self.time - self._history, self._begins)
+        return max(self.time - self.history, self._begins)
 
-    def begin_at(self, time: int) -> None:
-        """Nothing has happened yet, and nothing is known of what was before this time."""
-        self.renderer.graph.time = self._begins = time
+    def begin_at(self, time: int, since: int | None = None) -> None:
+        """Nothing has happened yet at this time, and nothing is known of what was before it, or before `since`."""
+        self.renderer.graph.time, self._begins = time, time if since is None else since
 
     def put_table(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on, and its rows are those of a commit; None: there is none.
@@ -273,7 +274,7 @@ class Engine:
         present = installed.snapshot(self.time)
         if installed.definition.hidden:
             present = seen_changes(installed.definition, present) or present
-        return changes_to_arrow(installed.definition, present, self.dictionary)
+        return changes_to_arrow(installed.definition, present, self.dictionary.now())
 
     def close(self) -> None:
         """End what compiles, and the threads that help."""
@@ -349,7 +350,7 @@ class Engine:
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph, read = self.renderer.graph, self.renderer.sources
-        since = BEGINNING if graph.installation is not None else max(time - self._history, self._begins)
+        since = BEGINNING if graph.installation is not None else max(time - self.history, self._begins)
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)

@@ -25,6 +25,7 @@ from ivm.trace.stand_ins import with_huge
 from ivm.trace.texts import Strings
 from ivm.trace.turns import Turns
 from ivm.trace.view_log import Sealed, ViewLog
+from ivm.view_changes import changes_to_arrow, seen_changes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,9 +166,31 @@ class View(Rows):
         """
         return self._contents(as_of).arrow()
 
+    def changes(self, after: int, until: int | None = None) -> pa.Table:
+        """What changed after one logical time, up to another one or the last commit: the columns, `_time` and `_diff`.
+
+        They are as a subscription tells them: one row for each row and time whose multiplicity changed, in the order of
+        the times. Whoever has the view as of `after` and applies them has it as of `until`. Raises BindError unless
+        both lie within the kept history. Cost: a pass over the times of the updates that are kept, and what is given.
+        """
+        after = whole_number(after, "after")
+        until = self._readable()[1] if until is None else whole_number(until, "until")
+        strings, sealed = self._as_sealed(until)
+        self._check_readable(after, sealed.since)
+        columns, times, diffs = sealed.updates.part(0, sealed.length)
+        rows = np.flatnonzero((times > after) & (times <= until))
+        delta = delta_of([column.take(rows) for column in columns], times[rows], diffs[rows], len(rows))
+        definition = self._installed.definition
+        return changes_to_arrow(definition, seen_changes(definition, delta) or delta.slice(0, 0), strings)
+
     def _contents(self, as_of: int | None = None) -> Contents:
         if as_of is not None:
             as_of = whole_number(as_of, "as_of")
+        strings, sealed = self._as_sealed(as_of)
+        return self._installed.shown(sealed, strings, as_of)
+
+    def _as_sealed(self, as_of: int | None) -> tuple[Strings, Sealed]:
+        """The log as it is now, in which a time can be read, and the texts of its codes."""
         self._lock.check_open()
         if as_of is not None:
             self._check_readable(as_of, 0)
@@ -176,7 +199,7 @@ class View(Rows):
             strings, sealed = known, self._sealed()
         if as_of is not None:
             self._check_readable(as_of, sealed.since)  # a commit may have let go of it meanwhile
-        return self._installed.shown(sealed, strings, as_of)
+        return strings, sealed
 
     def _sealed(self) -> Sealed:
         """What was sealed last, without the lock; but no part of a commit of which other views show nothing yet."""

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import cast
 
+import pyarrow as pa
+
+from catalog.errors import UnsupportedError
 from ivm.arguments import whole_number
 from ivm.cluster.driver import Driver
 from ivm.cluster.explain import explained
@@ -59,6 +62,13 @@ class ShardedReader(View):
             if as_of is not None:
                 self._check_readable(as_of, 0)
             return cast(Contents, self._driver.contents(self.name, as_of))
+
+    def changes(self, after: int, until: int | None = None) -> pa.Table:
+        """Not here: UnsupportedError."""
+        raise UnsupportedError(
+            f"cannot tell what changed in view {self.name} between two times: it is spread over shards; subscribe to "
+            "it, or read it as of both"
+        )
 
 
 def in_process(shards: int, history: int, compile: str, external_access: bool) -> Database:

@@ -13,9 +13,9 @@ from ivm.cluster.shard import Shard
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement, Replicated
-from ivm.subscription import changes_to_arrow, view_changes
 from ivm.trace.dictionary import TextDictionary
 from ivm.view import Contents, Installed, in_order
+from ivm.view_changes import changes_to_arrow, view_changes
 
 _TIME, _DIFF = "_time", "_diff"
 
@@ -93,7 +93,7 @@ class ShardedView:
 
 def no_changes(part: Installed, dictionary: TextDictionary) -> pa.Table:
     """No changes of a view, in the columns that they would have."""
-    return changes_to_arrow(part.definition, part.snapshot(0).slice(0, 0), dictionary)
+    return changes_to_arrow(part.definition, part.snapshot(0).slice(0, 0), dictionary.now())
 
 
 def changes_of(view: ShardedView, shards: Sequence[Shard]) -> pa.Table | None:

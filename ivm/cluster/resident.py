@@ -27,11 +27,11 @@ from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import Replicated
 from ivm.durable.restore import bound_again
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscription import view_changes
 from ivm.tables import Declared
 from ivm.trace.delta import Delta
 from ivm.transform.pipeline import optimize
 from ivm.view import Installed
+from ivm.view_changes import view_changes
 
 Boxes = dict[int, dict[str, list[pa.RecordBatch]]]
 """What is said to each shard, by channel."""

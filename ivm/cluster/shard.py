@@ -99,7 +99,7 @@ class Shard(Engine):
     def reach(self, time: int) -> None:
         """Nothing has happened here up to this time."""
         if self.time < time:
-            since = max(time - self._history, self._begins)
+            since = max(time - self.history, self._begins)
             self._decided = Decided(time, since, 0, perf_counter_ns(), ())
             self.settle()
 
@@ -108,7 +108,7 @@ class Shard(Engine):
 
         Raises as `Engine.commit` does; `undo` must follow then.
         """
-        since = max(time - self._history, self._begins)
+        since = max(time - self.history, self._begins)
         under_way = self._under_way = _Commit(time, since, 0, perf_counter_ns())
         graph, read = self.renderer.graph, self.renderer.sources
         earliest = BEGINNING if are_apart else since

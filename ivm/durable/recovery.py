@@ -62,7 +62,7 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     just be writing it. StorageError for anything else that is wrong. `progress` is told how many bytes were read, as of
     a view without a name, and how far views are that are filled; if it raises, so does this.
     Cost: that of `restore`, reads the log; the changes of many commits are applied together, each at its times. Views
-    that are new since are filled last.
+    that are new since are filled last; where history is kept, when they were defined.
     """
     manifest = read_manifest(storage)
     record = 0 if manifest is None else manifest.record
@@ -186,3 +186,5 @@ class _Known:
             declared = engine.tables.made(table, rows, engine.time + 1) if new else engine.tables.indexed(table)
             engine.put_table(table.name, declared)
         self._catalog = catalog
+        if engine.history:  # so that it is known what has changed in new views since
+            self.finish()

@@ -1,0 +1,130 @@
+"""What a view changed can be read after a database was opened again, as far back as its history goes."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+import ivm
+
+VIEW = "CREATE MATERIALIZED VIEW v AS SELECT name, count(*) AS n, max(x) AS most FROM t GROUP BY name"
+
+
+def rows(table: pa.Table) -> list[tuple[object, ...]]:
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def step(db: ivm.Database, chosen: random.Random) -> None:
+    keys = [{"id": chosen.randrange(20), "name": f"name {chosen.randrange(4)}", "x": chosen.randrange(9)}]
+    db.apply({"t": [{**keys[0], "_diff": chosen.choice([1, 1, -1])}]}, mode="upsert")
+
+
+@pytest.fixture
+def db():
+    with ivm.connect(history=5, compile="off") as made:
+        made.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
+        made.sql(VIEW)
+        yield made
+
+
+def test_changes_are_those_that_a_subscription_tells(db):
+    chosen, told = random.Random(1), db.subscribe("v")
+    for _ in range(9):
+        step(db, chosen)
+    heard, view = told.fetch(), db.view("v")
+    for after in range(db.time - 5, db.time + 1):
+        for until in range(after, db.time + 1):
+            between = heard.filter(
+                pa.compute.and_(pa.compute.greater(heard["_time"], after), pa.compute.less_equal(heard["_time"], until))
+            )
+            assert rows(view.changes(after, until)) == rows(between)
+    assert rows(view.changes(db.time - 2)) == rows(view.changes(db.time - 2, db.time))
+    assert view.changes(db.time).schema == heard.schema
+
+
+def test_times_that_are_not_kept(db):
+    chosen = random.Random(1)
+    for _ in range(9):
+        step(db, chosen)
+    for after, until in ((3, None), (5, 20), (20, None), (6, 3)):
+        with pytest.raises(ivm.BindError, match="times from 4 to 9 can be read"):
+            db.view("v").changes(after, until)
+    with pytest.raises(ivm.TypeMismatchError, match="after"):
+        db.view("v").changes("x")
+
+
+def test_a_hidden_column_is_no_change(db):
+    db.sql("CREATE MATERIALIZED VIEW names AS SELECT name FROM t ORDER BY x")
+    db.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    db.sql("UPDATE t SET x = 2")
+    assert [row["_time"] for row in db.view("names").changes(0).to_pylist()] == [1]
+
+
+def test_no_changes_before_a_view_was_created(db):
+    db.sql("INSERT INTO t VALUES (1, 'a', 1)")
+    db.sql("CREATE MATERIALIZED VIEW late AS SELECT name FROM t")
+    db.sql("INSERT INTO t VALUES (2, 'b', 1)")
+    assert db.view("late").changes(1).num_rows == 1
+    with pytest.raises(ivm.BindError, match="times from 1 to 2"):
+        db.view("late").changes(0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whoever_opens_it_sees_the_same_changes(tmp_path, seed):
+    """Commits, checkpoints, reopening and new views in any order; who opens it to read sees all that history has."""
+    chosen, path, created = random.Random(seed), tmp_path / "db", {"v": 0}
+    kept: dict[tuple[str, int], list[tuple[object, ...]]] = {}
+    db = ivm.connect(path, history=12, compile="off")
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
+    db.sql(VIEW)
+    told = {"v": db.subscribe("v")}
+    for number in range(60):
+        match chosen.randrange(20):
+            case 0:
+                db.close()
+                db = ivm.connect(path, history=12, compile="off")
+                told = {name: db.subscribe(name) for name in created}
+            case 1 | 2:
+                db.sql("CHECKPOINT")
+            case 3:
+                name = f"v{number}"
+                db.sql(VIEW.replace("VIEW v", f"VIEW {name}"))
+                created[name] = db.time
+                told[name] = db.subscribe(name)
+            case 4 if len(created) > 2:
+                name = max(created)
+                db.sql(f"DROP VIEW {name}")
+                del created[name], told[name]
+                kept = {key: each for key, each in kept.items() if key[0] != name}
+            case _:
+                step(db, chosen)
+        for name, subscription in told.items():
+            for row in subscription.fetch().to_pylist():
+                kept.setdefault((name, row["_time"]), []).append(tuple(row.values()))
+        if chosen.randrange(6) == 0:
+            with ivm.connect(path, read_only=True, history=1 << 40, compile="off") as beside:
+                for name, since in created.items():
+                    after = max(since, beside.time - 12)
+                    wanted = [row for (of, time), each in kept.items() if of == name and time > after for row in each]
+                    assert rows(beside.view(name).changes(after)) == sorted(wanted)
+                    assert sorted(beside.view(name).fetchall()) == sorted(db.view(name).fetchall())
+                    assert sorted(beside.view(name).fetchall(as_of=after)) == sorted(
+                        db.view(name).fetchall(as_of=after)
+                    )
+    db.close()
+
+
+def test_a_database_without_history_begins_at_its_checkpoint(tmp_path):
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR, x BIGINT)")
+        db.sql(VIEW)
+        db.sql("INSERT INTO t VALUES (1, 'a', 1)")
+        db.sql("INSERT INTO t VALUES (2, 'b', 1)")
+        db.sql("CHECKPOINT")
+        db.sql("INSERT INTO t VALUES (3, 'c', 1)")
+        with ivm.connect(tmp_path / "db", read_only=True, history=9, compile="off") as beside:
+            assert [row["name"] for row in beside.view("v").changes(2).to_pylist()] == ["c"]
+            with pytest.raises(ivm.BindError, match="times from 2 to 3"):
+                beside.view("v").changes(1)
