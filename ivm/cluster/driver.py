@@ -169,7 +169,7 @@ class Driver:
         for shard in self.shards:
             shard.reach(last)
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0) -> int:
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none; see `Engine.commit`."""
         started = perf_counter_ns()
         time, are_apart = last_time(changes, max(self.time + 1, time))
@@ -184,7 +184,7 @@ class Driver:
             for shard in self.shards:
                 shard.ready()
             updates = sum(change.data.num_rows for change in changes)
-            self._decided = _Decided(time, updates, started, told, batch)
+            self._decided = None if trial else _Decided(time, updates, started, told, batch)
         finally:
             self.settle()
         return time

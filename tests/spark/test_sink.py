@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 
 TABLES = """
     CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price DECIMAL(9,2) NOT NULL CHECK (price > 0));
@@ -350,3 +351,23 @@ def test_what_is_put_aside_survives_with_the_rest(tmp_path):
                 (0, '{"id": 2, "city": "Bern", "price": "-1.00"}')
             ]
             assert db.time == 1
+
+
+def test_a_database_over_shards_takes_streams_too():
+    with ivm.connect(shards=3, compile="off") as db:
+        db.sql("CREATE TABLE n (id BIGINT PRIMARY KEY, x BIGINT CHECK (x <> 7))")
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT x % 2 AS odd, sum(x) AS total FROM n GROUP BY 1")
+        sink, rows = db.sink("n", mode="append", source="s"), [{"id": x, "x": x} for x in range(40)]
+        with pytest.raises(ivm.ConstraintError, match="<> 7"):
+            sink(Frame(rows), 0)
+        core = core_of(db)
+        core.check([core.incoming.change("n", rows[:7], "diff")])
+        with pytest.raises(ivm.ConstraintError, match="<> 7"):
+            core.check([core.incoming.change("n", rows, "diff")])
+        assert (db.time, db.view("v").fetchall()) == (0, [])
+        for _ in range(2):
+            sink(Frame(rows[8:]), 0)
+        assert sorted(db.view("v").fetchall()) == [(0, 368), (1, 384)]
+        with pytest.raises(ivm.UnsupportedError, match="shards"):
+            db.view("v").changes(0)
+        db.verify()

@@ -1,0 +1,22 @@
+"""What Spark needs to read from databases: `spark.dataSource.register(ivm.spark.ViewChanges)`.
+
+It needs pyspark 4.3, which comes with `ivm-engine[spark]`; nothing else of `ivm` imports it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ivm.spark.source import ViewChanges
+
+__all__ = ["ViewChanges"]
+
+_PLACES = {"ViewChanges": "ivm.spark.source"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'ivm.spark' has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)
