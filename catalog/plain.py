@@ -84,6 +84,7 @@ def view_of(plain: Plain) -> View:
         tuple((place, descending, first) for place, descending, first in plain["order"]),
         _schema_of(plain["hidden"]),
         plain["unnamed"],
+        plain.get("mark", ""),
     )
     _check(view, View)
     return view

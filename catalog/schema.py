@@ -133,7 +133,8 @@ class View:
     `sql` is the SELECT text as the user wrote it, `schema` its output, `uses` the tables and views that
     it reads directly. `order` says how a reader sees the rows: (position in `columns`, descending, nulls_first).
     `hidden` are columns that only ORDER BY names: they are kept after those of `schema`, and no reader sees them.
-    `unnamed` is the text before the view gave its columns other names, empty if it did not.
+    `unnamed` is the text before the view gave its columns other names, empty if it did not. `mark` tells it from all
+    other views that there were of this name: a random number, or empty in databases of earlier releases.
     """
 
     name: str
@@ -144,6 +145,7 @@ class View:
     order: tuple[tuple[int, bool, bool], ...] = ()
     hidden: Schema = ()
     unnamed: str = ""
+    mark: str = ""
 
     @property
     def columns(self) -> Schema:

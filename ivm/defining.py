@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -120,8 +121,9 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     bound = with_names(bound, statement.name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
-        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed
-    )
+        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
+        os.urandom(8).hex(),
+    )  # fmt: skip
     catalog.add_view(definition)
     install(core, catalog, definition, bound)
 

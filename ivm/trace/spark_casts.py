@@ -43,7 +43,7 @@ def spark_type(type: SqlType) -> str:
 
 def cast_to_write(given: pa.Field, field: Field) -> str:
     """The expression of Spark's SQL that makes of a column `given` one that goes into `field`; "" if there is none."""
-    name = given.name if _PLAIN.fullmatch(given.name) else "`" + given.name.replace("`", "``") + "`"
+    name = given.name if _PLAIN.fullmatch(given.name) else quoted(given.name)
     sent, wanted = given.type, spark_type(field.type)
     if arrow.is_nested(sent) and not is_variant(sent):
         return f"to_json({name})" if wanted == "STRING" else ""
@@ -52,6 +52,11 @@ def cast_to_write(given: pa.Field, field: Field) -> str:
     if field.type.kind is Kind.UUID and arrow.is_binary(sent):
         return f"hex({name})"
     return f"CAST({name} AS {wanted})"
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL takes any."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def is_variant(type: pa.DataType) -> bool:

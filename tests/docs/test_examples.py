@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import subprocess
 import sys
@@ -28,12 +29,13 @@ def test_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert promised(code)
 
 
-def test_the_example_of_spark() -> None:
-    """In a process of its own: it starts and stops Spark."""
+def test_the_example_of_spark(tmp_path: Path) -> None:
+    """In a process of its own: it starts and stops Spark, whose workers import what they find by PYTHONPATH."""
     code = "\n".join(blocks(ROOT / "docs" / "spark.md"))
     start = "import os; from tpch.java import java_home; os.environ['JAVA_HOME'] = str(java_home())\n"
     command = [sys.executable, "-c", start + code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    found = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(command, cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == promised(code)
 

@@ -43,6 +43,8 @@ PLACES = (
     # Section 4: exchange with the outside is Arrow, which the face takes and gives, and in which streams are read.
     # pandas and polars are the types of what .df() and .pl() return; they are optional.
     _place("ivm", 5, "duckdb", "typer", "rich", "prompt_toolkit", "pyarrow", "numpy", "pandas", "polars"),
+    # Section 12: Spark's own interfaces, which nothing else of the engine sees.
+    _place("ivm.spark", 6, "pyspark", "pyarrow", "numpy"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
     # DuckDB is what a run is compared with.
     _place("tpch", 6, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
