@@ -57,3 +57,7 @@ class AccessError(OperationalError):
 
 class StorageError(OperationalError):
     """What is on disk cannot be read, written or trusted; the message names the file and says what to do."""
+
+
+class ClusterError(OperationalError):
+    """Spark could not run what was asked; the message says why, and nothing has changed."""

@@ -9,6 +9,7 @@ import ivm.neighbours  # noqa: F401  before all others: it says so where a modul
 from catalog.errors import (
     AccessError,
     BindError,
+    ClusterError,
     ConstraintError,
     Error,
     InterfaceError,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessError",
     "BindError",
+    "ClusterError",
     "ConstraintError",
     "Cursor",
     "Database",
