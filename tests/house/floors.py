@@ -43,12 +43,12 @@ PLACES = (
     # Section 4: exchange with the outside is Arrow, which the face takes and gives, and in which streams are read.
     # pandas and polars are the types of what .df() and .pl() return; they are optional.
     _place("ivm", 5, "duckdb", "typer", "rich", "prompt_toolkit", "pyarrow", "numpy", "pandas", "polars"),
-    # Section 12: Spark's own interfaces, which nothing else of the engine sees.
-    _place("ivm.spark", 6, "pyspark", "pyarrow", "numpy"),
+    # Section 12: Spark's own interfaces, which nothing else of the engine sees. py4j is what pyspark raises errors of.
+    _place("ivm.spark", 6, "pyspark", "py4j", "pyarrow", "numpy"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
     # DuckDB is what a run is compared with.
-    _place("tpch", 6, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
-    _place("benchmarks", 7, "duckdb", "matplotlib", "numpy", "psutil", "pyarrow", "rich", "typer"),
+    _place("tpch", 7, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
+    _place("benchmarks", 8, "duckdb", "matplotlib", "numpy", "psutil", "pyarrow", "rich", "typer"),
 )
 
 # The one pair on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of.

@@ -40,6 +40,7 @@ ALLOWED = {
     "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
     "ivm.trace.groups.Groups.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
+    "ivm.spark": "what connects to a cluster calls it",
     "ivm.cluster": "what connects to a cluster calls it",
     "ivm.storage.arrow_folder": "what connects to a cluster calls it",
     "ivm.storage.directory_folder": "what connects to a cluster calls it",

@@ -1,0 +1,108 @@
+"""The settings of Spark that commits rely on: which to start it with, and what is wrong with those it has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from catalog.errors import UnsupportedError
+
+NEEDED = {
+    "spark.dynamicAllocation.enabled": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.shuffle.reduceLocality.enabled": "false",
+    "spark.speculation": "false",
+}
+"""Without these shards do not stay where they are, or run twice; a session that has others is refused."""
+
+ADVISED = {
+    # Workers are forked of a process that has imported the engine, in milliseconds instead of seconds.
+    "spark.python.daemon.module": "ivm.spark.daemon",
+    # A shard waits for its own executor rather than be loaded on another.
+    "spark.locality.wait": "30s",
+    # What a lost executor had is given up after a second instead of fifteen.
+    "spark.shuffle.io.maxRetries": "1",
+    "spark.shuffle.io.retryWait": "500ms",
+}
+"""What makes commits faster after a pause or a loss."""
+
+OF_SESSION = {
+    # Each commit is one job over partitions that are shards: nothing may split, merge or measure them in between.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
+}
+"""Settings of queries: commits run in a session of their own, which has these whatever the user's has."""
+
+FIRST = (4, 1)
+"""The first version of Spark in which a frame can say which row goes to which partition."""
+
+_DEFAULTS = {
+    "spark.dynamicAllocation.enabled": "false",
+    "spark.python.worker.reuse": "true",
+    "spark.shuffle.reduceLocality.enabled": "true",
+    "spark.speculation": "false",
+}
+_WHY = {
+    "spark.dynamicAllocation.enabled": "executors that are let go of take shards with them",
+    "spark.python.worker.reuse": "shards live in Python workers",
+    "spark.shuffle.reduceLocality.enabled": "shards stay where they are, wherever their input is",
+    "spark.speculation": "a second copy of a slow shard would have to be loaded first",
+}
+
+
+def check(settings: Mapping[str, str], version: str) -> None:
+    """Raise UnsupportedError, with a line for each setting that is wrong, if commits cannot run with them.
+
+    `settings`: those that are set, of which what is absent has Spark's default. `version`: Spark's.
+    """
+    if wrong := list(problems(settings, version)):
+        raise UnsupportedError("\n".join(["cannot run a database on this Spark session:", *wrong]))
+
+
+def problems(settings: Mapping[str, str], version: str) -> Iterator[str]:
+    """What is wrong, a line each: what is set, what to set, and why."""
+    if _numbers(version)[:2] < FIRST:
+        needed = ".".join(map(str, FIRST))
+        yield f"Spark {version} cannot send rows to given partitions; use Spark {needed} or later"
+        return
+    for name, needed in NEEDED.items():
+        found = settings.get(name, _DEFAULTS[name])
+        if found.strip().lower() != needed:
+            yield f"{name} is {found}; set it to {needed}: {_WHY[name]}"
+    wait = settings.get("spark.locality.wait", "3s")
+    if _seconds(wait) < 1:
+        yield f"spark.locality.wait is {wait}; set it to {ADVISED['spark.locality.wait']}: {_WHY['spark.speculation']}"
+    if cores(settings) is None:
+        yield (
+            "spark.executor.cores is not set; set it to the cores of an executor: "
+            "one task at a time has all of them, so that a shard is in one process"
+        )
+
+
+def cores(settings: Mapping[str, str]) -> int | None:
+    """The cores of an executor; None where the cluster decides and does not tell. In one process, as many as it has."""
+    master = settings.get("spark.master", "")
+    if local := re.fullmatch(r"local-cluster\[\s*\d+\s*,\s*(\d+)\s*,\s*\d+\s*\]", master):
+        return int(local[1])
+    if found := settings.get("spark.executor.cores"):
+        return int(found)
+    return None if master.startswith("spark://") else 1
+
+
+def is_one_process(settings: Mapping[str, str]) -> bool:
+    """True if driver and executor are one process, in which tasks cannot be kept from running side by side."""
+    return re.fullmatch(r"local(\[.*\])?", settings.get("spark.master", "")) is not None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"\d+", version))
+
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+def _seconds(duration: str) -> float:
+    """A duration as Spark writes it; without a unit in seconds or less, which is what it could mean at most."""
+    match = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", duration.lower())
+    return int(match[1]) * _UNITS.get(match[2], 1) if match else 0
