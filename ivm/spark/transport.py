@@ -1,0 +1,282 @@
+"""Runs the levels of a commit on a Spark cluster: one job for a commit, one shuffle between a level and the next.
+
+It knows nothing of SQL or of engines. What runs is named: a module that Spark's workers import has
+
+    task(order: bytes, shard: int, level: int, payloads: list[bytes]) -> (iterable of (to, payload), status: bytes)
+    ingest(order: bytes, table: str, batches: Iterator[pa.RecordBatch]) -> iterable of (to, payload)
+
+Spark runs a task again wherever it likes when a worker, an executor or a fetch fails, also after others have read what
+it sent. So what a task sends and answers must follow from its arguments and from what is stored, and running it twice
+must be harmless; the order of payloads means nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import SparkSession
+
+from catalog.errors import ClusterError, InterfaceError
+from ivm.spark.anchor import anchor, executors, is_balanced, one_task_an_executor
+from ivm.spark.failure import as_one_error
+from ivm.spark.heartbeat import EVERY, Heartbeat
+from ivm.spark.pool import Pool
+from ivm.spark.settings import OF_SESSION, check
+from ivm.spark.worker import (
+    FRAMES,
+    PLACES,
+    STATUSES,
+    Ingest,
+    Message,
+    Read,
+    Round,
+    Stage,
+    framed,
+    named,
+    versions,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MOST_GIVEN = 1 << 20
+"""Bytes of the driver's own messages that go to workers with the task; more of them are shuffled as any others."""
+FILLING = 0.7
+"""Seconds for which each task keeps its slot while shards are placed, so that they spread over the executors."""
+PATIENCE = 300.0
+"""Seconds after placing shards before it is tried again where it did not get them balanced."""
+
+
+class Functions(NamedTuple):
+    """What runs on the workers, by dotted names."""
+
+    task: str
+    ingest: str
+
+
+class Status(NamedTuple):
+    """What a shard said at a level."""
+
+    shard: int
+    level: int
+    status: bytes
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds."""
+
+    frames: Mapping[str, DataFrame]
+    rows: Mapping[str, pa.Table]
+
+
+class SparkTransport:
+    """Shards on the executors of a Spark session.
+
+    Commits run in a session of their own, so that no setting of the user's queries matters to them, nor theirs to the
+    user. Close it: its workers end a minute later.
+    """
+
+    def __init__(self, spark: SparkSession, shards: int, functions: Functions, *, heartbeat: float = EVERY) -> None:
+        """Check the settings, place the shards, and have each worker import what it needs: some seconds.
+
+        Raises UnsupportedError for settings or a version of Spark that this cannot work with, ClusterError for workers
+        that have another Python or another ivm than the driver.
+        """
+        settings = _settings(spark)
+        check(settings, spark.version)
+        self.shards = shards
+        self.places: Mapping[int, str] = {}
+        self._functions = functions
+        self._user = spark
+        self._session = _own_session(spark, shards)
+        self._pool = Pool(uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions})))
+        self._profile = one_task_an_executor(settings)
+        self._number = next(_numbers)
+        self._anchor = self._anchor_of(self._session)
+        self._patient_until = 0.0
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._place()
+        self._heartbeat = Heartbeat(self._beat, heartbeat)
+
+    @as_one_error("cannot run a commit on the cluster")
+    def run(self, order: bytes, levels: int, changes: Changes) -> list[Status]:
+        """One commit: every status of every shard and level, by shard and level. Raises ClusterError if the job fails.
+
+        The first level gets what `ingest` makes of the changes, each further one what the level before sent. Cost: a
+        Spark job of `levels` stages, one more where there are DataFrames; nothing grows with the rows on the driver
+        but what it holds itself.
+        """
+        with self._working():
+            if not self._is_balanced():
+                self._place()
+            rows = self._chain(order, levels, changes).collect()
+            self.places = {row.dst: row.place for row in rows}
+        statuses = sorted(Status(row.dst, row.level, bytes(row.payload)) for row in rows)
+        if len(statuses) != self.shards * levels:
+            raise ClusterError(f"{len(statuses)} statuses came back of {self.shards} shards at {levels} levels")
+        return statuses
+
+    def read(self, function: str, argument: bytes, schema: Any) -> DataFrame:
+        """What `function(argument, shard)` gives, as a DataFrame of the user's session, made where the shards are.
+
+        `function`: a dotted name; it gives record batches of `schema`, which is Spark's. It is called when the
+        DataFrame is used, each time anew, and perhaps more than once.
+        """
+        self._check_open()
+        return self._among_shards(self._user, Read(function, argument, versions()), schema)
+
+    def close(self) -> None:
+        """Stop the heartbeat and let go of the places. Further calls do nothing."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._heartbeat.stop()
+        if _is_running(self._session):
+            self._anchor.unpersist()
+
+    def _anchor_of(self, session: SparkSession) -> DataFrame:
+        return anchor(session, self.shards, self._number)
+
+    def _among_shards(self, session: SparkSession, function: Any, schema: Any) -> DataFrame:
+        """What a function gives at each shard."""
+        with self._pool.of(session.sparkContext):
+            return self._anchor_of(session).mapInArrow(function, schema, profile=self._profile)
+
+    def _chain(self, order: bytes, levels: int, changes: Changes) -> DataFrame:
+        """The job of a commit: its stages, one behind the other."""
+        frames, given = self._first(order, changes)
+        for level in range(1, levels + 1):
+            stage = Stage(self._functions.task, order, level, level == levels, versions(), given if level == 1 else {})
+            source = self._anchor
+            if frames is not None:
+                # Its hint says that the anchor is held in memory; messages pass by. Its being left, that this is our
+                # session's query, whosever frames they are.
+                routed = frames.repartitionById(self.shards, "dst")
+                source = source.hint("shuffle_hash").join(routed, "dst", "left")
+            with self._pool.of(self._session.sparkContext):
+                frames = source.mapInArrow(stage, STATUSES if stage.is_last else FRAMES, profile=self._profile)
+        assert frames is not None
+        return frames
+
+    def _first(self, order: bytes, changes: Changes) -> tuple[DataFrame | None, dict[int, list[bytes]]]:
+        """The messages of the first level: as a frame, and those that go with the task."""
+        function = self._functions.ingest
+        frames = [
+            frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
+            for table, frame in changes.frames.items()
+        ]
+        held = [
+            message
+            for table, rows in changes.rows.items()
+            for message in named(function)(order, table, iter(rows.to_batches()))
+        ]
+        if sum(len(payload) for _, payload in held) > MOST_GIVEN:
+            frames.append(self._session.createDataFrame(pa.Table.from_batches(framed((to, 0, x) for to, x in held))))
+            held = []
+        return _together(frames), _by_shard(held)
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """One job at a time, and no heartbeat meanwhile or soon after."""
+        with self._lock:
+            self._check_open()
+            try:
+                yield
+            finally:
+                self._heartbeat.note()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise InterfaceError("cannot use a cluster that is closed; connect again")
+
+    @as_one_error("cannot place the shards on the cluster")
+    def _place(self) -> None:
+        """Place all shards anew, balanced over the executors that there are. What moves is loaded where it comes to."""
+        self._anchor.unpersist(blocking=True)
+        self._anchor.persist(StorageLevel.MEMORY_AND_DISK)
+        self._round(FILLING)
+        if not self._has_balance():
+            self._patient_until = time.monotonic() + PATIENCE
+
+    def _round(self, seconds: float) -> None:
+        """A task for each shard that does nothing for some seconds."""
+        work = Round(tuple(self._functions), seconds, versions())
+        self.places = {row.dst: row.place for row in self._among_shards(self._session, work, PLACES).collect()}
+
+    def _is_balanced(self) -> bool:
+        """False if shards should be placed anew: some executor has too many, and it was not just tried in vain."""
+        return time.monotonic() < self._patient_until or self._has_balance()
+
+    def _has_balance(self) -> bool:
+        return is_balanced(self.places.values(), executors(self._session))
+
+    def _beat(self) -> None:
+        """Something to do for each worker, and the time to see whether shards are balanced; unless a commit runs."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if not self._is_closed and _is_running(self._session):
+                self._rest()
+        finally:
+            self._lock.release()
+
+    def _rest(self) -> None:
+        """What is done between commits. What fails here fails again, and is told, in the next commit."""
+        try:
+            self._round(0) if self._is_balanced() else self._place()
+        except Exception:  # noqa: BLE001  of Spark, or of what is left of it
+            self._patient_until = time.monotonic() + PATIENCE
+
+
+_numbers = itertools.count(1, 1 << 20)
+"""What tells anchors of one Spark application apart."""
+
+
+def _settings(spark: SparkSession) -> dict[str, str]:
+    return dict(spark.sparkContext.getConf().getAll())
+
+
+def _own_session(spark: SparkSession, shards: int) -> SparkSession:
+    """A session on the same cluster, with the user's settings of queries but for those that commits need."""
+    own = spark.newSession()
+    before = own.conf.getAll
+    width = max(shards, spark.sparkContext.defaultParallelism)
+    ours = {**OF_SESSION, "spark.sql.shuffle.partitions": str(width)}
+    for name, value in {**spark.conf.getAll, **ours}.items():
+        if before.get(name) != value:
+            own.conf.set(name, value)
+    return own
+
+
+def _is_running(session: SparkSession) -> bool:
+    """True unless the Spark session was stopped."""
+    return session.sparkContext._jsc is not None
+
+
+def _together(frames: Sequence[DataFrame]) -> DataFrame | None:
+    """Frames as one; None for none."""
+    if not frames:
+        return None
+    together = frames[0]
+    for frame in frames[1:]:
+        together = together.union(frame)
+    return together
+
+
+def _by_shard(messages: Sequence[Message]) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for to, payload in messages:
+        found.setdefault(to, []).append(payload)
+    return found

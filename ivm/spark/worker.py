@@ -1,0 +1,215 @@
+"""What runs in Spark's Python workers: functions over Arrow batches that `mapInArrow` calls, each a picklable value.
+
+Frames are rows of `FRAMES`: bytes for a shard (`dst`), which are a message where `level` is 0, and else the status that
+the shard gave at that level, on its way to the end of the job. Nothing here knows what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import platform
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, metadata
+from typing import Any
+
+import pyarrow as pa
+
+FRAMES = "dst int, level int, payload binary"
+"""The columns in which messages and statuses travel from one stage to the next."""
+STATUSES = "dst int, level int, payload binary, place string"
+"""The columns of what a job gives: every status, and where the shard is that gave it."""
+PLACES = "dst int, place string"
+"""The columns of what a round among the shards gives."""
+
+BATCH_BYTES = 64 << 20
+"""No batch of frames grows beyond this by more than one payload: Arrow counts the bytes of a column in 31 bits."""
+FREEZING = (1, 3, 8)
+"""After these tasks of a process all that is imported late is there, and need not be looked through any more."""
+
+Message = tuple[int, bytes]
+Batches = Iterable[pa.RecordBatch]
+
+_FRAME_TYPES = pa.schema([("dst", pa.int32()), ("level", pa.int32()), ("payload", pa.binary())])
+_PLACE_TYPES = pa.schema([("dst", pa.int32()), ("place", pa.string())])
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What driver and workers must have in common."""
+
+    ivm: str
+    python: str
+
+    def check(self) -> None:
+        """Raise RuntimeError, which Spark brings to the driver, if this process has others."""
+        here = versions()
+        if here != self:
+            raise RuntimeError(
+                f"a worker on {socket.gethostname()} has ivm {here.ivm} on Python {here.python}, "
+                f"the driver ivm {self.ivm} on Python {self.python}; install the driver's on every machine"
+            )
+
+
+@cache
+def versions() -> Versions:
+    """Those of this process."""
+    try:
+        ivm = metadata.version("ivm-engine")
+    except metadata.PackageNotFoundError:
+        ivm = "0"
+    return Versions(ivm, ".".join(platform.python_version_tuple()[:2]))
+
+
+@cache
+def named(name: str) -> Callable[..., Any]:
+    """The function with a dotted name, whose module is imported; AttributeError or ModuleNotFoundError for none."""
+    module, _, function = name.rpartition(".")
+    found = getattr(import_module(module), function)
+    assert callable(found)
+    return found
+
+
+def place() -> str:
+    """Where this process is: its machine, the executor (by the process that forks its workers), and its own id."""
+    return f"{socket.gethostname()}/{os.getppid()}/{os.getpid()}"
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """Rows of a user's DataFrame become messages: `function(order, table, batches)` gives pairs (shard, payload)."""
+
+    function: str
+    order: bytes
+    table: str
+    versions: Versions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Messages, as frames."""
+        self.versions.check()
+        messages = named(self.function)(self.order, self.table, batches)
+        yield from framed((to, 0, payload) for to, payload in messages)
+        _ended()
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One level of a commit: `task(order, shard, level, payloads)` gives messages for the next level, and a status.
+
+    `given`: messages for this level that come from the driver, by shard.
+    """
+
+    task: str
+    order: bytes
+    level: int
+    is_last: bool
+    versions: Versions
+    given: Mapping[int, Sequence[bytes]] = field(default_factory=dict)
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Messages and statuses as frames; at the last level statuses alone."""
+        self.versions.check()
+        shard, payloads, statuses = _received(batches)
+        messages, status = named(self.task)(self.order, shard, self.level, [*self.given.get(shard, ()), *payloads])
+        statuses.append((shard, self.level, status))
+        if self.is_last:
+            for batch in framed(statuses):
+                here = pa.array([place()] * batch.num_rows, pa.string())
+                yield pa.RecordBatch.from_arrays([*batch.columns, here], [*batch.schema.names, "place"])
+        else:
+            yield from framed([*statuses, *((to, 0, payload) for to, payload in messages)])
+        _ended()
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a shard has to say: `function(argument, shard)` gives record batches of the schema that was announced."""
+
+    function: str
+    argument: bytes
+    versions: Versions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the shard has."""
+        self.versions.check()
+        for shard in _shards(batches):
+            yield from named(self.function)(self.argument, shard)
+        _ended()
+
+
+@dataclass(frozen=True)
+class Round:
+    """A task for each shard that does nothing: imports what tasks will need, and tells where the shard is."""
+
+    imports: tuple[str, ...]
+    seconds: float
+    versions: Versions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Where the shard is."""
+        self.versions.check()
+        shards = _shards(batches)
+        for name in self.imports:
+            named(name)
+        time.sleep(self.seconds)  # the slot stays taken, so that the next shard goes to another executor
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(shards, pa.int32()), pa.array([place()] * len(shards))], schema=_PLACE_TYPES
+        )
+        _ended()
+
+
+def framed(rows: Iterable[tuple[int, int, bytes]]) -> Iterator[pa.RecordBatch]:
+    """Rows (shard, level, payload) as batches of frames; at least one batch, which may be empty."""
+    waiting: list[tuple[int, int, bytes]] = []
+    size = 0
+    for row in rows:
+        waiting.append(row)
+        size += len(row[2])
+        if size >= BATCH_BYTES:
+            yield _frame_batch(waiting)
+            waiting, size = [], 0
+    yield _frame_batch(waiting)
+
+
+def _frame_batch(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, _FRAME_TYPES.types, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_FRAME_TYPES)
+
+
+def _received(batches: Batches) -> tuple[int, list[bytes], list[tuple[int, int, bytes]]]:
+    """The shard whose frames these are, its messages, and the statuses that pass by."""
+    shard, payloads, statuses = -1, [], []
+    for batch in batches:
+        shards = batch.column(0).to_pylist()
+        shard = shards[0] if shards else shard
+        if batch.num_columns == 1:  # the anchor alone
+            continue
+        levels = batch.column(1).to_pylist()
+        for level, payload in zip(levels, batch.column(2).to_pylist(), strict=True):
+            if level:
+                statuses.append((shard, level, payload))
+            elif payload is not None:  # a shard that nobody wrote to
+                payloads.append(payload)
+    assert shard >= 0, "every partition has its row of the anchor"
+    return shard, payloads, statuses
+
+
+def _shards(batches: Batches) -> list[int]:
+    """The shards of a partition of the anchor: one."""
+    return [shard for batch in batches for shard in batch.column(0).to_pylist()]
+
+
+_tasks = 0
+
+
+def _ended() -> None:
+    """A task has ended, after which Spark collects garbage: what stays for good is put aside."""
+    global _tasks  # noqa: PLW0603  of the process, as what it counts for
+    _tasks += 1
+    if _tasks in FREEZING:
+        gc.freeze()
