@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
 import pyarrow as pa
 
+from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
+from catalog.schema import Table
+from catalog.schema import View as Definition
 from ivm.arguments import whole_number
+from ivm.cluster import orders
 from ivm.cluster.driver import Driver
 from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
-from ivm.cluster.shard import Shard
+from ivm.cluster.ledger import InMemory
+from ivm.cluster.resident import Resident
+from ivm.cluster.tables import NewTable
+from ivm.cluster.transport import InProcess
 from ivm.core import Core
 from ivm.database import Database
+from ivm.durable.restore import bound_again
 from ivm.engine import Engine
 from ivm.render.scalars.compiler import Compiler
 from ivm.trace.dictionary import TextDictionary
@@ -71,8 +79,37 @@ class ShardedReader(View):
         )
 
 
+def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
+    """Let a database that has just been made know what was defined before it; no shard is asked."""
+    driver, catalog = core.driver, Catalog()
+    for text in definitions:
+        definition = orders.read(text)
+        assert isinstance(definition, orders.Definition), "a commit defines nothing"
+        before, catalog = catalog, definition.catalog(catalog)
+        for name, entry in before.content.items():
+            if name not in catalog.content and isinstance(entry, Table):
+                driver.put_table(entry.name, None)
+            elif name not in catalog.content:
+                driver.put(entry.name, None, None)
+        for name, entry in catalog.content.items():
+            if before.content.get(name) is not entry:
+                _put_again(driver, catalog, entry, definition)
+    core.catalog.become(catalog)
+
+
+def _put_again(driver: Driver, catalog: Catalog, entry: Table | Definition, definition: orders.Definition) -> None:
+    """A table or a view that was defined."""
+    if isinstance(entry, Table):
+        driver.put_table(entry.name, NewTable(entry))
+        return
+    bound = bound_again(entry, catalog)
+    planned = driver.planned_by(bound.relation, definition.sizes, definition.values) if entry.maintained else None
+    driver.put(entry.name, None if planned is None else planned.view.of(entry), bound.oracle_sql)
+
+
 def in_process(shards: int, history: int, compile: str, external_access: bool) -> Database:
     """A database over so many shards in this process, in memory."""
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    driver = Driver([Shard(compiler, history) for _ in range(shards)], history, Helpers(1))
+    residents = [Resident(number, shards, compiler, history) for number in range(shards)]
+    driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
     return Database(ShardedCore(driver, external_access=external_access))

@@ -51,4 +51,4 @@ def _where(placement: Placement, names: Sequence[str]) -> str:
 def explained(driver: Driver, relation: Relation) -> str:
     """How a relation would be distributed now."""
     planned = driver.planned(relation)
-    return distributed_text(planned.distributed, tuple(driver.channels.by_name))
+    return distributed_text(planned.view.distributed, tuple(driver.channels.by_name))

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm.cluster.driver import Driver
-from ivm.introspection import NUMBER, REAL, RELATIONS, TEXT
+from ivm.cluster.questions import Question
+from ivm.introspection import NUMBER, REAL, TEXT
 from ivm.result import table_of
 
 _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
@@ -18,8 +19,7 @@ _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
 def _of_shards(name: str, driver: Driver) -> pa.Table:
     """The rows of all shards, the shard's number first."""
     found = []
-    for number, shard in enumerate(driver.shards):
-        rows = RELATIONS[name](shard)
+    for number, rows in enumerate(driver.ask(Question("relation", name))):
         found.append(rows.add_column(0, pa.field("shard", NUMBER), pa.array([number] * rows.num_rows, NUMBER)))
     return pa.concat_tables(found)
 
@@ -45,7 +45,7 @@ def _views(driver: Driver) -> pa.Table:
 
 def _exchanges(driver: Driver) -> pa.Table:
     """A row for each channel: the level after which it is sent, how, how much has been, and who needs it."""
-    found = []
+    found, came = [], _of_shards("ivm_operators", driver)
     for channel in driver.channels.by_name.values():
         names = [field.name for field in channel.relation.schema]
         views = [
@@ -53,7 +53,8 @@ def _exchanges(driver: Driver) -> pa.Table:
             for name, view in driver.views.items()
             if any(c.name == channel.name for c in view.distributed.channels)
         ]
-        sent = driver.sent.get(channel.name, 0)
+        own = came.filter(pc.equal(came.column("operator"), f"view {channel.name}"))
+        sent = pc.sum(own.column("updates_in")).as_py() or 0
         found.append((channel.name, channel.level, channel.to.text(names), channel.rows, sent, sorted(views)))
     return table_of(
         found, exchange=TEXT, level=NUMBER, placement=TEXT, expected=REAL, updates=NUMBER, views=pa.list_(TEXT)

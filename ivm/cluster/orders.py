@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from catalog.catalog import Catalog
@@ -34,17 +34,23 @@ class Commit:
 class Definition:
     """What exists from now on, as `ivm.durable.payload.definition_of` has it beside what did.
 
-    `sizes`, `values`: what a new view is planned by, so that all shards plan alike.
+    `time`: the logical time then, that of the rows which new tables begin with. `sizes`, `values`: what a new view is
+    planned by, so that all shards plan alike.
     """
 
     defined: Mapping[str, Any]
-    sizes: Mapping[str, float]
-    values: Values
+    time: int
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
 
     @classmethod
-    def between(cls, old: Catalog, new: Catalog, sizes: Mapping[str, float], values: Values) -> Definition:
+    def between(cls, old: Catalog, new: Catalog, time: int) -> Definition:
         """What leads from one catalog to another."""
-        return cls(definition_of(new, old), sizes, values)
+        return cls(definition_of(new, old), time)
+
+    def planned(self, sizes: Mapping[str, float], values: Values) -> Definition:
+        """With what its view is planned by."""
+        return replace(self, sizes=sizes, values=values)
 
     def catalog(self, old: Catalog) -> Catalog:
         """What exists, after `old` did."""
@@ -53,7 +59,8 @@ class Definition:
     def text(self) -> bytes:
         """As bytes."""
         values = [[*place, value] for place, value in self.values.items()]
-        return json.dumps({"defined": self.defined, "sizes": self.sizes, "values": values}).encode()
+        said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values}
+        return json.dumps(said).encode()
 
 
 def read(text: bytes) -> Commit | Definition:
@@ -61,4 +68,5 @@ def read(text: bytes) -> Commit | Definition:
     said = json.loads(text)
     if "defined" not in said:
         return Commit(said["time"], said["apart"], tuple(said["watched"]))
-    return Definition(said["defined"], said["sizes"], {(name, c): value for name, c, value in said["values"]})
+    values = {(name, column): value for name, column, value in said["values"]}
+    return Definition(said["defined"], said["time"], said["sizes"], values)

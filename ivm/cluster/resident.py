@@ -29,6 +29,7 @@ from ivm.durable.restore import bound_again
 from ivm.render.scalars.compiler import Compiler
 from ivm.tables import Declared
 from ivm.trace.delta import Delta
+from ivm.trace.exported import ArrowRows
 from ivm.transform.pipeline import optimize
 from ivm.view import Installed
 from ivm.view_changes import view_changes
@@ -42,6 +43,7 @@ class _Defining:
     """A definition under way: the catalog that it leads to, what is new and what goes."""
 
     catalog: Catalog
+    time: int
     gone: Sequence[str]
     tables: Mapping[str, Declared]
     sizes: Mapping[str, float]
@@ -116,7 +118,7 @@ class Resident:
             if view.maintained:
                 sizes, values = planned[view.name]
                 known = {(name, column): value for name, column, value in values}
-                defining = self._planned_view(_Defining(catalog, (), {}, sizes), view, known)
+                defining = self._planned_view(_Defining(catalog, self.engine.time, (), {}, sizes), view, known)
                 found = defining.distributed
                 assert found is not None, "it was planned"
                 for channel in found.channels:
@@ -156,7 +158,7 @@ class Resident:
 
     def _define(self, definition: orders.Definition, level: int, payloads: Sequence[bytes]) -> list[Message]:
         if level == 1:
-            self._defining = self._begun(definition)
+            self._defining = self._begun(definition, payloads)
         defining = self._defining
         assert defining is not None, "the first level comes first"
         found, view = defining.distributed, defining.view
@@ -176,14 +178,18 @@ class Resident:
             defining.installed = self.engine.view_of(view, found.relation, defining.sizes)
         return _messages(boxes)
 
-    def _begun(self, definition: orders.Definition) -> _Defining:
+    def _begun(self, definition: orders.Definition, payloads: Sequence[bytes]) -> _Defining:
         catalog, old = definition.catalog(self.catalog), self.catalog
         new = [entry for name, entry in catalog.content.items() if old.content.get(name) is not entry]
         gone = [entry.name for name, entry in old.content.items() if name not in catalog.content]
-        tables = {each.name: self._declared(each) for each in new if isinstance(each, Table)}
-        sizes = dict(definition.sizes)
+        rows = {change.table.name: change.data for change in changes_in(payloads, catalog)}
+        tables = {
+            each.name: self._declared(each, rows.get(each.name), definition.time)
+            for each in new
+            if isinstance(each, Table)
+        }
         views = [each for each in new if isinstance(each, View) and each.maintained]
-        defining = _Defining(catalog, gone, tables, sizes)
+        defining = _Defining(catalog, definition.time, gone, tables, definition.sizes)
         if not views:
             return defining
         (view,) = views
@@ -207,12 +213,12 @@ class Resident:
             sizes=dict(sizes) | {each.name: each.rows for each in channels.by_name.values()},
         )
 
-    def _declared(self, table: Table) -> Declared:
+    def _declared(self, table: Table, rows: ArrowRows | None, time: int) -> Declared:
         """A new table, or the one there is with other indexes."""
         known = self.catalog.content.get(table.name.lower())
         if isinstance(known, Table) and known.fields == table.fields and known.name in self.engine.tables:
             return self.engine.tables.indexed(table)
-        return self.engine.tables.made(table)
+        return self.engine.tables.made(table, rows, time)
 
     def _defined(self, defining: _Defining) -> None:
         """The definition takes effect. It may be interrupted, and called again."""
@@ -225,6 +231,7 @@ class Resident:
                 self.engine.put_table(name, None)
         for name, declared in defining.tables.items():
             self.engine.put_table(name, declared)
+        self.engine.reach(defining.time)
         if defining.view is not None and defining.distributed is not None:
             self.engine.put(defining.view.name, defining.installed, defining.oracle_sql)
             self.views[defining.view.name] = defining.distributed

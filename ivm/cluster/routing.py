@@ -32,8 +32,9 @@ def routed(delta: Delta, fields: Schema, to: Placement, shards: int, dictionary:
     net = delta if delta.diffs is None else consolidate(delta, types)
     if net is None or not len(net):
         return
+    columns = net.columns()  # first: reading a cold column gives its texts codes
     strings = dictionary.now()
-    arrays = [to_arrow(net.column(i), type_, strings) for i, type_ in enumerate(types)]
+    arrays = [to_arrow(column, type_, strings) for column, type_ in zip(columns, types, strict=True)]
     arrays += [numbers_from(net.time_array()), numbers_from(net.diff_array())]
     names = [*(f"c{i}" for i in range(len(types))), _TIME, _DIFF]
     batch = pa.RecordBatch.from_arrays([_in_one(each) for each in arrays], names=names)

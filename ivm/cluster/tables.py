@@ -10,14 +10,15 @@ import pyarrow as pa
 from catalog.errors import UnsupportedError
 from catalog.names import written
 from catalog.schema import ForeignKey, Table
+from ivm.cluster.questions import Question
 from ivm.cluster.routing import change_parts
-from ivm.cluster.shard import Shard
 from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
-from ivm.tables import Declared
+from ivm.installing import put_or_drop
 from ivm.trace.exported import ArrowRows
-from ivm.trace.table_store import TableStore
 from ivm.transaction import Change
 
+Ask = Callable[[Question], Sequence[pa.Table]]
+"""What asks all shards."""
 _UNKNOWN = 1e6
 """So many rows has a table that is empty, as far as plans go; one that others refer to has a quarter, and so on."""
 _FEWER = 0.25
@@ -33,81 +34,77 @@ def placement_of(table: Table) -> Placement:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardedTable:
-    """A table, and the store of each shard's rows; of a replicated one each has all."""
+class NewTable:
+    """A table that is to be there, with the rows that it begins with."""
 
     table: Table
-    placement: Placement
-    stores: Sequence[TableStore]
+    rows: ArrowRows | None = None
+
+
+@dataclass(slots=True)
+class ShardedTable:
+    """A table over shards, and the time of its last change."""
+
+    table: Table
+    last_time: int
+    _ask: Ask
 
     @property
     def count(self) -> int:
         """The rows that there are."""
-        return sum(store.count for store in self.own)
-
-    @property
-    def last_time(self) -> int:
-        """The time of the last change."""
-        return max(store.last_time for store in self.stores)
-
-    @property
-    def own(self) -> Sequence[TableStore]:
-        """The stores that have each row once."""
-        return self.stores[:1] if isinstance(self.placement, Replicated) else self.stores
+        return sum(part.num_rows for part in self._ask(Question("table", self.table.name)))
 
     def reading(self) -> Callable[[], pa.Table]:
         """What makes an Arrow table of the rows there are now, whatever happens meanwhile."""
-        readings = [store.reading() for store in self.own]
-        return lambda: pa.concat_tables([read() for read in readings])
+        rows = pa.concat_tables(self._ask(Question("table", self.table.name)))
+        return lambda: rows
 
 
 class ShardedTables(dict[str, ShardedTable]):
     """All tables by name; see `ivm.tables.Tables`."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
+    def __init__(self, ask: Ask, shards: int) -> None:
+        self._ask = ask
         self._shards = shards
 
-    def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> Sequence[Declared]:
-        """A new table at each shard, with its part of the rows.
+    def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> NewTable:
+        """A new table. UnsupportedError for a constraint that no shard can check by what it has."""
+        self._check(table, placement_of(table))
+        return NewTable(table, rows)
 
-        UnsupportedError for a constraint that no shard can check by what it has.
-        """
-        placement = placement_of(table)
-        self._check(table, placement)
-        parts: list[ArrowRows | None] = [None] * len(self._shards)
-        if rows is not None and rows.num_rows:
-            for number, change in _parts(Change(table, rows), placement, len(self._shards)):
-                parts[number] = change.data
-        each = zip(self._shards, parts, strict=True)
-        return [shard.tables.made(table, part, time) for shard, part in each]
-
-    def indexed(self, table: Table) -> Sequence[Declared]:
+    def indexed(self, table: Table) -> NewTable:
         """The table there is, with the indexes that `table` has."""
         self._check(table, placement_of(table))
-        return [shard.tables.indexed(table) for shard in self._shards]
+        return NewTable(table)
 
-    def put(self, name: str, parts: Sequence[Declared] | None) -> None:
+    def put(self, name: str, made: NewTable | None, time: int) -> None:
         """The table of a name is this one from now on; None: there is none. Called again, it changes nothing."""
-        for number, shard in enumerate(self._shards):
-            shard.put_table(name, None if parts is None else parts[number])
-        if parts is None:
-            self.pop(name, None)
-        else:
-            table = parts[0].table
-            self[name] = ShardedTable(table, placement_of(table), [part.store for part in parts])
+        put_or_drop(self, name, None if made is None else ShardedTable(made.table, time, self._ask))
 
-    def parts(self, change: Change) -> Iterable[tuple[int, Change]]:
-        """What each shard gets of a change."""
-        if change.data.num_rows == 0:
-            return ()
-        return _parts(change, placement_of(change.table), len(self._shards))
+    def changed(self, names: Iterable[str], time: int) -> None:
+        """These have changed last at a time."""
+        for name in names:
+            self[name].last_time = time
+
+    def split(self, changes: Iterable[Change]) -> dict[int, list[Change]]:
+        """What each shard gets of changes, in their order."""
+        found: dict[int, list[Change]] = {}
+        for change in changes:
+            if change.data.num_rows:
+                for shard, part in parts_of(change, self._shards):
+                    found.setdefault(shard, []).append(part)
+        return found
+
+    def placed(self) -> dict[str, tuple[Placement, int]]:
+        """Where each table is, and at which level of a commit it has changed."""
+        return {name: (placement_of(each.table), 1) for name, each in self.items()}
 
     def estimates(self, sizes: Mapping[str, float]) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
-        """The rows to expect of tables and views, also of empty ones, and the distinct values of columns
-        that refer to others.
+        """The rows to expect of tables and views, also of empty ones, and the distinct values of columns that refer to
+        others.
         """
         known = dict(sizes)
-        known |= {name: self._guessed(name, frozenset()) for name in self if not known[name]}
+        known |= {name: self._guessed(name, frozenset()) for name in self if not known.get(name)}
         values = {}
         for name, each in self.items():
             for key in each.table.foreign_keys:
@@ -160,7 +157,9 @@ class ShardedTables(dict[str, ShardedTable]):
         return tuple(refers.get(c) for c in placement.columns) == there.columns
 
 
-def _parts(change: Change, placement: Placement, shards: int) -> Iterator[tuple[int, Change]]:
+def parts_of(change: Change, shards: int) -> Iterator[tuple[int, Change]]:
+    """What each shard gets of a change."""
+    placement = placement_of(change.table)
     if isinstance(placement, Hashed):
         yield from change_parts(change, placement, shards)
     else:

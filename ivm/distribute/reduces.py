@@ -80,7 +80,9 @@ def _in_one(reduce: Reduce, option: Option, to: Hashed, exchanges: Exchanges) ->
     read = tuple(dict.fromkeys((*reduce.keys, *(s for each in reduce.aggregates for s in each.scalars))))
     narrow = expressed(option.relation, read, tuple(f"#{i}" for i in range(len(read))))
     keys = [read.index(key) for key in reduce.keys]
-    sent = exchanges.through(replace(option, relation=narrow), Hashed(tuple(keys[c] for c in to.columns)))
+    places = {each.index: i for i, each in enumerate(read) if isinstance(each, Column)}
+    below = replace(option, relation=narrow, placement=option.placement.moved(places.get))
+    sent = exchanges.through(below, Hashed(tuple(keys[c] for c in to.columns)))
     own = row(sent.relation)
     made = Reduce(
         sent.relation,

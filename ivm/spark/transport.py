@@ -73,10 +73,14 @@ class Status(NamedTuple):
 
 @dataclass(frozen=True)
 class Changes:
-    """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds."""
+    """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds.
+
+    `messages`: what it has for shards already.
+    """
 
     frames: Mapping[str, DataFrame]
     rows: Mapping[str, pa.Table]
+    messages: Sequence[Message] = ()
 
 
 class SparkTransport:
@@ -177,7 +181,8 @@ class SparkTransport:
             frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
             for table, frame in changes.frames.items()
         ]
-        held = [
+        held = [*changes.messages]
+        held += [
             message
             for table, rows in changes.rows.items()
             for message in named(function)(order, table, iter(rows.to_batches()))

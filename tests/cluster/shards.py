@@ -84,7 +84,7 @@ class Shards:
         none: list[list[bytes]] = [[] for _ in range(self.shards)]
         if change[0] == "define":
             old, new = catalogs()[change[1]], catalogs()[change[1] + 1]
-            return orders.Definition.between(old, new, SIZES, {("sale", 1): 1_000.0}).text(), none
+            return orders.Definition.between(old, new, 0).planned(SIZES, {("sale", 1): 1_000.0}).text(), none
         parts: list[list[Any]] = [[] for _ in range(self.shards)]
         for each in _changes(change):
             for shard, part in change_parts(each, placement_of(each.table), self.shards):  # type: ignore[arg-type]
@@ -178,7 +178,9 @@ def _to_one(db: ivm.Database, change: Change) -> None:
 
 def _through(residents: Sequence[Resident], order: Order, inputs: list[list[bytes]]) -> None:
     for level in range(1, order.levels + 1):
-        said = [message for each, given in zip(residents, inputs, strict=True) for message in each.step(order, level, given)]
+        said = [
+            message for each, given in zip(residents, inputs, strict=True) for message in each.step(order, level, given)
+        ]
         inputs = [[each.payload for each in said if each.to == number] for number in range(order.shards)]
     for each in residents:
         each.keep()

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import ivm
 from ivm.cluster.database import ShardedCore
+from ivm.cluster.transport import InProcess
 from ivm.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.case import Case
@@ -215,7 +216,9 @@ class _Run:
         for name, _ in reversed(self.ways.order(self.case.views)):
             self.late.sql(f"DROP VIEW {quoted(name)}")
         core = core_of(self.late)
-        engines = core.driver.shards if isinstance(core, ShardedCore) else [core.engine]
+        engines = [core.engine]
+        if isinstance(core, ShardedCore) and isinstance(core.driver.transport, InProcess):
+            engines = [each.engine for each in core.driver.transport.residents]
         left = [node for engine in engines for node in engine.renderer.graph.nodes]
         if left:
             self.outcome.failure = Failure(self.case.views[-1][0], "left", f"{len(left)} operators are left")

@@ -1,0 +1,50 @@
+"""What a shard answers when it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from ivm.cluster.questions import Question
+from ivm.cluster.reading import no_changes
+from ivm.cluster.resident import Resident
+from ivm.distribute.placement import Replicated
+from ivm.introspection import RELATIONS
+
+
+def answer(resident: Resident, question: Question) -> pa.Table:
+    """What a shard says, of rows that each shard has only what the first one says."""
+    engine = resident.engine
+    match question.kind:
+        case "table":
+            table = resident.catalog.table(question.name)
+            rows = engine.tables[question.name].reading()()
+            return rows.slice(0, 0) if table.replicated and resident.number else rows
+        case "view":
+            part = engine.views[question.name]
+            rows = part.shown(part.log.sealed, engine.dictionary.now(), question.as_of).rows()
+            return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
+        case "changes":
+            found = resident.told.get(question.name)  # a commit that does not reach it stops at a lower level
+            return no_changes(engine.views[question.name], engine.dictionary) if found is None else found
+        case "sizes":
+            names = [name for name, _ in _sizes(resident)]
+            return pa.table({"name": names, "rows": pa.array([rows for _, rows in _sizes(resident)], pa.int64())})
+        case "relation":
+            return RELATIONS[question.name](engine)
+    raise AssertionError(f"nobody asks for {question.kind}")
+
+
+def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:
+    for name, store in resident.engine.tables.items():
+        if not (resident.number and resident.catalog.table(name).replicated):
+            yield name, store.count
+    for name, installed in resident.engine.views.items():
+        if not _is_repeated(resident, name):
+            yield name, len(installed.log)
+
+
+def _is_repeated(resident: Resident, view: str) -> bool:
+    """Whether another shard has the same rows, and gives them."""
+    return bool(resident.number) and isinstance(resident.views[view].placement, Replicated)

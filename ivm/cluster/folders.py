@@ -1,0 +1,33 @@
+"""The folder of a cluster by its address, which the driver and all workers are given."""
+
+from __future__ import annotations
+
+from catalog.errors import StorageError
+from ivm.storage.directory_folder import DirectoryFolder
+from ivm.storage.folder import Folder
+
+
+def folder_of(address: str) -> Folder:
+    """A directory by its path, or whatever `pyarrow.fs` reaches by a URI. StorageError if it cannot be reached."""
+    scheme, found, rest = address.partition("://")
+    if not found:
+        return DirectoryFolder(address)
+    if scheme == "file":
+        return DirectoryFolder(rest)
+    from pyarrow import fs  # noqa: PLC0415  which loads what object stores need
+
+    from ivm.storage.arrow_folder import ArrowFolder  # noqa: PLC0415
+
+    try:
+        filesystem, base = fs.FileSystem.from_uri(_for_arrow(scheme, rest))
+    except Exception as error:
+        raise StorageError(
+            f"cannot use {address} as a cluster's folder: {error}; give a directory that all machines see, or a URI "
+            "that pyarrow.fs knows, such as s3://bucket/path"
+        ) from error
+    return ArrowFolder(filesystem, base)
+
+
+def _for_arrow(scheme: str, rest: str) -> str:
+    """As Arrow calls what Hadoop calls s3a."""
+    return f"{'s3' if scheme in ('s3a', 's3n') else scheme}://{rest}"

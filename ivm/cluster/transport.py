@@ -1,0 +1,89 @@
+"""What carries orders to shards, wherever they are, and brings back how they fared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from catalog.errors import Error
+from ivm.cluster.answers import answer
+from ivm.cluster.protocol import Failure, Order, Status
+from ivm.cluster.questions import Question
+from ivm.cluster.resident import Resident
+from ivm.cluster.versions import Version
+
+Given = Mapping[int, Sequence[bytes]]
+"""What the driver has for each shard at the first level."""
+
+
+class Transport(Protocol):
+    """See above. One thread at a time uses it."""
+
+    shards: int
+
+    def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
+        """Take an order through all levels of all shards: of each shard the status of the last.
+
+        `frames`: rows of tables that the driver does not have, as this transport knows them, to be applied by `mode`.
+        """
+        ...
+
+    def settle(self, published: Version) -> None:
+        """The last order has been published, or else it never will be. It may be interrupted, and called again."""
+        ...
+
+    def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
+        """What each shard answers as of a version, by their numbers."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the shards."""
+        ...
+
+
+class InProcess:
+    """Shards in this process, in memory: one steps after the other."""
+
+    def __init__(self, residents: Sequence[Resident]) -> None:
+        self.shards = len(residents)
+        self.residents = residents
+        self._tried = Version()
+
+    def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
+        """See `Transport.run`; there are no frames."""
+        assert not frames, "who is in this process has the rows"
+        self._tried = Version(order.version, order.id)
+        statuses = [Status(number, order.levels, ()) for number in range(self.shards)]
+        arriving = {number: list(given.get(number, ())) for number in range(self.shards)}
+        for level in range(1, order.levels + 1):
+            inbox: dict[int, list[bytes]] = {number: [] for number in range(self.shards)}
+            for number, resident in enumerate(self.residents):
+                try:
+                    messages = resident.step(order, level, arriving[number])
+                except Error as error:
+                    statuses[number] = Status(number, level, (), Failure(type(error).__name__, str(error)))
+                    return statuses
+                for to, payload in messages:
+                    inbox[to].append(payload)
+            arriving = inbox
+        return statuses
+
+    def settle(self, published: Version) -> None:
+        """See `Transport.settle`."""
+        is_published = (published.version, published.id) == (self._tried.version, self._tried.id)
+        for resident in self.residents:
+            if is_published:
+                resident.keep()
+            else:
+                resident.undo()
+
+    def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
+        """See `Transport.ask`."""
+        return [answer(resident, question) for resident in self.residents]
+
+    def close(self) -> None:
+        """End what compiles for the shards."""
+        for compiler in {id(each): each for resident in self.residents for each in resident.engine.compilers}.values():
+            compiler.close()

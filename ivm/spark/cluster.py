@@ -1,0 +1,67 @@
+"""Carries orders of a driver to shards on a Spark cluster, and brings their answers back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from catalog.schema import Table
+from ivm.cluster.protocol import Order, Status
+from ivm.cluster.questions import Question
+from ivm.cluster.transport import Given
+from ivm.cluster.versions import Version
+from ivm.spark import tasks
+from ivm.spark.transport import Changes, Functions, SparkTransport
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TASKS = "ivm.spark.tasks"
+FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest")
+_ANSWER = "shard int, payload binary"
+
+
+class OnSpark:
+    """See `ivm.cluster.transport.Transport`: a job for each order, and for each question.
+
+    `declared`: the table of a name, for rows that come as DataFrames.
+    """
+
+    def __init__(self, spark: SparkTransport, address: str, history: int) -> None:
+        self.shards = spark.shards
+        self.declared: Mapping[str, Table] = {}
+        self._spark = spark
+        self._address = address
+        self._history = history
+
+    def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
+        """See `Transport.run`; frames are DataFrames."""
+        tables = {name: self.declared[name] for name in frames}
+        text = tasks.order_text(order, self._address, self._history, tables, mode)
+        messages = [(shard, payload) for shard, payloads in given.items() for payload in payloads]
+        said = self._spark.run(text, order.levels, Changes(frames, {}, messages))
+        return [tasks.status_of(each.status) for each in said if each.level == order.levels]
+
+    def settle(self, published: Version) -> None:
+        """Shards are told by the next order."""
+
+    def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
+        """See `Transport.ask`: the answers pass through this process."""
+        frame = self._spark.read(f"{_TASKS}.answers", self._text(version, question), _ANSWER)
+        rows = sorted(frame.collect(), key=lambda row: row.shard)
+        return [pa.ipc.open_stream(pa.py_buffer(bytes(row.payload))).read_all() for row in rows]
+
+    def frame(self, version: Version, question: Question, schema: pa.Schema) -> DataFrame:
+        """What all shards answer as of a version, as a DataFrame that is made where they are, when it is used."""
+        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+
+        return self._spark.read(f"{_TASKS}.rows", self._text(version, question), from_arrow_schema(schema))
+
+    def close(self) -> None:
+        """Let go of the workers."""
+        self._spark.close()
+
+    def _text(self, version: Version, question: Question) -> bytes:
+        return tasks.question_text(self._address, self._history, self.shards, version.version, version.id, question)

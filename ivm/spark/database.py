@@ -1,0 +1,119 @@
+"""`ivm.spark.connect`: a database whose rows are spread over the executors of a Spark cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from ivm.arguments import at_least_one, batch_of, one_of, whole_number
+from ivm.cluster.database import ShardedCore, ShardedReader, reopen
+from ivm.cluster.driver import Driver
+from ivm.cluster.files import Files
+from ivm.cluster.folders import folder_of
+from ivm.cluster.questions import Question
+from ivm.cluster.versions import Versions
+from ivm.database import Database
+from ivm.spark.cluster import FUNCTIONS, OnSpark
+from ivm.spark.transport import SparkTransport
+from ivm.trace.helpers import Helpers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ivm.trace.table_store import Mode
+
+
+def connect(
+    spark: SparkSession, path: str, *, shards: int | None = None, history: int = 0, external_access: bool = False
+) -> SparkDatabase:
+    """The database in a folder that all machines of a cluster see, as its last version left it; or a new, empty one.
+
+    `path`: a directory, or a URI that `pyarrow.fs` knows (`s3a://bucket/shop`). One driver at a time uses it: of two
+    the one that is late is told so (StorageError), and has changed nothing.
+    `shards`: over how many processes the rows are spread; each takes an executor's Python worker, so as many as there
+    are executors is right. It is that of the folder where there is one; as many as there are executors for a new one.
+    `history`: how many logical times before the present views can be read as of.
+    The rest is as with `ivm.connect`. Raises UnsupportedError for a session whose settings do not fit, with a line for
+    each of them, and ClusterError for workers that have another release of ivm, or of Python.
+    """
+    versions = Versions(Files(folder_of(path)))
+    newest = versions.newest()
+    count = newest.shards or (len_executors(spark) if shards is None else at_least_one(shards, "shards"))
+    transport = SparkTransport(spark, count, FUNCTIONS)
+    carrier = OnSpark(transport, path, whole_number(history, "history"))
+    driver = Driver(carrier, versions, Helpers(1), history)
+    core = ShardedCore(driver, external_access=external_access)
+    reopen(core, versions.definitions(newest))
+    return SparkDatabase(core, carrier)
+
+
+def len_executors(spark: SparkSession) -> int:
+    """How many executors there are, the driver's own process aside if there are others."""
+    from ivm.spark.anchor import executors  # noqa: PLC0415
+
+    return max(1, len(executors(spark)))
+
+
+class SparkDatabase(Database):
+    """See `connect`. What other databases do, this does; and it takes and gives DataFrames."""
+
+    def __init__(self, core: ShardedCore, carrier: OnSpark) -> None:
+        super().__init__(core)
+        self._driver = core.driver
+        self._carrier = carrier
+
+    def apply(self, changes: Mapping[str, Any], *, mode: Mode = "diff", batch: tuple[str, int] | None = None) -> int:
+        """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process, and `_time` is not
+        taken: all have the next logical time. DataFrames and other forms do not go together in one call.
+        """
+        frames = {name: rows for name, rows in changes.items() if _is_frame(rows)}
+        if not frames or len(frames) < len(changes):
+            return super().apply(changes, mode=mode, batch=batch)
+        one_of(mode, ("diff", "upsert"), "mode")
+        numbered = None if batch is None else batch_of(batch)
+        core = self._open
+        core.check_writable()
+        with core.lock:
+            if numbered is not None and numbered[1] <= self._driver.batches.get(numbered[0], numbered[1] - 1):
+                return self._driver.time
+            tables = {core.catalog.table(name).name: rows for name, rows in frames.items()}
+            self._carrier.declared = {name: core.catalog.table(name) for name in tables}
+            return self._driver.commit_frames(tables, mode, numbered)
+
+    def view(self, name: str) -> SparkView:
+        """A maintained view; see `Database.view`."""
+        core = self._open
+        with core.lock:
+            installed = core.maintained(name)
+        return SparkView(installed, core.engine.dictionary, core.readable, core.lock, self._driver, self._carrier)
+
+
+class SparkView(ShardedReader):
+    """Reads one maintained view; see `View`."""
+
+    def __init__(self, *given: Any) -> None:
+        *known, self._carrier = given
+        super().__init__(*known)
+
+    def dataframe(self) -> DataFrame:
+        """The rows as a DataFrame of the user's session, in no order, as of now: each time that it is used its rows are
+        read where they are, and none passes through this process. ClusterError once there are later versions of them.
+        """
+        with self._lock:
+            definition = self._driver.views[self.name].definition
+            version, question = self._driver.version, Question("view", definition.name)
+        names = [field.name for field in definition.schema]
+        frame = self._carrier.frame(version, question, _schema(definition.columns))
+        return frame.select(*(f"`{name}`" for name in names)) if definition.hidden else frame
+
+
+def _schema(fields: Any) -> pa.Schema:
+    from ivm.trace.arrow import arrow_type  # noqa: PLC0415
+
+    return pa.schema([pa.field(each.name, arrow_type(each.type), each.nullable) for each in fields])
+
+
+def _is_frame(rows: object) -> bool:
+    return hasattr(rows, "mapInArrow")

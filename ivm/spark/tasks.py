@@ -1,0 +1,134 @@
+"""What Spark's workers run for a cluster: the tasks of shards, rows on their way in, and answers to questions.
+
+On the wire an order is JSON: the order itself, the folder's address, and how the tables are declared whose rows come as
+DataFrames. A process keeps its copies of shards from task to task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import Error
+from catalog.plain import plain_table, table_of
+from catalog.schema import Table
+from ivm.cluster.answers import answer
+from ivm.cluster.copies import Copies
+from ivm.cluster.files import Files
+from ivm.cluster.folders import folder_of
+from ivm.cluster.notes import note_of
+from ivm.cluster.protocol import Failure, Log, Order, Status, Stored
+from ivm.cluster.questions import Question
+from ivm.cluster.resident import Resident
+from ivm.cluster.tables import parts_of
+from ivm.cluster.versions import Versions
+from ivm.cluster.wire import changes_payload
+from ivm.incoming import Incoming
+from ivm.render.scalars.compiler import Compiler
+from ivm.trace.helpers import Helpers
+
+Pairs = Iterator[tuple[int, bytes]]
+_NOBODY = -1
+"""The shard of a failure that is met before any shard is."""
+
+
+def order_text(order: Order, address: str, history: int, tables: Mapping[str, Table], mode: str) -> bytes:
+    """An order as bytes."""
+    said = {
+        "order": [order.version, order.id, order.published, order.levels, order.shards, order.what.hex()],
+        "address": address,
+        "history": history,
+        "tables": [plain_table(table) for table in tables.values()],
+        "mode": mode,
+    }
+    return json.dumps(said).encode()
+
+
+def question_text(address: str, history: int, shards: int, version: int, id: str, question: Question) -> bytes:
+    """A question about a version as bytes."""
+    said = {"address": address, "history": history, "shards": shards, "version": version, "id": id}
+    return json.dumps(said | {"question": question.text().decode()}).encode()
+
+
+def task(text: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[list[tuple[int, bytes]], bytes]:
+    """A shard's part of a level; see `ivm.cluster.copies.Copies.run`."""
+    said, order = _read(text)
+    copies = _copies(said["address"], order.shards, said["history"])
+    messages, status = copies.run(order, shard, level, payloads)
+    return [(each.to, each.payload) for each in messages], json.dumps(status).encode()
+
+
+def status_of(text: bytes) -> Status:
+    """What `task` said of how it went."""
+    shard, level, logs, failure = json.loads(text)
+    found = tuple(Log(number, at, Stored(*stored)) for number, at, stored in logs)
+    return Status(shard, level, found, None if failure is None else Failure(*failure))
+
+
+def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
+    """Rows of a DataFrame, checked against the table, on their way to the shards that are to have them.
+
+    What is wrong with them every shard is told, so that all stop.
+    """
+    said, order = _read(text)
+    catalog = Catalog()
+    for plain in said["tables"]:
+        catalog.content = {**catalog.content, plain["name"].lower(): table_of(plain)}
+    incoming = Incoming(catalog, _NO_HELP)
+    try:
+        for batch in batches:
+            if batch.num_rows:
+                change = incoming.change(name, pa.Table.from_batches([batch]), said["mode"])
+                for to, part in parts_of(change, order.shards):
+                    yield to, changes_payload([part], 0)
+    except Error as error:
+        note = note_of(Status(_NOBODY, 0, (), Failure(type(error).__name__, str(error))))
+        yield from ((to, note) for to in range(order.shards))
+
+
+def answers(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
+    """What a shard answers, as of a version, as the bytes of a stream of Arrow's IPC format."""
+    found = _answered(text, shard)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, found.schema) as writer:
+        writer.write_table(found)
+    columns = [pa.array([shard], pa.int32()), pa.array([sink.getvalue().to_pybytes()], pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, ["shard", "payload"])
+
+
+def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
+    """The rows that a shard answers, as of a version."""
+    yield from _answered(text, shard).to_batches()
+
+
+def _answered(text: bytes, shard: int) -> pa.Table:
+    said = json.loads(text)
+    copies = _copies(said["address"], said["shards"], said["history"])
+    with copies.reading(shard, said["version"], said["id"]) as resident:
+        assert isinstance(resident, Resident), "the shards are these"
+        return answer(resident, Question(**json.loads(said["question"])))
+
+
+def _read(text: bytes) -> tuple[dict[str, Any], Order]:
+    said = json.loads(text)
+    version, id_, published, levels, shards, what = said["order"]
+    return said, Order(version, id_, published, bytes.fromhex(what), levels, shards)
+
+
+@cache
+def _copies(address: str, shards: int, history: int) -> Copies:
+    """The copies of this process. What compiles for them ends with it."""
+    compiler = Compiler(wait=False)
+    return Copies(
+        Versions(Files(folder_of(address))), lambda shard: Resident(shard, shards, compiler, history), every=_EVERY
+    )
+
+
+_EVERY = 64
+"""Each shard is saved once in so many versions."""
+_NO_HELP = Helpers(1)
