@@ -13,6 +13,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning)?): (.*)$")
+_FRAME = re.compile(r"\s+at \S+\(")
+_JAVA = re.compile(r"\s+at \S+\(|\s*SQLSTATE: |Driver stacktrace:|Caused by: ")
 _KNOWN = (
     (
         re.compile(r"Python worker exited unexpectedly|Worker (?:died|exited)|EOFException"),
@@ -60,7 +62,7 @@ def root_cause(said: str) -> str:
     for pattern, meaning in _KNOWN:
         if pattern.search(said):
             return meaning
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not _FRAME.match(line)]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes or lines or ["Spark says nothing about it"])[-1 if causes else 0]
 
@@ -82,7 +84,7 @@ def _rest(lines: list[str]) -> list[str]:
     """The further lines of a message: all until Java's."""
     rest = []
     for line in lines:
-        if not line.strip() or line.lstrip().startswith(("at ", "SQLSTATE", "Driver stacktrace", "Caused by")):
+        if not line.strip() or _JAVA.match(line):
             break
         rest.append(line)
     return rest

@@ -1,0 +1,51 @@
+"""What Spark says at length has one sentence that matters."""
+
+from __future__ import annotations
+
+import pytest
+
+from ivm.spark.failure import root_cause
+
+PYTHON = """\
+An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/opt/ivm/spark/worker.py", line 118, in __call__
+    messages, status = named(self.task)(self.order, shard, self.level, payloads)
+KeyError: 'first'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/opt/ivm/cluster/copies.py", line 7, in task
+    raise StorageError(message)
+catalog.errors.StorageError: cannot read s3://b/log/7: it is cut off
+at byte 100
+ SQLSTATE: 38000
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:1097)
+"""
+JAVA = """\
+Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, most recent failure: {}
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:2856)
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (PYTHON, "StorageError: cannot read s3://b/log/7: it is cut off\nat byte 100"),
+        ("Traceback (most recent call last):\n  x\nModuleNotFoundError: No module named 'ivm'",
+         "No module named 'ivm' on a worker; install it, as on the driver, on every machine"),
+        ("Traceback (most recent call last):\n  x\nRuntimeError: a worker on h has ivm 1", "a worker on h has ivm 1"),
+        (JAVA.format("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"), "a Python worker died"),
+        (JAVA.format("ExecutorLostFailure (executor 1 exited caused by one of the running tasks)"), "executors were lost"),
+        ("Job 7 cancelled because SparkContext was shut down", "the Spark session was stopped"),
+        ("Job 7 cancelled part of cancelled job group 3", "the job was cancelled"),
+        ("first line\n\tat a.b(C.java)\nCaused by: java.io.IOException: No space left on device\n\tat d.e(F.java)",
+         "java.io.IOException: No space left on device"),
+        ("one line", "one line"),
+        ("", "Spark says nothing about it"),
+    ],
+)  # fmt: skip
+def test_the_root_cause(said, cause):
+    assert root_cause(said).startswith(cause)
+    assert "\tat " not in root_cause(said)
