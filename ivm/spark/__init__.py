@@ -1,4 +1,5 @@
-"""What Spark needs to read from databases: `spark.dataSource.register(ivm.spark.ViewChanges)`.
+"""Databases whose shards are on a Spark cluster: `ivm.spark.connect`; and what Spark needs to read from databases that
+are not: `spark.dataSource.register(ivm.spark.ViewChanges)`.
 
 It needs pyspark 4.3, which comes with `ivm-engine[spark]`; nothing else of `ivm` imports it.
 """
@@ -9,11 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ivm.spark.database import SparkDatabase, SparkView, connect
     from ivm.spark.source import ViewChanges
 
-__all__ = ["ViewChanges"]
+__all__ = ["SparkDatabase", "SparkView", "ViewChanges", "connect"]
 
-_PLACES = {"ViewChanges": "ivm.spark.source"}
+_DATABASE = "ivm.spark.database"
+_PLACES = {
+    "SparkDatabase": _DATABASE,
+    "SparkView": _DATABASE,
+    "ViewChanges": "ivm.spark.source",
+    "connect": _DATABASE,
+}
 
 
 def __getattr__(name: str) -> Any:

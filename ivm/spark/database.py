@@ -15,6 +15,7 @@ from ivm.cluster.folders import folder_of
 from ivm.cluster.questions import Question
 from ivm.cluster.versions import Versions
 from ivm.database import Database
+from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
@@ -40,20 +41,13 @@ def connect(
     """
     versions = Versions(Files(folder_of(path)))
     newest = versions.newest()
-    count = newest.shards or (len_executors(spark) if shards is None else at_least_one(shards, "shards"))
+    count = newest.shards or (executors(spark) if shards is None else at_least_one(shards, "shards"))
     transport = SparkTransport(spark, count, FUNCTIONS)
     carrier = OnSpark(transport, path, whole_number(history, "history"))
     driver = Driver(carrier, versions, Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
     reopen(core, versions.definitions(newest))
     return SparkDatabase(core, carrier)
-
-
-def len_executors(spark: SparkSession) -> int:
-    """How many executors there are, the driver's own process aside if there are others."""
-    from ivm.spark.anchor import executors  # noqa: PLC0415
-
-    return max(1, len(executors(spark)))
 
 
 class SparkDatabase(Database):

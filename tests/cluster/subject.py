@@ -31,7 +31,7 @@ class Subject(Protocol):
         """What the driver says to all, and to each shard at the first level."""
         ...
 
-    def expected(self, changes: Sequence[Any]) -> list[Any]:
+    def expected(self, changes: Sequence[Any]) -> Any:
         """The contents of each shard after all these changes. An error of the user's for one that is bad."""
         ...
 
