@@ -189,8 +189,7 @@ class Database:
         A batch that cannot be committed raises what `apply` raises, and nothing is changed (`on_error` "stop"). With
         "quarantine" the rows that are refused go to the table `quarantine`, with columns source, batch, error and data
         (JSON), and the rest is committed with them; rows of one key stay together. What is wrong with the columns, and
-        more than 1,000 refused rows, stop it all the same. Cost then: for each of them checks of the batch, as many as
-        it can be halved.
+        more than 1,000 refused rows, stop it all the same. Cost then: for each of them about the commit of the batch.
         """
         from ivm.sink import BatchSink  # noqa: PLC0415  which few need
 

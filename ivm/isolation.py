@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Error
+from catalog.errors import Error, TypeMismatchError
 from catalog.names import key
 from catalog.schema import Table
 from ivm.change_feed import marks_of
@@ -42,50 +42,60 @@ def isolated(
     """The rows that can be committed together, in their order, and the others: each unit of them is refused with what
     is left. `error` is what all of them raised.
 
-    It halves what is refused until it is one unit, in order, each time with all that was found good before; what was
-    refused is tried again in the end, since what it needs may have come after it. Raises `error` again if more than
-    1,000 units are refused. Cost: for each that is refused the check of the batch, as often as it can be halved.
+    What is refused is halved until it is one unit: by itself first, which finds most of what is wrong in parts that get
+    smaller, then, if what is left is refused, in order, with all that was found good before. What needs others may be
+    among the refused by then, so each of these is tried again with all that is good. Raises `error` again if more than
+    `MOST` units are refused. Cost: checks of the whole batch, as often as what is refused can be halved by itself; then
+    one for each unit that is refused, and where units do not go together, one for each halving.
     """
-    good: list[Ints] = []
 
-    def refusal(tried: Sequence[Ints]) -> Error | None:
+    def alone(good: Sequence[Ints], tried: Sequence[Ints]) -> Error | None:
+        return error_of(_taken(rows, tried))
+
+    def together(good: Sequence[Ints], tried: Sequence[Ints]) -> Error | None:
         return error_of(_taken(rows, [*good, *tried]))
 
-    bad: list[Ints] = []
+    good, bad = _halved(units, alone, error)
+    if together(good, ()) is not None:
+        good, more = _halved(good, together, error)
+        bad += more
+    again = True
+    while again:
+        left = [each for each in bad if not _goes_in(each, good, together)]
+        bad, again = left, len(left) < len(bad)
+    return _taken(rows, good), [Refused(_taken(rows, [unit]), why) for unit, why in bad]
+
+
+_Check = Callable[[Sequence[Ints], Sequence[Ints]], Error | None]
+
+
+def _halved(units: Sequence[Ints], refusal: _Check, error: Error) -> tuple[list[Ints], list[tuple[Ints, Error]]]:
+    """The units that are good, and those that are refused, each with why."""
+    good: list[Ints] = []
+    bad: list[tuple[Ints, Error]] = []
     pending = [list(units)]
     while pending:
         block = pending.pop()
-        if refusal(block) is None:
+        why = refusal(good, block) if block else None
+        if why is None:
             good += block
         elif len(block) > 1:
             half = len(block) // 2
             pending += [block[half:], block[:half]]
         else:
-            bad += block
+            bad.append((block[0], why))
             if len(bad) > MOST:
                 raise type(error)(f"{error}; more than {MOST} rows are refused, so none was put aside") from error
-    while late := [unit for unit in bad if _goes_in(unit, good, refusal)]:
-        bad = [unit for unit in bad if not any(unit is each for each in late)]
-    refused = (Refused(_taken(rows, [unit]), _told(rows, unit, refusal, error_of) or error) for unit in bad)
-    return _taken(rows, good), list(refused)
+    return good, bad
 
 
-def _goes_in(unit: Ints, good: list[Ints], refusal: Callable[[Sequence[Ints]], Error | None]) -> bool:
-    """Whether a unit can be committed with the good ones; it is one of them then."""
-    if refusal([unit]) is not None:
+def _goes_in(refused: tuple[Ints, Error], good: list[Ints], together: _Check) -> bool:
+    """Whether a unit that was refused can be committed with the good ones after all; it is one of them then."""
+    unit, why = refused
+    if isinstance(why, TypeMismatchError) or together(good, [unit]) is not None:  # which no other row helps
         return False
     good.append(unit)
     return True
-
-
-def _told(
-    rows: pa.Table,
-    unit: Ints,
-    refusal: Callable[[Sequence[Ints]], Error | None],
-    error_of: Callable[[pa.Table], Error | None],
-) -> Error | None:
-    """What is wrong with a unit by itself, where rows are counted in it; else with it beside the others."""
-    return error_of(_taken(rows, [unit])) or refusal([unit])
 
 
 def _taken(rows: pa.Table, units: Sequence[Ints]) -> pa.Table:
