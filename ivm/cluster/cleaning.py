@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from catalog.errors import StorageError
 from ivm.cluster.copies import LOGS
 from ivm.cluster.files import Files
-from ivm.cluster.snapshots import Snapshot, pages_under, pieces_under, read_snapshot
+from ivm.cluster.snapshots import pages_under, pieces_under, read_snapshot
 from ivm.cluster.versions import COMMITS, WHATS, Version, number_of
 from ivm.storage.agreement import bids_under
 
@@ -20,7 +20,7 @@ def clean(files: Files, newest: Version) -> int:
 
     Called again it goes on with what could not be removed. Whoever works with the same folder may go on meanwhile.
     If the version that is returned stays behind, snapshots cannot be written. Cost: three lists for each shard, and
-    two files.
+    a few files.
     """
     since = [_clean_shard(files, shard, newest.version) for shard in range(newest.shards)]
     oldest = min(since, default=0)
@@ -32,32 +32,41 @@ def clean(files: Files, newest: Version) -> int:
 
 def _clean_shard(files: Files, shard: int, upto: int) -> int:
     """Remove a shard's files; the version from which on it can be made."""
-    pages, pieces = files.names(pages_under(shard)), files.names(pieces_under(shard))
-    kept = _kept(files, [name for name in pages if number_of(name) <= upto], frozenset(pieces))
-    if len({each.version for each in kept}) < KEPT:
+    pages = [name for name in files.names(pages_under(shard)) if number_of(name) <= upto]
+    pieces = files.names(pieces_under(shard))
+    oldest = _oldest_kept(files, pages, frozenset(pieces))
+    if not oldest:
         return 0
-    oldest = min(each.version for each in kept)
-    needed = {piece.file for each in kept for piece in each.pieces}
+    needed = _needed(files, [name for name in pages if number_of(name) >= oldest])
     files.remove([name for name in pages if number_of(name) < oldest])
-    # One that no snapshot names yet may belong to one that is being written, whose version is in its name.
-    files.remove([name for name in pieces if number_of(name) < oldest and name not in needed])
+    if needed is not None:
+        # One that no snapshot names yet may belong to one that is being written, whose version is in its name.
+        files.remove([name for name in pieces if number_of(name) < oldest and name not in needed])
     files.remove([name for name in files.names(f"{LOGS}/{shard}") if number_of(name) <= oldest])
     return oldest
 
 
-def _kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> list[Snapshot]:
-    """The snapshots of the last versions that have one whose files are all there."""
-    kept: list[Snapshot] = []
+def _oldest_kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> int:
+    """The older of the last two versions that have a snapshot whose files are all there; 0 if there are not two."""
+    kept: set[int] = set()
     for name in reversed(pages):
         try:
             snapshot = read_snapshot(files, name)
         except StorageError:
             continue
         if all(piece.file in there for piece in snapshot.pieces):
-            kept.append(snapshot)
-        if len({each.version for each in kept}) == KEPT:
-            break
-    return kept
+            kept.add(snapshot.version)
+        if len(kept) == KEPT:
+            return min(kept)
+    return 0
+
+
+def _needed(files: Files, pages: Sequence[str]) -> frozenset[str] | None:
+    """The pieces that these pages name; None if one cannot be read now, since it may be whole all the same."""
+    try:
+        return frozenset(piece.file for name in pages for piece in read_snapshot(files, name).pieces)
+    except StorageError:
+        return None
 
 
 def _remove_before(files: Files, under: str, version: int, but: set[int]) -> list[str]:

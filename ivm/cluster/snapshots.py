@@ -82,8 +82,8 @@ def _reusable(files: Files, shard: int, version: int) -> dict[str, Stored]:
     for name in snapshots_of(files, shard, version):
         try:
             snapshot = read_snapshot(files, name)
-        except StorageError:
-            continue
+        except StorageError:  # which pieces it has nobody knows, and it may be whole all the same
+            return {}
         if not last or snapshot.version == last[0].version:
             last.append(snapshot)
             continue

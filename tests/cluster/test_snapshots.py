@@ -8,7 +8,7 @@ import pytest
 
 from catalog.errors import StorageError
 from ivm.cluster.cleaning import clean
-from ivm.cluster.snapshots import read_snapshot, snapshots_of, write_snapshot
+from ivm.cluster.snapshots import read_pieces, read_snapshot, snapshots_of, write_snapshot
 from ivm.cluster.versions import number_of
 from tests.cluster.cases import Cluster
 from tests.cluster.test_copies import ONE, TWO
@@ -146,6 +146,40 @@ def test_a_snapshot_whose_files_are_not_all_there_does_not_count_as_kept():
     clean(files, cluster.last)
     assert numbers(cluster, "snapshots/0") == [8, 12, 16]
     cluster.compare()
+
+
+def test_a_snapshot_that_cannot_be_read_now_keeps_its_files():
+    cluster = Cluster(shards=1, levels=2)
+    files = cluster.versions.files
+    for i in range(12):
+        cluster.commit(ONE)
+        if i % 3 == 0:
+            write_snapshot(files, 0, i + 1, cluster.last.id, [b"the same", b"of %d" % i])
+    pages = snapshots_of(files, 0, 12)
+    assert [number_of(name) for name in pages] == [10, 7, 4, 1]
+    before = [read_snapshot(files, name) for name in pages]
+    assert number_of(before[1].pieces[0].file) == 1, "it is shared with the one that is to go"
+    cluster.folder.ruined.add(pages[1])
+    assert clean(files, cluster.last) == 4
+    assert numbers(cluster, "snapshots/0") == [4, 7, 10]
+    cluster.folder.ruined.clear()
+    assert [next(iter(read_pieces(files, each))) for each in before[:3]] == [b"the same"] * 3
+    assert clean(files, cluster.last) == 7
+    assert numbers(cluster, "pieces/0") == [1, 4, 7, 10]
+
+
+def test_nothing_is_used_again_while_the_last_snapshot_cannot_be_read():
+    cluster = Cluster(shards=1, levels=2)
+    files = cluster.versions.files
+    for version in (1, 2):
+        write_snapshot(files, 0, version, "a", [b"one"])
+    last = snapshots_of(files, 0, 2)[0]
+    write_snapshot(files, 0, 3, "a", [b"one"])  # has that of version 1
+    cluster.folder.ruined.add(snapshots_of(files, 0, 3)[0])
+    write_snapshot(files, 0, 4, "a", [b"one"])
+    pieces = [read_snapshot(files, name).pieces for name in (snapshots_of(files, 0, 4)[0], last)]
+    assert pieces[0] != pieces[1]
+    assert number_of(pieces[0][0].file) == 4
 
 
 def test_cleaning_while_a_snapshot_is_written_leaves_it_its_files():
