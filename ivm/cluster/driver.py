@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import InterfaceError
+from catalog.errors import InterfaceError, StorageError
 from catalog.schema import View
 from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
@@ -81,6 +81,8 @@ class Driver:
         self._planned: PlannedView | None = None
         self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
+        self._unsure = False
+        """Whether nobody knows if the last order was published."""
 
     @property
     def since(self) -> int:
@@ -226,19 +228,23 @@ class Driver:
         is_definition: bool = False,
     ) -> None:
         """Take an order through all shards, and publish it. Raises the user's error where a shard meets one."""
+        order, statuses = self._tried(what, levels, given, frames, mode)
+        self._unsure = True
         try:
-            order, statuses = self._tried(what, levels, given, frames, mode)
             self.version = self._ledger.publish(
                 self.version, order, statuses, time=time, batch=batch, is_definition=is_definition
             )
-            self.time = time
+            self.time, self._unsure = time, False
         finally:
             self.settle()
+        self._ledger.tidy(self.version)
 
     def _tried(
         self, what: bytes, levels: int, given: Given, frames: Mapping[str, Any], mode: str
     ) -> tuple[Order, Sequence[Status]]:
         """Take an order through all shards; `settle` must follow."""
+        if self._unsure:
+            self._look()
         last = self.version
         order = Order(last.version + 1, fresh(), last.id, what, levels, self.transport.shards)
         self._is_trying = True
@@ -249,6 +255,18 @@ class Driver:
             self.settle()
             raise
         return order, statuses
+
+    def _look(self) -> None:
+        """Publishing has failed, and nobody knows whether it was done: look.
+
+        StorageError if it was, as what this process knows may not be what there is any more.
+        """
+        if self._ledger.newest().id != self.version.id:
+            raise StorageError(
+                "cannot go on: the last change was published though that seemed to fail, or another driver has gone on; "
+                "open the database anew"
+            )
+        self._unsure = False
 
     def _levels(self, names: Sequence[str]) -> int:
         """How many levels a commit of these tables needs."""

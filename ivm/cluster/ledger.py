@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
+from catalog.errors import StorageError
+from ivm.cluster.cleaning import clean
 from ivm.cluster.protocol import Order, Status
-from ivm.cluster.versions import Version
+from ivm.cluster.versions import Version, Versions
+
+_EVERY = 64
 
 
 class Ledger(Protocol):
@@ -27,6 +32,10 @@ class Ledger(Protocol):
         is_definition: bool = False,
     ) -> Version:
         """Let an order that every shard has gone through be the version after `last`."""
+        ...
+
+    def tidy(self, newest: Version) -> None:
+        """Now and then: remove what no version needs any more. It raises nothing."""
         ...
 
 
@@ -50,3 +59,16 @@ class InMemory:
         """See `Ledger.publish`."""
         batches = last.batches if batch is None else {**last.batches, batch[0]: batch[1]}
         return Version(order.version, order.id, order.published, time, batches=batches)
+
+    def tidy(self, newest: Version) -> None:
+        """There is nothing."""
+
+
+class InFolder(Versions):
+    """A ledger that whoever opens the folder reads."""
+
+    def tidy(self, newest: Version) -> None:
+        """See `Ledger.tidy`. Cost: every so many versions some lists, and the files that go."""
+        if newest.version % _EVERY == 0:
+            with suppress(StorageError):
+                clean(self.files, newest)

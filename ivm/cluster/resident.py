@@ -164,6 +164,16 @@ class Resident:
         found, view = defining.distributed, defining.view
         if found is None or view is None:
             return []
+        try:
+            return self._filled(defining, found, view, level, payloads)
+        except NumericError as error:
+            what = f"cannot create view {view.name} over the rows there are"
+            raise NumericError(f"{what}: {error.__cause__ or error}") from error
+
+    def _filled(
+        self, defining: _Defining, found: Distributed, view: View, level: int, payloads: Sequence[bytes]
+    ) -> list[Message]:
+        """A level of filling a new view: what has arrived is taken in, and each fragment of the level sends its rows."""
         boxes: Boxes = {}
         rows = channels_in(payloads) if level > 1 else {}
         for channel in found.channels:

@@ -36,6 +36,11 @@ class OnSpark:
         self._address = address
         self._history = history
 
+    @property
+    def places(self) -> Mapping[int, str]:
+        """Where each shard was in the last job."""
+        return self._spark.places
+
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
         """See `Transport.run`; frames are DataFrames."""
         tables = {name: self.declared[name] for name in frames}

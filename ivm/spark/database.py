@@ -12,8 +12,8 @@ from ivm.cluster.database import ShardedCore, ShardedReader, reopen
 from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
+from ivm.cluster.ledger import InFolder
 from ivm.cluster.questions import Question
-from ivm.cluster.versions import Versions
 from ivm.database import Database
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark
@@ -39,7 +39,7 @@ def connect(
     The rest is as with `ivm.connect`. Raises UnsupportedError for a session whose settings do not fit, with a line for
     each of them, and ClusterError for workers that have another release of ivm, or of Python.
     """
-    versions = Versions(Files(folder_of(path)))
+    versions = InFolder(Files(folder_of(path)))
     newest = versions.newest()
     count = newest.shards or (executors(spark) if shards is None else at_least_one(shards, "shards"))
     transport = SparkTransport(spark, count, FUNCTIONS)
@@ -57,6 +57,15 @@ class SparkDatabase(Database):
         super().__init__(core)
         self._driver = core.driver
         self._carrier = carrier
+
+    @property
+    def places(self) -> Mapping[int, str]:
+        """Where each shard was in the last job: machine, executor and process."""
+        return self._carrier.places
+
+    def __enter__(self) -> SparkDatabase:
+        super().__enter__()
+        return self
 
     def apply(self, changes: Mapping[str, Any], *, mode: Mode = "diff", batch: tuple[str, int] | None = None) -> int:
         """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process, and `_time` is not

@@ -33,8 +33,12 @@ def worker(numbers: Numbers, shard: int) -> int:
 
 
 def executor(numbers: Numbers, shard: int) -> int:
+    return executor_of(numbers.transport.places[shard])
+
+
+def executor_of(place: str) -> int:
     """The JVM: what started the process that forked the worker."""
-    daemon = numbers.transport.places[shard].split("/")[1]
+    daemon = place.split("/")[1]
     status = Path(f"/proc/{daemon}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))
 

@@ -1,0 +1,126 @@
+"""A database on a Spark cluster of two executors: it does what one in a process does, whatever is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+
+import ivm
+import ivm.spark
+from ivm.spark.database import SparkDatabase
+from tests.transport.test_kills import executor_of
+from tpch.generate import generate
+from tpch.options import Options
+from tpch.queries import NAMES, view_sql
+from tpch.reader import open_stream
+from tpch.schema import ddl
+
+SHOP = (
+    "CREATE TABLE city (name VARCHAR PRIMARY KEY, country VARCHAR) REPLICATED;"
+    "CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price DECIMAL(9,2) NOT NULL);"
+    "CREATE MATERIALIZED VIEW revenue AS SELECT country, sum(price) AS total, avg(price) AS mean, max(price) AS most "
+    "FROM sale JOIN city ON sale.city = city.name GROUP BY country ORDER BY country"
+)
+
+
+@pytest.fixture(scope="module")
+def shop(spark, tmp_path_factory) -> Iterator[SparkDatabase]:
+    with ivm.spark.connect(spark, str(tmp_path_factory.mktemp("shop")), shards=2) as db:
+        db.sql(SHOP)
+        db.sql("INSERT INTO city VALUES ('Bern', 'CH'), ('Oslo', 'NO'), ('Rome', 'IT')")
+        yield db
+
+
+def sales(spark, rows, types="id bigint, city string, price decimal(9,2)"):
+    return spark.createDataFrame(rows, types)
+
+
+def test_rows_of_this_process_and_dataframes_are_committed(spark, shop):
+    shop.sql("INSERT INTO sale VALUES (1, 'Bern', 2.50), (2, 'Oslo', 4.25)")
+    assert shop.apply({"sale": sales(spark, [(3, "Bern", Decimal("1.00")), (4, "Rome", Decimal("3.00"))])}) == shop.time
+    assert shop.view("revenue").fetchall() == [
+        ("CH", Decimal("3.50"), 1.75, Decimal("2.50")),
+        ("IT", Decimal("3.00"), 3.0, Decimal("3.00")),
+        ("NO", Decimal("4.25"), 4.25, Decimal("4.25")),
+    ]
+    frame = shop.view("revenue").dataframe()
+    assert sorted(row.country for row in frame.collect()) == ["CH", "IT", "NO"]
+    assert frame.schema.names == ["country", "total", "mean", "most"]
+    shop.verify()
+
+
+def test_a_batch_counts_once(spark, shop):
+    rows = sales(spark, [(20, "Oslo", Decimal("1.00"))])
+    time = shop.apply({"sale": rows}, batch=("stream", 7))
+    assert shop.apply({"sale": rows}, batch=("stream", 7)) == time
+    assert shop.batches() == {"stream": 7}
+
+
+def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
+    before = shop.view("revenue").fetchall()
+    with pytest.raises(ivm.ConstraintError, match="already has a row with PRIMARY KEY"):
+        shop.apply({"sale": sales(spark, [(5, "Bern", Decimal("1.00")), (5, "Bern", Decimal("2.00"))])})
+    with pytest.raises(ivm.ConstraintError, match="NULL"):
+        shop.apply({"sale": sales(spark, [(6, None, Decimal("1.00"))])})
+    with pytest.raises(ivm.Error, match="prize"):
+        shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))], "id bigint, city string, prize decimal(9,2)")})
+    with pytest.raises(ivm.NumericError, match="view broken"):
+        shop.sql("CREATE MATERIALIZED VIEW broken AS SELECT sum(CAST(city AS INTEGER)) AS n FROM sale")
+    assert shop.view("revenue").fetchall() == before
+    shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))])}, mode="upsert")
+    shop.verify()
+
+
+def test_subscribers_are_told(shop):
+    with shop.subscribe("revenue") as subscription:
+        shop.sql("INSERT INTO sale VALUES (50, 'Rome', 9.00)")
+        assert {(row["country"], row["_diff"]) for row in subscription.fetch().to_pylist()} == {("IT", 1), ("IT", -1)}
+
+
+def test_a_worker_is_killed_between_commits(shop):
+    place = shop.places[1]
+    os.kill(int(place.split("/")[2]), signal.SIGKILL)
+    shop.sql("INSERT INTO sale VALUES (60, 'Bern', 1.00)")
+    shop.verify()
+
+
+@pytest.mark.slow
+def test_an_executor_is_killed_between_commits(shop):
+    os.kill(executor_of(shop.places[0]), signal.SIGKILL)
+    shop.sql("INSERT INTO sale VALUES (61, 'Bern', 1.00)")
+    shop.verify()
+
+
+def test_it_is_opened_again_and_of_two_drivers_one_goes_on(spark, tmp_path):
+    first = ivm.spark.connect(spark, str(tmp_path / "root"), shards=2)
+    first.sql(SHOP)
+    first.sql("INSERT INTO city VALUES ('Bern', 'CH')")
+    second = ivm.spark.connect(spark, str(tmp_path / "root"))
+    assert [table.name for table in second.tables()] == ["city", "sale"]
+    second.sql("INSERT INTO sale VALUES (1, 'Bern', 2.50)")
+    assert second.view("revenue").fetchall() == [("CH", Decimal("2.50"), 2.5, Decimal("2.50"))]
+    with pytest.raises(ivm.StorageError, match="driver"):
+        first.sql("INSERT INTO sale VALUES (2, 'Bern', 2.50)")
+    second.verify()
+    first.close()
+    second.close()
+
+
+def test_the_delivered_views_equal_duckdb(spark, tmp_path):
+    generate(0.01, ("refresh",), tmp_path / "streams", 7, Options(parts=1, pairs=60, updates=400, window=500))
+    stream = open_stream(tmp_path / "streams" / "refresh")
+    with ivm.spark.connect(spark, str(tmp_path / "root"), shards=2) as db:
+        db.sql(ddl())
+        for name in NAMES:
+            db.sql(view_sql(name))
+        db.apply(stream.base())
+        times = stream.manifest.last_time - stream.manifest.first_time + 1
+        filled: set[str] = set()
+        for batch in stream.batches(-(-times // 2), coalesce=True):
+            db.apply(batch.tables)
+            filled |= {verified.view for verified in db.verify() if not verified.empty}
+        assert filled == set(NAMES)
