@@ -263,8 +263,8 @@ class Driver:
         """
         if self._ledger.newest().id != self.version.id:
             raise StorageError(
-                "cannot go on: the last change was published though that seemed to fail, or another driver has gone on; "
-                "open the database anew"
+                "cannot go on: the last change was published, though that seemed to fail, or another driver has gone "
+                "on; open the database anew"
             )
         self._unsure = False
 

@@ -173,7 +173,7 @@ class Resident:
     def _filled(
         self, defining: _Defining, found: Distributed, view: View, level: int, payloads: Sequence[bytes]
     ) -> list[Message]:
-        """A level of filling a new view: what has arrived is taken in, and each fragment of the level sends its rows."""
+        """A level of filling a new view: take in what has arrived, and let each fragment of the level send its rows."""
         boxes: Boxes = {}
         rows = channels_in(payloads) if level > 1 else {}
         for channel in found.channels:
