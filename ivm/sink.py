@@ -67,11 +67,15 @@ class BatchSink:
         source, number = batch_of((query_of(batch) if self._source is None else self._source, batch_id))
         if self._was_committed(source, number):
             return
+        self._commit(batch, (source, number))
+
+    def _commit(self, batch: Any, numbered: tuple[str, int]) -> None:
+        """Commit a micro-batch that has not been."""
         rows = _arrow(batch)
         if self._quarantine is None:
-            self._core.commit([self._change(rows)], (source, number))
+            self._core.commit([self._change(rows)], numbered)
         else:
-            self._commit_the_rest(rows, (source, number))
+            self._commit_the_rest(rows, numbered)
 
     def _check_declared(self, keys: Sequence[str] | None) -> None:
         table = self._core.catalog.table(self._table)

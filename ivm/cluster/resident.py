@@ -225,7 +225,7 @@ class Resident:
 
     def _declared(self, table: Table, rows: ArrowRows | None, time: int) -> Declared:
         """A new table, or the one there is with other indexes."""
-        known = self.catalog.content.get(table.name.lower())
+        known = self.catalog.find(table.name)
         if isinstance(known, Table) and known.fields == table.fields and known.name in self.engine.tables:
             return self.engine.tables.indexed(table)
         return self.engine.tables.made(table, rows, time)

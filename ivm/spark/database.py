@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from catalog.errors import TypeMismatchError
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
 from ivm.cluster.database import ShardedCore, ShardedReader, reopen
 from ivm.cluster.driver import Driver
@@ -14,7 +15,8 @@ from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.ledger import InFolder
 from ivm.cluster.questions import Question
-from ivm.database import Database
+from ivm.database import Database, core_of
+from ivm.sink import BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark
 from ivm.spark.transport import SparkTransport
@@ -71,19 +73,33 @@ class SparkDatabase(Database):
         """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process, and `_time` is not
         taken: all have the next logical time. DataFrames and other forms do not go together in one call.
         """
-        frames = {name: rows for name, rows in changes.items() if _is_frame(rows)}
-        if not frames or len(frames) < len(changes):
+        if not any(map(_is_frame, changes.values())):
             return super().apply(changes, mode=mode, batch=batch)
         one_of(mode, ("diff", "upsert"), "mode")
-        numbered = None if batch is None else batch_of(batch)
+        other = next((name for name, rows in changes.items() if not _is_frame(rows)), None)
+        if other is not None:
+            raise TypeMismatchError(
+                f"cannot apply changes of table {other}: they are no DataFrame, and others are; give all of them as "
+                "DataFrames, with spark.createDataFrame, or none"
+            )
+        return self.commit_frames(changes, mode, None if batch is None else batch_of(batch))
+
+    def commit_frames(self, frames: Mapping[str, DataFrame], mode: str, batch: tuple[str, int] | None) -> int:
+        """Commit DataFrames by a mode of `apply` or `sink`; returns the time. A batch counts once."""
         core = self._open
         core.check_writable()
         with core.lock:
-            if numbered is not None and numbered[1] <= self._driver.batches.get(numbered[0], numbered[1] - 1):
+            if batch is not None and batch[1] <= self._driver.batches.get(batch[0], batch[1] - 1):
                 return self._driver.time
             tables = {core.catalog.table(name).name: rows for name, rows in frames.items()}
             self._carrier.declared = {name: core.catalog.table(name) for name in tables}
-            return self._driver.commit_frames(tables, mode, numbered)
+            return self._driver.commit_frames(tables, mode, batch)
+
+    def sink(self, table: str, **options: Any) -> BatchSink:
+        """A function for `foreachBatch`; see `Database.sink`. No row passes through this process, unless rows that are
+        refused are put aside.
+        """
+        return FrameSink(self, table, **options)
 
     def view(self, name: str) -> SparkView:
         """A maintained view; see `Database.view`."""
@@ -91,6 +107,29 @@ class SparkDatabase(Database):
         with core.lock:
             installed = core.maintained(name)
         return SparkView(installed, core.engine.dictionary, core.readable, core.lock, self._driver, self._carrier)
+
+
+class FrameSink(BatchSink):
+    """Commits micro-batches where the shards are; see `Database.sink`."""
+
+    def __init__(
+        self,
+        db: SparkDatabase,
+        table: str,
+        mode: SinkMode = "changes",
+        keys: Sequence[str] | None = None,
+        on_error: OnError = "stop",
+        quarantine: str | None = None,
+        source: str | None = None,
+    ) -> None:
+        super().__init__(core_of(db), table, mode, keys, on_error, quarantine, source)
+        self._db = db
+
+    def _commit(self, batch: Any, numbered: tuple[str, int]) -> None:
+        if self._quarantine is not None or not _is_frame(batch):
+            super()._commit(batch, numbered)
+        else:
+            self._db.commit_frames({self._table: batch}, self._mode, numbered)
 
 
 class SparkView(ShardedReader):

@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import Error
+from catalog.names import key
 from catalog.plain import plain_table, table_of
 from catalog.schema import Table
+from ivm.change_feed import with_diffs, without_marks
 from ivm.cluster.answers import answer
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
@@ -31,6 +33,7 @@ from ivm.cluster.wire import changes_payload
 from ivm.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.trace.helpers import Helpers
+from ivm.transaction import Change
 
 Pairs = Iterator[tuple[int, bytes]]
 _NOBODY = -1
@@ -78,17 +81,26 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
     said, order = _read(text)
     catalog = Catalog()
     for plain in said["tables"]:
-        catalog.content = {**catalog.content, plain["name"].lower(): table_of(plain)}
+        catalog.content = {**catalog.content, key(plain["name"]): table_of(plain)}
     incoming = Incoming(catalog, _NO_HELP)
     try:
         for batch in batches:
             if batch.num_rows:
-                change = incoming.change(name, pa.Table.from_batches([batch]), said["mode"])
+                change = _change(incoming, catalog.table(name), pa.Table.from_batches([batch]), said["mode"])
                 for to, part in parts_of(change, order.shards):
                     yield to, changes_payload([part], 0)
     except Error as error:
         note = note_of(Status(_NOBODY, 0, (), Failure(type(error).__name__, str(error))))
         yield from ((to, note) for to in range(order.shards))
+
+
+def _change(incoming: Incoming, table: Table, rows: pa.Table, mode: str) -> Change:
+    """Rows as a change: by a mode of `Database.apply`, or of `Database.sink`."""
+    if mode == "changes":
+        return incoming.change(table.name, with_diffs(rows, table), "diff")
+    if mode == "append":
+        without_marks(rows, table)
+    return incoming.change(table.name, rows, "upsert" if mode == "upsert" else "diff")
 
 
 def answers(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:

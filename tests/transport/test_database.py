@@ -60,6 +60,26 @@ def test_a_batch_counts_once(spark, shop):
     assert shop.batches() == {"stream": 7}
 
 
+def test_a_stream_counts_each_batch_once(spark, shop, tmp_path):
+    rows = [(200 + i, "Rome", Decimal("0.50"), "insert") for i in range(4)]
+    feed = sales(spark, rows, "id bigint, city string, price decimal(9,2), _change_type string")
+    for part in range(2):
+        feed.where(f"id % 2 = {part}").coalesce(1).write.parquet(str(tmp_path / "feed" / str(part)))
+    stream = spark.readStream.schema(feed.schema).option("maxFilesPerTrigger", 1).option("recursiveFileLookup", "true")
+    sink, again = shop.sink("sale", source="feed"), []
+
+    def committed(batch, number):
+        sink(batch, number)
+        sink(batch, number)  # as after a crash before Spark knew
+        again.append(number)
+
+    writing = stream.parquet(str(tmp_path / "feed")).writeStream.foreachBatch(committed)
+    writing.option("checkpointLocation", str(tmp_path / "where")).trigger(availableNow=True).start().awaitTermination()
+    assert again == [0, 1]
+    assert shop.batches()["feed"] == 1
+    assert shop.sql("SELECT count(*) FROM sale WHERE id >= 200").fetchall() == [(4,)]
+
+
 def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
     before = shop.view("revenue").fetchall()
     with pytest.raises(ivm.ConstraintError, match="already has a row with PRIMARY KEY"):
