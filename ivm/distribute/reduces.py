@@ -78,7 +78,8 @@ def _adds_up(reduce: Reduce, option: Option, exchanges: Exchanges) -> bool:
 def _in_one(reduce: Reduce, option: Option, to: Hashed, exchanges: Exchanges) -> Option:
     """The rows go to where their group is, with what is read of them."""
     read = tuple(dict.fromkeys((*reduce.keys, *(s for each in reduce.aggregates for s in each.scalars))))
-    narrow = expressed(option.relation, read, tuple(f"#{i}" for i in range(len(read))))
+    titles = tuple(names(reduce.input)[s.index] if isinstance(s, Column) else f"#{i}" for i, s in enumerate(read))
+    narrow = expressed(option.relation, read, titles)
     keys = [read.index(key) for key in reduce.keys]
     places = {each.index: i for i, each in enumerate(read) if isinstance(each, Column)}
     below = replace(option, relation=narrow, placement=option.placement.moved(places.get))
