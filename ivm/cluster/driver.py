@@ -7,7 +7,7 @@ takes effect when its version is published, and never, if that does not happen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError, StorageError
-from catalog.schema import View
+from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
 from ivm.cluster.files import fresh
@@ -34,6 +34,7 @@ from ivm.durable.payload import Batch
 from ivm.installing import Pause, put_or_drop
 from ivm.render.scalars.compiler import Compiler
 from ivm.subscription import Listeners
+from ivm.tables import check_static
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import ArrowRows
 from ivm.trace.helpers import Helpers
@@ -141,6 +142,7 @@ class Driver:
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
         time, are_apart = last_time(changes, max(self.time + 1, time))
+        self._check_static(change.table for change in changes)
         given = {shard: [changes_payload(part, time)] for shard, part in self.tables.split(changes).items()}
         names = [change.table.name for change in changes]
         updates = sum(change.data.num_rows for change in changes)
@@ -153,6 +155,7 @@ class Driver:
 
     def commit_frames(self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None) -> int:
         """Apply rows that the driver does not have, as the transport knows them, at one logical time."""
+        self._check_static(self.tables[name].table for name in frames)
         self._commit(list(frames), {}, frames, mode, self.time + 1, False, 0, batch)
         return self.time
 
@@ -269,13 +272,25 @@ class Driver:
         self._unsure = False
 
     def _levels(self, names: Sequence[str]) -> int:
-        """How many levels a commit of these tables needs."""
-        reached, levels = set(names), [1]
-        for channel in sorted(self.channels.by_name.values(), key=lambda each: each.level):
-            if not reached.isdisjoint(tables_of(channel.relation)):
-                reached.add(channel.name)
-                levels.append(channel.level + 1)
+        """How many levels a commit of these tables needs: what it reaches goes on at the levels above.
+
+        A view is at a level above that of its tables where only some of what it reads comes by channels.
+        """
+        levels, left = [1], [(each.name, each.relation, each.level + 1) for each in self.channels.by_name.values()]
+        left += [(name, each.relation, each.level) for name, each in self.views.items()]
+        reached, grows = set(names), True
+        while grows:
+            found = [each for each in left if not reached.isdisjoint(tables_of(each[1]))]
+            left = [each for each in left if each not in found]
+            reached |= {name for name, _, _ in found}
+            levels += [level for _, _, level in found]
+            grows = bool(found)
         return max(levels)
+
+    def _check_static(self, tables: Iterable[Table]) -> None:
+        """ConstraintError for a table that is static and read by a view, of which shards may know only channels."""
+        for table in tables:
+            check_static(table, [name for name, view in self.views.items() if table.name in view.tables])
 
     def _changes(self, view: str) -> pa.Table | None:
         parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]
