@@ -103,7 +103,10 @@ class SparkTransport:
         self._functions = functions
         self._user = spark
         self._session = _own_session(spark, shards)
-        self._pool = Pool(uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions})))
+        name, imports = uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions}))
+        self._pool = Pool(name, imports)
+        # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
+        self._ingesting = Pool(f"{name}.ingest", imports)
         self._profile = one_task_an_executor(settings)
         self._number = next(_numbers)
         self._anchor = self._anchor_of(self._session)
@@ -177,10 +180,11 @@ class SparkTransport:
     def _first(self, order: bytes, changes: Changes) -> tuple[DataFrame | None, dict[int, list[bytes]]]:
         """The messages of the first level: as a frame, and those that go with the task."""
         function = self._functions.ingest
-        frames = [
-            frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
-            for table, frame in changes.frames.items()
-        ]
+        with self._ingesting.of(self._session.sparkContext):
+            frames = [
+                frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
+                for table, frame in changes.frames.items()
+            ]
         held = [*changes.messages]
         held += [
             message

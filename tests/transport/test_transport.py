@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import time
 
 import pyarrow as pa
@@ -49,6 +51,21 @@ def test_shards_stay_where_they_are(numbers):
         assert not status["loaded"]
         assert before[status["shard"]].endswith(f"/{status['executor']}/{status['pid']}")
     assert numbers.transport.places == before
+
+
+def test_a_worker_killed_between_commits_has_a_successor_that_loads(numbers):
+    os.kill(int(numbers.transport.places[1].rpartition("/")[2]), signal.SIGKILL)
+    assert {status["shard"] for status in numbers.commit(ROWS) if status["loaded"]} == {1}
+    assert not any(status["loaded"] for status in numbers.commit(ROWS))
+    numbers.check()
+
+
+def test_what_the_driver_has_for_a_shard_reaches_it(numbers):
+    messages = [(1, b'{"1": 7}'), (1, b'{"3": 1}')]
+    numbers.transport.run(numbers.order(3), 3, Changes({}, {}, messages))
+    numbers.version += 1
+    numbers.expected.update({1: 7, 3: 1})
+    numbers.check()
 
 
 def test_rows_of_frames_and_of_the_driver_come_together(numbers):
