@@ -159,7 +159,9 @@ def connect(
 
         if path not in (None, ":memory:"):
             raise StorageError("cannot open a database over shards from a directory; leave the path out")
-        return in_process(at_least_one(shards, "shards"), history, compile, external_access)
+        if memory_limit is not None:
+            raise UnsupportedError("cannot limit the memory of a database over shards; leave memory_limit out")
+        return in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access)
     if path is None or path == ":memory:":
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")

@@ -107,9 +107,9 @@ def _put_again(driver: Driver, catalog: Catalog, entry: Table | Definition, defi
     driver.put(entry.name, None if planned is None else planned.view.of(entry), bound.oracle_sql)
 
 
-def in_process(shards: int, history: int, compile: str, external_access: bool) -> Database:
+def in_process(shards: int, history: int, compile: str, sharing: bool, external_access: bool) -> Database:
     """A database over so many shards in this process, in memory."""
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    residents = [Resident(number, shards, compiler, history) for number in range(shards)]
+    residents = [Resident(number, shards, compiler, history, sharing=sharing) for number in range(shards)]
     driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
     return Database(ShardedCore(driver, external_access=external_access))

@@ -57,8 +57,10 @@ class _Defining:
 class Resident:
     """See `ivm.cluster.protocol.Shard`. `number` is its own, of so many `shards`."""
 
-    def __init__(self, number: int, shards: int, compiler: Compiler | None = None, history: int = 0) -> None:
-        self.engine = Shard(compiler, history)
+    def __init__(
+        self, number: int, shards: int, compiler: Compiler | None = None, history: int = 0, *, sharing: bool = True
+    ) -> None:
+        self.engine = Shard(compiler, history, sharing=sharing)
         self.catalog = Catalog()
         self.views: dict[str, Distributed] = {}
         """How each maintained view is distributed."""

@@ -43,8 +43,8 @@ class _Commit:
 class Shard(Engine):
     """See above. Of a commit it is told `begin`, `go_on` for each further level, then `ready` and `keep`; or `undo`."""
 
-    def __init__(self, compiler: Compiler | None, history: int) -> None:
-        super().__init__(compiler, history)
+    def __init__(self, compiler: Compiler | None, history: int, *, sharing: bool = True) -> None:
+        super().__init__(compiler, history, sharing=sharing)
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""
