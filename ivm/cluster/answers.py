@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from catalog.errors import BindError
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
@@ -23,6 +24,11 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             return rows.slice(0, 0) if table.replicated and resident.number else rows
         case "view":
             part = engine.views[question.name]
+            if question.as_of is not None and question.as_of < part.log.sealed.since:
+                raise BindError(
+                    f"cannot read view {question.name} as of time {question.as_of}: shard {resident.number} was loaded "
+                    f"since, and knows times from {part.log.sealed.since} on; read a later one"
+                )
             rows = part.shown(part.log.sealed, engine.dictionary.now(), question.as_of).rows()
             return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
         case "changes":

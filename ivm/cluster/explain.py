@@ -9,7 +9,9 @@ from ivm.cluster.driver import Driver
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
 from ivm.distribute.placement import SINGLE, Anywhere, Placement
-from sql.ir.relation import Relation
+from ivm.transform.rewrite import peeled
+from sql.ir.rebuild import nodes
+from sql.ir.relation import Get, Join, Relation, Threshold, TopK, Window, inputs_of
 from sql.ir.text import relation_text
 
 
@@ -17,8 +19,10 @@ def distributed_text(found: Distributed, shared: Sequence[str] = ()) -> str:
     """Level by level what is sent where, then what the view reads; `shared` are the channels that there are already."""
     numbers = {channel.name: f"exchange {i}" for i, channel in enumerate(found.channels, 1)}
     lines = [f"levels: {found.level}, exchanges: {len(found.channels)}"]
+    kept = _kept(found)
     for channel in found.channels:
-        lines += ["", _head(channel, channel.name in shared), indent(relation_text(channel.relation), "  ")]
+        head = _head(channel, channel.name in shared) + kept.get(channel.name, "")
+        lines += ["", head, indent(relation_text(channel.relation), "  ")]
     names = [field.name for field in found.relation.schema]
     lines += ["", f"view, at level {found.level}, {_where(found.placement, names)}: {found.rows:.0f} rows expected"]
     lines += [indent(relation_text(found.relation), "  ")]
@@ -42,6 +46,22 @@ def _head(channel: Channel, is_shared: bool) -> str:
         f"{channel.name}, after level {channel.level},{source} to {_where(channel.to, names)}: "
         f"{channel.rows:.0f} rows expected{sharing}"
     )
+
+
+def _kept(found: Distributed) -> dict[str, str]:
+    """Of each channel whose rows are kept where they arrive, what is said of it."""
+    said: dict[str, str] = {}
+    channels = {channel.name: channel for channel in found.channels}
+    for relation in (*(channel.relation for channel in found.channels), found.relation):
+        for node in nodes(relation):
+            for below in inputs_of(node) if isinstance(node, Join | TopK | Window | Threshold) else ():
+                base = peeled(below).base
+                channel = channels.get(base.name) if isinstance(base, Get) else None
+                if channel is not None:
+                    own = peeled(channel.relation).base
+                    again = f" again: rows of {own.name}" if isinstance(own, Get) and own.is_table else ""
+                    said[channel.name] = f", kept there{again}"
+    return said
 
 
 def _where(placement: Placement, names: Sequence[str]) -> str:

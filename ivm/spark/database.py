@@ -15,6 +15,7 @@ from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.ledger import InFolder
 from ivm.cluster.questions import Question
+from ivm.cluster.versions import is_published
 from ivm.database import Database, core_of
 from ivm.sink import BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
@@ -89,7 +90,7 @@ class SparkDatabase(Database):
         core = self._open
         core.check_writable()
         with core.lock:
-            if batch is not None and batch[1] <= self._driver.batches.get(batch[0], batch[1] - 1):
+            if batch is not None and is_published(self._driver.version, batch):
                 return self._driver.time
             tables = {core.catalog.table(name).name: rows for name, rows in frames.items()}
             self._carrier.declared = {name: core.catalog.table(name) for name in tables}

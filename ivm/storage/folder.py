@@ -8,7 +8,6 @@ to itself, and writes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Protocol
 
 
@@ -45,50 +44,6 @@ class Folder(Protocol):
     def remove(self, name: str) -> None:
         """Let a file go, if it is there."""
         ...
-
-
-class MemoryFolder:
-    """A folder in memory, for engines of one process."""
-
-    def __init__(self) -> None:
-        self._folders: dict[str, dict[str, bytes]] = {}
-        self._lock = Lock()
-
-    def where(self, name: str = "") -> str:
-        """See `Folder.where`."""
-        return f"memory/{name}" if name else "memory"
-
-    def put(self, name: str, data: bytes) -> None:
-        """See `Folder.put`."""
-        self._beside(name)[name] = data
-
-    def put_new(self, name: str, data: bytes) -> bool:
-        """See `Folder.put_new`."""
-        with self._lock:
-            beside = self._beside(name)
-            if name in beside:
-                return False
-            beside[name] = data
-            return True
-
-    def get(self, name: str) -> bytes:
-        """See `Folder.get`."""
-        try:
-            return self._beside(name)[name]
-        except KeyError:
-            raise FileNotFoundError(2, "No such file", name) from None
-
-    def names(self, under: str) -> list[str]:
-        """See `Folder.names`."""
-        return sorted(self._folders.get(under, ()))
-
-    def remove(self, name: str) -> None:
-        """See `Folder.remove`."""
-        self._beside(name).pop(name, None)
-
-    def _beside(self, name: str) -> dict[str, bytes]:
-        """All files in the folder of a name."""
-        return self._folders.setdefault(name.rpartition("/")[0], {})
 
 
 def names_of(under: str, last_parts: Sequence[str]) -> list[str]:

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from ivm.cluster.beside import AtOnce
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Message, Order, Status
 from ivm.cluster.versions import Version, Versions
+from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import Faulty
 from tests.cluster.toy import Change, Toy, ToyShard
 

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ivm.storage.folder import Folder, MemoryFolder
+from ivm.storage.folder import Folder
+from tests.cluster.memory import MemoryFolder
 
 
 @dataclass(frozen=True)

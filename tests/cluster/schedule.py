@@ -16,7 +16,6 @@ from typing import Any
 from unittest.mock import patch
 
 from catalog.errors import Error, StorageError
-from ivm.cluster.beside import AtOnce
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
@@ -25,6 +24,7 @@ from ivm.cluster.snapshots import read_snapshot
 from ivm.cluster.versions import Version, Versions, is_published, number_of
 from ivm.storage.agreement import put_by_agreement
 from ivm.storage.folder import Folder
+from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import CALM, Faulty, Rates
 from tests.cluster.subject import Subject
 

@@ -10,10 +10,10 @@ import time
 import pytest
 
 from catalog.errors import ConstraintError, StorageError
-from ivm.cluster.beside import AtOnce
 from ivm.cluster.copies import Copies
 from ivm.cluster.protocol import Message, Order, Status, Superseded
 from ivm.cluster.versions import Version
+from tests.cluster.beside import AtOnce
 from tests.cluster.cases import Cluster
 from tests.cluster.toy import Change, ToyShard
 

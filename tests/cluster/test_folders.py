@@ -13,8 +13,8 @@ from pyarrow import fs
 from catalog.errors import StorageError
 from ivm.storage.arrow_folder import ArrowFolder
 from ivm.storage.directory_folder import DirectoryFolder
-from ivm.storage.folder import MemoryFolder
 from tests.cluster.faulty import Faulty
+from tests.cluster.memory import MemoryFolder
 
 
 def folders(tmp_path):

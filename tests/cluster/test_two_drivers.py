@@ -8,13 +8,13 @@ from unittest.mock import patch
 import pytest
 
 from catalog.errors import StorageError
-from ivm.cluster.beside import AtOnce
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Order, Superseded
 from ivm.cluster.versions import Versions
 from ivm.storage.agreement import put_by_agreement
+from tests.cluster.beside import AtOnce
 from tests.cluster.faulty import CALM, Faulty, Rates
 from tests.cluster.toy import Change, Toy
 from tests.cluster.turns import Died, Turns

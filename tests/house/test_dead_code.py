@@ -19,6 +19,8 @@ FACE = {
     "ivm.cursor.Cursor",
     "ivm.database.Database",
     "ivm.result.Rows",
+    "ivm.spark.database.SparkDatabase",
+    "ivm.spark.database.SparkView",
     "ivm.subscription.Subscription",
     "ivm.transaction.Transaction",
     "ivm.view.View",
@@ -40,11 +42,6 @@ ALLOWED = {
     "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
     "ivm.trace.groups.Groups.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
-    "ivm.spark": "what connects to a cluster calls it",
-    "ivm.cluster": "what connects to a cluster calls it",
-    "ivm.storage.arrow_folder": "what connects to a cluster calls it",
-    "ivm.storage.directory_folder": "what connects to a cluster calls it",
-    "ivm.storage.folder.MemoryFolder": "what connects to a cluster calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }
 

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class AtOnce(Executor):
-    """Does what is submitted before `submit` returns: for a folder in memory, and where the order is to be known."""
+    """Does what is submitted before `submit` returns, so that the order is known."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """See `Executor.submit`."""
