@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ivm.analysis.equivalences import equivalences
-from ivm.analysis.non_negative import is_non_negative
 from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
 from ivm.distribute.joins import JoinOrder
-from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Hashed, Placement, Replicated
+from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
 from ivm.distribute.reduces import reduce_options
 from ivm.distribute.rows import Rows
 from ivm.distribute.spread import targets
+from ivm.distribute.unions import union_options
 from ivm.transform.rewrite import peeled
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import (
@@ -106,7 +106,7 @@ class _Planner:
             case Window():
                 return self._windows(relation)
             case Union():
-                return self._union(relation)
+                return union_options(relation, self.options, self.exchanges)
             case Negate():
                 return self._over(relation)
             case Threshold():
@@ -171,30 +171,3 @@ class _Planner:
             for to in targets(option.relation, columns, self.exchanges.rows):
                 sent = self.exchanges.through(option, to)
                 yield replace(sent, relation=replace(relation, input=sent.relation))
-
-    def _union(self, relation: Union) -> Iterator[Option]:
-        """What is taken away must be where it is taken away from; what only comes may come anywhere."""
-        below = [self.options(each) for each in relation.inputs]
-        found: dict[Placement, None] = {o.placement: None for each in below for o in each}
-        hashed: list[Placement] = [each for each in found if isinstance(each, Hashed)]
-        if all(map(is_non_negative, relation.inputs)):
-            yield self._united(relation, [self._spread(each) for each in below], ANYWHERE)
-        elif not hashed:
-            hashed = list(targets(relation, range(len(relation.schema)), self.exchanges.rows))
-        for to in hashed:
-            yield self._united(relation, [self._at(each, to) for each in below], to)
-        if all(any(isinstance(o.placement, Replicated) for o in each) for each in below):
-            yield self._united(relation, [self._at(each, REPLICATED) for each in below], REPLICATED)
-
-    def _united(self, relation: Union, chosen: Sequence[Option], placement: Placement) -> Option:
-        made = replace(relation, inputs=tuple(each.relation for each in chosen))
-        return Option(made, placement, sum(o.cost for o in chosen), max(o.level for o in chosen))
-
-    def _at(self, options: Sequence[Option], to: Placement) -> Option:
-        there = [o if o.placement == to else self.exchanges.through(o, to) for o in options]
-        return min(there, key=lambda option: option.total)
-
-    def _spread(self, options: Sequence[Option]) -> Option:
-        """An option of which each row is at one shard."""
-        there = [self.exchanges.through(o, SINGLE) if isinstance(o.placement, Replicated) else o for o in options]
-        return min(there, key=lambda option: option.total)

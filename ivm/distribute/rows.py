@@ -119,6 +119,8 @@ class Rows:
             case Reduce() if column < len(relation.keys):
                 key = relation.keys[column]
                 return self.distinct(relation.input, key.index) if isinstance(key, Column) else rows * _SHARE
+            case Reduce() if relation.aggregates[column - len(relation.keys)].function in ("count", "count_star"):
+                return float(rows**0.5)
         return rows * _SHARE
 
     def _of_join(self, join: Join, column: int) -> float:
