@@ -60,7 +60,6 @@ def session(master: str, scratch: Path, **settings: str) -> Iterator[SparkSessio
         "JAVA_HOME": str(java_home()),
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(ROOT),
-        "SPARK_WORKER_DIR": str(scratch / "work"),
     }
     before = dict(os.environ)
     os.environ.update(environment)
