@@ -26,6 +26,8 @@ from tests.durable.opening import contents
 from tests.durable.workload import TABLES, VIEWS, steps
 
 _LONGEST = 0.12  # seconds that a child works
+_PATIENCE = 5
+"""So many times as many kills as were asked for, if that is what it takes for as many steps."""
 
 
 def main(arguments):
@@ -40,9 +42,11 @@ def main(arguments):
     _warm_up()
     trial = Trial(asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep)
     beyond = [trial.run(chance.random() * _LONGEST) for _ in range(asked.kills)]
+    while trial.done < asked.kills and len(beyond) < _PATIENCE * asked.kills:  # others have the processors
+        beyond.append(trial.run(chance.random() * _LONGEST))
     more, missing = sum(each > 0 for each in beyond), -min(0, *beyond)
     print(
-        f"{asked.kills} kills, {trial.done} steps, {more} times one more than was acknowledged, {missing} missing at most"
+        f"{len(beyond)} kills, {trial.done} steps, {more} times one more than was acknowledged, {missing} missing at most"
     )
     return 0 if trial.done >= asked.kills else 1
 
