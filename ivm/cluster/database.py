@@ -86,6 +86,7 @@ def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
         definition = orders.read(text)
         assert isinstance(definition, orders.Definition), "a commit defines nothing"
         before, catalog = catalog, definition.catalog(catalog)
+        driver.guard(before, catalog, definition.made, definition.sizes, definition.values)
         for name, entry in before.content.items():
             if name not in catalog.content and isinstance(entry, Table):
                 driver.put_table(entry.name, None)

@@ -7,8 +7,9 @@ takes effect when its version is published, and never, if that does not happen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +22,9 @@ from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
 from ivm.cluster.files import fresh
+from ivm.cluster.guards import changed_tables, check_replaced, guards_of
 from ivm.cluster.ledger import Ledger
+from ivm.cluster.placing import placement_of
 from ivm.cluster.protocol import Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import ShardedContents, ShardedView, whole_changes
@@ -29,7 +32,7 @@ from ivm.cluster.tables import NewTable, ShardedTables
 from ivm.cluster.transport import Given, Transport
 from ivm.cluster.wire import changes_payload
 from ivm.distribute.distribute import distribute
-from ivm.distribute.exchange import Channels
+from ivm.distribute.exchange import Channels, Placed
 from ivm.durable.payload import Batch
 from ivm.installing import Pause, put_or_drop
 from ivm.render.scalars.compiler import Compiler
@@ -71,6 +74,8 @@ class Driver:
         self.time = self.version.time
         self.tables = ShardedTables(self.ask, transport.shards)
         self.views: dict[str, ShardedView] = {}
+        self.guards: dict[str, dict[str, ShardedView]] = {}
+        """What checks constraints between shards, by the table, and by its own name; see `ivm.cluster.guards`."""
         self.oracle_sql: dict[str, str] = {}
         self.channels = Channels()
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
@@ -80,6 +85,7 @@ class Driver:
         self._history = history
         self._begins = self.time
         self._planned: PlannedView | None = None
+        self._guarding: dict[str, dict[str, ShardedView]] = {}
         self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
         self._unsure = False
@@ -115,8 +121,13 @@ class Driver:
 
     def planned_by(self, relation: Relation, known: Mapping[str, float], values: orders.Values) -> PlannedView:
         """How a view is distributed, by these sizes of all there is, and values of columns."""
-        started, channels = perf_counter(), self.channels.copy()
         placed = self.tables.placed() | {name: (view.placement, view.level) for name, view in self.views.items()}
+        return self._planned_over(relation, placed, known, values, self.channels.copy())
+
+    def _planned_over(
+        self, relation: Relation, placed: Placed, known: Mapping[str, float], values: orders.Values, channels: Channels
+    ) -> PlannedView:
+        started = perf_counter()
         found = distribute(optimize(relation), placed, known, values, channels)
         tables = frozenset(tables_of(relation))
         used = {name: known[name] for name in tables}
@@ -132,16 +143,45 @@ class Driver:
         """The view of a name is this one from now on; see `Engine.put`. It may be interrupted, and called again."""
         put_or_drop(self.views, name, installed)
         put_or_drop(self.oracle_sql, name, oracle_sql)
-        channels = self.channels if installed is None else installed.channels
-        self.channels = Channels(channels.needed(view.relation for view in self.views.values()).values())
+        self._keep_channels(self.channels if installed is None else installed.channels)
 
     def put_table(self, name: str, made: NewTable | None) -> None:
-        """The table of a name is this one from now on; see `put`."""
+        """The table of a name is this one from now on, with its guards; see `put` and `guard`."""
         self.tables.put(name, made, self.time)
+        guards = {} if made is None else self._guarding.get(name, {})
+        put_or_drop(self.guards, name, guards or None)
+        there = [self.channels, *(each.channels for each in guards.values())]
+        self._keep_channels(Channels(channel for each in there for channel in each.by_name.values()))
+
+    def guard(
+        self, old: Catalog, new: Catalog, made: Collection[str], sizes: Mapping[str, float], values: orders.Values
+    ) -> int:
+        """Plan what checks constraints of the tables that `old` does not have, for when they are put; its level.
+
+        `made`: those that are new. UnsupportedError for one that is to replace another, if both are checked so.
+        """
+        placed: Placed = {table.name: (placement_of(table), 1) for table in new.tables}
+        channels, found, levels = self.channels.copy(), dict[str, dict[str, ShardedView]](), [1]
+        for table in changed_tables(old, new):
+            there, guards = self.guards.get(table.name, {}), guards_of(table, new)
+            check_replaced(table, there if table.name in made else {}, guards)
+            found[table.name] = {each.name: there[each.name] for each in guards if each.name in there}
+            for each in guards:
+                if each.name not in there:
+                    view = self._planned_over(each.relation, placed, sizes, values, channels).view.of(each.view)
+                    found[table.name][each.name], channels = view, view.channels
+                    levels.append(view.level)
+        self._guarding = found
+        return max(levels)
+
+    def _keep_channels(self, channels: Channels) -> None:
+        """Those that views and guards need are there from now on."""
+        self.channels = Channels(channels.needed(view.relation for _, view in self._maintained()).values())
 
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
         time, are_apart = last_time(changes, max(self.time + 1, time))
+        are_apart = are_apart and self._tells_times_apart(changes)
         self._check_static(change.table for change in changes)
         given = {shard: [changes_payload(part, time)] for shard, part in self.tables.split(changes).items()}
         names = [change.table.name for change in changes]
@@ -194,7 +234,12 @@ class Driver:
         changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
         time = self.time + bool(changes)
         given = {n: [changes_payload(part, time)] for n, part in self.tables.split(changes).items()}
-        definition, levels = orders.Definition.between(old, new, time), 1
+        definition, levels = orders.Definition.between(old, new, time, made), 1
+        if any(guards_of(table, new) for table in changed_tables(old, new)):
+            known, values = self.tables.estimates(self.sizes(), new.tables)
+            definition, levels = definition.planned(known, values), self.guard(old, new, made, known, values)
+        else:
+            self._guarding = {}
         if planned is not None:
             definition, levels = definition.planned(planned.view.sizes, planned.view.values), planned.view.level
         self._run(definition.text(), levels, given, {}, "diff", time, None, is_definition=True)
@@ -211,7 +256,7 @@ class Driver:
         batch: Batch | None,
     ) -> None:
         started, watched = perf_counter_ns(), tuple(dict.fromkeys(each.view for each in self.listeners.of()))
-        order = orders.Commit(time, are_apart and bool(watched), watched)
+        order = orders.Commit(time, are_apart, watched)
         self._run(order.text(), self._levels(names), given, frames, mode, time, batch)
         for subscription, table in self.listeners.told(self._changes) if watched else ():
             subscription.push(table, time)
@@ -277,7 +322,7 @@ class Driver:
         A view is at a level above that of its tables where only some of what it reads comes by channels.
         """
         levels, left = [1], [(each.name, each.relation, each.level + 1) for each in self.channels.by_name.values()]
-        left += [(name, each.relation, each.level) for name, each in self.views.items()]
+        left += [(name, each.relation, each.level) for name, each in self._maintained()]
         reached, grows = set(names), True
         while grows:
             found = [each for each in left if not reached.isdisjoint(tables_of(each[1]))]
@@ -287,10 +332,18 @@ class Driver:
             grows = bool(found)
         return max(levels)
 
+    def _maintained(self) -> Iterator[tuple[str, ShardedView]]:
+        """Views and guards, by name."""
+        return chain(self.views.items(), *(each.items() for each in self.guards.values()))
+
     def _check_static(self, tables: Iterable[Table]) -> None:
         """ConstraintError for a table that is static and read by a view, of which shards may know only channels."""
         for table in tables:
             check_static(table, [name for name, view in self.views.items() if table.name in view.tables])
+
+    def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
+        """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
+        return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
 
     def _changes(self, view: str) -> pa.Table | None:
         parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,18 +35,20 @@ class Definition:
     """What exists from now on, as `ivm.durable.payload.definition_of` has it beside what did.
 
     `time`: the logical time then, that of the rows which new tables begin with. `sizes`, `values`: what a new view is
-    planned by, so that all shards plan alike.
+    planned by, so that all shards plan alike; and the guards of tables. `made`: the tables that are new; others have
+    other indexes.
     """
 
     defined: Mapping[str, Any]
     time: int
     sizes: Mapping[str, float] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
+    made: tuple[str, ...] = ()
 
     @classmethod
-    def between(cls, old: Catalog, new: Catalog, time: int) -> Definition:
-        """What leads from one catalog to another."""
-        return cls(definition_of(new, old), time)
+    def between(cls, old: Catalog, new: Catalog, time: int, made: Iterable[str] = ()) -> Definition:
+        """What leads from one catalog to another, with tables that are new."""
+        return cls(definition_of(new, old), time, made=tuple(made))
 
     def planned(self, sizes: Mapping[str, float], values: Values) -> Definition:
         """With what its view is planned by."""
@@ -59,7 +61,7 @@ class Definition:
     def text(self) -> bytes:
         """As bytes."""
         values = [[*place, value] for place, value in self.values.items()]
-        said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values}
+        said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values, "made": self.made}
         return json.dumps(said).encode()
 
 
@@ -69,4 +71,4 @@ def read(text: bytes) -> Commit | Definition:
     if "defined" not in said:
         return Commit(said["time"], said["apart"], tuple(said["watched"]))
     values = {(name, column): value for name, column, value in said["values"]}
-    return Definition(said["defined"], said["time"], said["sizes"], values)
+    return Definition(said["defined"], said["time"], said["sizes"], values, tuple(said["made"]))

@@ -6,21 +6,23 @@ What exists it learns from definitions, which it plans as every other shard and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from catalog.catalog import Catalog
 from catalog.errors import NumericError
 from catalog.schema import Table, View
 from ivm.cluster import orders
+from ivm.cluster.guards import Guard, at_home, guards_of
+from ivm.cluster.placing import placement_of
 from ivm.cluster.protocol import Message, Order
 from ivm.cluster.reading import no_changes
 from ivm.cluster.routing import arrived, routed
 from ivm.cluster.saving import loaded, saved
 from ivm.cluster.shard import Sent, Shard
-from ivm.cluster.tables import placement_of
 from ivm.cluster.wire import changes_in, channels_in, channels_payload
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
@@ -38,20 +40,42 @@ Boxes = dict[int, dict[str, list[pa.RecordBatch]]]
 """What is said to each shard, by channel."""
 
 
+Known = tuple[Mapping[str, float], orders.Values]
+"""The sizes and values that something was planned by."""
+
+
+@dataclass(slots=True)
+class _New:
+    """A view on its way in; or a guard, which is one that has to stay empty."""
+
+    view: View
+    distributed: Distributed
+    oracle_sql: str = ""
+    guard: Guard | None = None
+    installed: Installed | None = None
+
+
 @dataclass(slots=True)
 class _Defining:
-    """A definition under way: the catalog that it leads to, what is new and what goes."""
+    """A definition under way: the catalog that it leads to, what is new and what goes.
+
+    `before`: what there was under the names of tables that are put already, as guards read them. `sizes`: those of the
+    definition, and of channels.
+    """
 
     catalog: Catalog
     time: int
     gone: Sequence[str]
     tables: Mapping[str, Declared]
-    sizes: Mapping[str, float]
-    view: View | None = None
-    distributed: Distributed | None = None
-    installed: Installed | None = None
-    oracle_sql: str = ""
-    planned: tuple[Mapping[str, float], orders.Values] = field(default_factory=lambda: ({}, {}))
+    known: Known
+    new: list[_New] = field(default_factory=list)
+    sizes: Mapping[str, float] = field(default_factory=dict)
+    before: dict[str, Declared | None] = field(default_factory=dict)
+
+    def channels(self) -> Sequence[Channel]:
+        """All that what is new needs, each once, inputs first."""
+        found = {each.name: each for new in self.new for each in new.distributed.channels}
+        return sorted(found.values(), key=lambda each: each.level)
 
 
 class Resident:
@@ -65,8 +89,10 @@ class Resident:
         self.views: dict[str, Distributed] = {}
         """How each maintained view is distributed."""
         self.number = number
-        self._planned: dict[str, tuple[Mapping[str, float], orders.Values]] = {}
-        """The sizes and values that each maintained view was planned by."""
+        self.guards: dict[str, Guard] = {}
+        """Those of the views that have to stay empty."""
+        self._planned: dict[str, Known] = {}
+        """What each maintained view was planned by, in the order in which they came."""
         self.told: dict[str, pa.Table] = {}
         """The changes of views that the last commit was asked to tell."""
         self._shards = shards
@@ -78,7 +104,7 @@ class Resident:
         """Go through a level. Error: something is wrong with what the user asked for."""
         what = orders.read(order.what)
         if isinstance(what, orders.Definition):
-            return self._define(what, level, payloads)
+            return self._define(what, order, level, payloads)
         return self._commit(what, level, payloads)
 
     def undo(self) -> None:
@@ -87,8 +113,13 @@ class Resident:
             self.engine.undo()
             self._committing = False
         if self._defining is not None:
+            for new in self._defining.new:
+                if new.installed is not None:
+                    new.installed.node.owners.pop(new.view.name, None)
             self.engine.sweep()
             self._tidy()
+            for name, declared in self._defining.before.items():
+                self.engine.put_table(name, declared)
             self._defining = None
 
     def keep(self) -> None:
@@ -116,19 +147,18 @@ class Resident:
 
     def _plan_again(self, catalog: Catalog, planned: Mapping[str, Any]) -> None:
         """Make all views, as they were planned; what their nodes keep is at hand."""
+        guards = {each.name: each for table in catalog.tables for each in guards_of(table, catalog)}
+        for name, (sizes, values) in planned.items():
+            known = sizes, {(table, column): value for table, column, value in values}
+            defining = _Defining(catalog, self.engine.time, (), {}, known)
+            self._plan(defining, guards.get(name) or catalog.view(name))
+            for channel in defining.channels():
+                self._open(channel, ())
+                self.engine.send(channel, defining.sizes)
+            self._install(defining)
+            self._defined(defining)
         for view in catalog.views:
-            if view.maintained:
-                sizes, values = planned[view.name]
-                known = {(name, column): value for name, column, value in values}
-                defining = self._planned_view(_Defining(catalog, self.engine.time, (), {}, sizes), view, known)
-                found = defining.distributed
-                assert found is not None, "it was planned"
-                for channel in found.channels:
-                    self._open(channel, ())
-                    self.engine.send(channel, defining.sizes)
-                defining.installed = self.engine.view_of(view, found.relation, defining.sizes)
-                self._defined(defining)
-            else:
+            if not view.maintained:
                 self.engine.oracle_sql[view.name] = bound_again(view, catalog).oracle_sql
 
     def _commit(self, commit: orders.Commit, level: int, payloads: Sequence[bytes]) -> list[Message]:
@@ -143,6 +173,7 @@ class Resident:
         except NumericError as error:
             names = ", ".join(self._views_of(self.engine.failed()))
             raise NumericError(f"cannot commit: view {names}: {error}; nothing was changed") from error
+        self._check_guards(level)
         for view in commit.watched:
             if self.views[view].level == level:
                 self.told[view] = self._changes(view)
@@ -158,96 +189,120 @@ class Resident:
         found = view_changes(part.definition, delta, self.engine.dictionary)
         return no_changes(part, self.engine.dictionary) if found is None else found
 
-    def _define(self, definition: orders.Definition, level: int, payloads: Sequence[bytes]) -> list[Message]:
+    def _check_guards(self, level: int) -> None:
+        """ConstraintError if a guard has rows at a time, of those whose changes are there after this level."""
+        for name, guard in self.guards.items():
+            if self.views[name].level == level:
+                rows = view_changes(guard.view, self.engine.changed(name), self.engine.dictionary)
+                if rows is not None:
+                    raise guard.refusal(rows.filter(pc.greater(rows.column("_diff"), 0)))
+
+    def _define(self, definition: orders.Definition, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
         if level == 1:
-            self._defining = self._begun(definition, payloads)
+            self._begin(definition, given)
         defining = self._defining
         assert defining is not None, "the first level comes first"
-        found, view = defining.distributed, defining.view
-        if found is None or view is None:
-            return []
         try:
-            return self._filled(defining, found, view, level, payloads)
+            return self._filled(defining, order, level, given)
         except NumericError as error:
-            what = f"cannot create view {view.name} over the rows there are"
+            names = ", ".join(new.view.name for new in defining.new)
+            what = f"cannot create view {names} over the rows there are"
             raise NumericError(f"{what}: {error.__cause__ or error}") from error
 
-    def _filled(
-        self, defining: _Defining, found: Distributed, view: View, level: int, payloads: Sequence[bytes]
-    ) -> list[Message]:
-        """A level of filling a new view: take in what has arrived, and let each fragment of the level send its rows."""
+    def _filled(self, defining: _Defining, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
+        """Fill what is new, a level: take in what has arrived, and let each fragment of the level send its rows."""
         boxes: Boxes = {}
-        rows = channels_in(payloads) if level > 1 else {}
-        for channel in found.channels:
+        rows, channels = channels_in(given) if level > 1 else {}, defining.channels()
+        for channel in channels:
             if channel.level + 1 == level:
                 self._open(channel, rows.get(channel.name, ()))
-        for channel in found.channels:
+        for channel in channels:
             if channel.level == level:
                 self.engine.send(channel, defining.sizes)
                 for delta in self.engine.sent(channel.name):
                     self._post(boxes, channel, delta)
-        if level == found.level:
-            defining.installed = self.engine.view_of(view, found.relation, defining.sizes)
+        if level == order.levels:
+            self._install(defining)
         return _messages(boxes)
 
-    def _begun(self, definition: orders.Definition, payloads: Sequence[bytes]) -> _Defining:
+    def _begin(self, definition: orders.Definition, payloads: Sequence[bytes]) -> None:
         catalog, old = definition.catalog(self.catalog), self.catalog
         new = [entry for name, entry in catalog.content.items() if old.content.get(name) is not entry]
         gone = [entry.name for name, entry in old.content.items() if name not in catalog.content]
         rows = {change.table.name: change.data for change in changes_in(payloads, catalog)}
         tables = {
-            each.name: self._declared(each, rows.get(each.name), definition.time)
+            each.name: self._declared(at_home(each, catalog.table), each.name in definition.made, rows, definition.time)
             for each in new
             if isinstance(each, Table)
         }
-        views = [each for each in new if isinstance(each, View) and each.maintained]
-        defining = _Defining(catalog, definition.time, gone, tables, definition.sizes)
-        if not views:
-            return defining
-        (view,) = views
-        return self._planned_view(defining, view, definition.values)
+        known = definition.sizes, definition.values
+        defining = self._defining = _Defining(catalog, definition.time, gone, tables, known)
+        for entry in new:
+            if isinstance(entry, Table):
+                self._guard(defining, entry, entry.name in definition.made)
+            elif entry.maintained:
+                self._plan(defining, entry)
 
-    def _planned_view(self, defining: _Defining, view: View, values: orders.Values) -> _Defining:
-        """With a view that is to be there."""
-        catalog, sizes = defining.catalog, defining.sizes
-        bound = bound_again(view, catalog)
+    def _guard(self, defining: _Defining, table: Table, is_new: bool) -> None:
+        """Plan the guards of a table that are not there yet; they read it as it is to be."""
+        name, guards = table.name, guards_of(table, defining.catalog)
+        if guards and is_new:
+            tables = self.engine.tables
+            defining.before[name] = tables.indexed(tables[name].table) if name in tables else None
+            self.engine.put_table(name, defining.tables[name])
+        for guard in guards:
+            if is_new or guard.name not in self.guards:
+                self._plan(defining, guard)
+
+    def _plan(self, defining: _Defining, wanted: View | Guard) -> None:
+        """Add what is wanted to what is new."""
+        catalog, (sizes, values) = defining.catalog, defining.known
         channels = self._channels.copy()
         placed = {each.name: (placement_of(each), 1) for each in catalog.tables}
         placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
-        found = distribute(optimize(bound.relation), placed, sizes, values, channels)
+        if isinstance(wanted, Guard):
+            found = distribute(optimize(wanted.relation), placed, sizes, values, channels)
+            defining.new.append(_New(wanted.view, found, guard=wanted))
+        else:
+            bound = bound_again(wanted, catalog)
+            found = distribute(optimize(bound.relation), placed, sizes, values, channels)
+            defining.new.append(_New(wanted, found, bound.oracle_sql))
         self._channels = channels
-        return replace(
-            defining,
-            view=view,
-            distributed=found,
-            oracle_sql=bound.oracle_sql,
-            planned=(sizes, values),
-            sizes=dict(sizes) | {each.name: each.rows for each in channels.by_name.values()},
-        )
+        defining.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
 
-    def _declared(self, table: Table, rows: ArrowRows | None, time: int) -> Declared:
+    def _install(self, defining: _Defining) -> None:
+        """Fill what is new, all that it reads being there. ConstraintError for a guard that has rows."""
+        for new in defining.new:
+            new.installed = self.engine.view_of(new.view, new.distributed.relation, defining.sizes)
+            new.installed.node.owners[new.view.name] = None  # nobody sweeps it away when another one is put
+            if new.guard is not None and len(new.installed.log):
+                raise new.guard.refusal(new.installed.contents(self.engine.dictionary).rows())
+
+    def _declared(self, table: Table, is_new: bool, rows: Mapping[str, ArrowRows], time: int) -> Declared:
         """A new table, or the one there is with other indexes."""
-        known = self.catalog.find(table.name)
-        if isinstance(known, Table) and known.fields == table.fields and known.name in self.engine.tables:
-            return self.engine.tables.indexed(table)
-        return self.engine.tables.made(table, rows, time)
+        tables = self.engine.tables
+        return tables.made(table, rows.get(table.name), time) if is_new else tables.indexed(table)
 
     def _defined(self, defining: _Defining) -> None:
         """The definition takes effect. It may be interrupted, and called again."""
-        for name in defining.gone:
+        guards = {each.name for new in defining.catalog.tables for each in guards_of(new, defining.catalog)}
+        for name in [*defining.gone, *(each for each in self.guards if each not in guards)]:
             if name in self.views or name in self.engine.views:
                 self.engine.put(name, None, None)
-                self.views.pop(name, None)
-                self._planned.pop(name, None)
+                for known in (self.views, self.guards, self._planned):
+                    known.pop(name, None)
             else:
                 self.engine.put_table(name, None)
         for name, declared in defining.tables.items():
             self.engine.put_table(name, declared)
         self.engine.reach(defining.time)
-        if defining.view is not None and defining.distributed is not None:
-            self.engine.put(defining.view.name, defining.installed, defining.oracle_sql)
-            self.views[defining.view.name] = defining.distributed
-            self._planned[defining.view.name] = defining.planned
+        for new in defining.new:
+            name = new.view.name
+            self.engine.put(name, new.installed, new.oracle_sql)
+            self.views[name] = new.distributed
+            self._planned[name] = defining.known
+            if new.guard is not None:
+                self.guards[name] = new.guard
         self.catalog = defining.catalog
         self._tidy()
 

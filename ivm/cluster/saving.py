@@ -18,6 +18,7 @@ import pyarrow as pa
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from catalog.schema import Table
+from ivm.cluster.guards import at_home
 from ivm.dataflow.node import Node
 from ivm.durable.moment import nodes_that_keep, of_view
 from ivm.durable.payload import catalog_of, definition_of
@@ -87,7 +88,7 @@ def loaded(
     engine.begin_at(head["time"])
     read = {name: _all_batches(left, count) for name, count in head["tables"].items()}
     for table in referred_first(catalog.tables):
-        _load_table(engine, table, read[table.name], head["time"])
+        _load_table(engine, at_home(table, catalog.table), read[table.name], head["time"])
     states = {
         plan: [[Segment(batch) for batch in _all_batches(left, count)] for count in each]
         for plan, each in head["states"].items()

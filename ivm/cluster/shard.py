@@ -13,6 +13,7 @@ from time import perf_counter_ns
 
 from catalog.schema import View as Definition
 from ivm.applying import applied
+from ivm.cluster.guards import is_guard
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
 from ivm.engine import Decided, Engine
@@ -162,3 +163,7 @@ class Shard(Engine):
                 self._errands.finish()
         deltas = commit.deltas
         return {n: deltas[node] for n, node in self.leaving.items() if node.level == level and node in deltas}
+
+    def _readers_of(self, table: str) -> list[str]:
+        """The maintained views that read a table, other than those that check it."""
+        return [view for view in super()._readers_of(table) if not is_guard(view)]

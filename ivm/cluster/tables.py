@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from catalog.errors import UnsupportedError
 from catalog.names import written
-from catalog.schema import ForeignKey, Table
+from catalog.schema import Table
+from ivm.cluster.placing import placement_of
 from ivm.cluster.questions import Question
 from ivm.cluster.routing import change_parts
-from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
+from ivm.distribute.placement import Hashed, Placement
 from ivm.installing import put_or_drop
 from ivm.trace.exported import ArrowRows
 from ivm.transaction import Change
@@ -23,14 +24,6 @@ _UNKNOWN = 1e6
 """So many rows has a table that is empty, as far as plans go; one that others refer to has a quarter, and so on."""
 _FEWER = 0.25
 _LEAST = 25.0
-
-
-def placement_of(table: Table) -> Placement:
-    """Where the rows of a table are: as it declares; else by the first column of its key, or without one by all."""
-    if table.replicated:
-        return REPLICATED
-    columns = table.partitioned_by or table.primary_key[:1] or tuple(field.name for field in table.fields)
-    return Hashed(table.places(columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +61,12 @@ class ShardedTables(dict[str, ShardedTable]):
         self._shards = shards
 
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> NewTable:
-        """A new table. UnsupportedError for a constraint that no shard can check by what it has."""
+        """A new table. UnsupportedError for a primary key that no shard can check by what it has."""
         self._check(table, placement_of(table))
         return NewTable(table, rows)
 
     def indexed(self, table: Table) -> NewTable:
         """The table there is, with the indexes that `table` has."""
-        self._check(table, placement_of(table))
         return NewTable(table)
 
     def put(self, name: str, made: NewTable | None, time: int) -> None:
@@ -99,62 +91,51 @@ class ShardedTables(dict[str, ShardedTable]):
         """Where each table is, and at which level of a commit it has changed."""
         return {name: (placement_of(each.table), 1) for name, each in self.items()}
 
-    def estimates(self, sizes: Mapping[str, float]) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
+    def estimates(
+        self, sizes: Mapping[str, float], more: Iterable[Table] = ()
+    ) -> tuple[dict[str, float], dict[tuple[str, int], float]]:
         """The rows to expect of tables and views, also of empty ones, and the distinct values of columns that refer to
-        others.
+        others, or are unique. `more`: tables that are to be there.
         """
+        tables = {name: each.table for name, each in self.items()} | {each.name: each for each in more}
         known = dict(sizes)
-        known |= {name: self._guessed(name, frozenset()) for name in self if not known.get(name)}
+        known |= {name: _guessed(name, tables, frozenset()) for name in tables if not known.get(name)}
         values = {}
-        for name, each in self.items():
-            for key in each.table.foreign_keys:
+        for name, table in tables.items():
+            for key in table.foreign_keys:
                 if len(key.columns) == 1 and key.table in known:
-                    values[name, each.table.index(key.columns[0])] = known[key.table]
+                    values[name, table.index(key.columns[0])] = known[key.table]
+            for unique in table.unique_constraints:
+                if len(unique.columns) == 1:
+                    values[name, table.index(unique.columns[0])] = known[name]
         return known, values
 
-    def _guessed(self, name: str, above: frozenset[str]) -> float:
-        """Tables that others refer to are smaller than these."""
-        referring = [
-            self._guessed(other, above | {name})
-            for other, each in self.items()
-            if other not in above | {name} and any(key.table == name for key in each.table.foreign_keys)
-        ]
-        return max(_LEAST, min(referring) * _FEWER) if referring else _UNKNOWN
+    def tell_times_apart(self, names: Collection[str]) -> bool:
+        """Whether what these tables promise is promised as of every time: UNIQUE, and foreign keys from or to them."""
+        return any(
+            (each.table.unique_constraints and name in names)
+            or any(key.enforced and (name in names or key.table in names) for key in each.table.foreign_keys)
+            for name, each in self.items()
+        )
 
     def _check(self, table: Table, placement: Placement) -> None:
-        if isinstance(placement, Replicated):
-            return
         by = [table.fields[c].name for c in placement.columns] if isinstance(placement, Hashed) else []
-        what = f"cannot create table {table.name}: its rows are spread over shards by ({', '.join(by)})"
         if table.primary_key and not all(written(name, table.primary_key) for name in by):
             raise UnsupportedError(
-                f"{what}, which are not all of its PRIMARY KEY ({', '.join(table.primary_key)}), so that no shard "
-                "sees whether a key is there twice; partition by columns of the key, or declare it REPLICATED"
+                f"cannot create table {table.name}: its rows are spread over shards by ({', '.join(by)}), which are "
+                f"not all of its PRIMARY KEY ({', '.join(table.primary_key)}), so that no shard sees whether a key is "
+                "there twice; partition by columns of the key, or declare it REPLICATED"
             )
-        for unique in table.unique_constraints:
-            if not all(written(name, unique.columns) for name in by):
-                raise UnsupportedError(
-                    f"{what}, which are not all in {unique}, so that no shard sees all rows that could agree; "
-                    "partition by columns of it, declare the table REPLICATED, or leave the constraint out"
-                )
-        for key in table.foreign_keys:
-            if key.enforced and not self._together(table, placement, key):
-                raise UnsupportedError(
-                    f"{what}, and FOREIGN KEY ({', '.join(key.columns)}) refers to {key.table}, whose rows are "
-                    "elsewhere; partition both by columns of the key, declare the other table REPLICATED, or leave "
-                    "check_foreign_keys out"
-                )
 
-    def _together(self, table: Table, placement: Placement, key: ForeignKey) -> bool:
-        """Whether rows are where those are that they refer to."""
-        other = table if key.table == table.name else self[key.table].table
-        there = placement_of(other)
-        if isinstance(there, Replicated):
-            return True
-        refers = dict(zip(table.places(key.columns), other.places(key.referenced), strict=True))
-        if not isinstance(placement, Hashed) or not isinstance(there, Hashed):
-            return False
-        return tuple(refers.get(c) for c in placement.columns) == there.columns
+
+def _guessed(name: str, tables: Mapping[str, Table], above: frozenset[str]) -> float:
+    """Tables that others refer to are smaller than these."""
+    referring = [
+        _guessed(other, tables, above | {name})
+        for other, table in tables.items()
+        if other not in above | {name} and any(key.table == name for key in table.foreign_keys)
+    ]
+    return max(_LEAST, min(referring) * _FEWER) if referring else _UNKNOWN
 
 
 def parts_of(change: Change, shards: int) -> Iterator[tuple[int, Change]]:

@@ -13,10 +13,10 @@ import ivm
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError
 from ivm.cluster import orders
+from ivm.cluster.placing import placement_of
 from ivm.cluster.protocol import Message, Order
 from ivm.cluster.resident import Resident
 from ivm.cluster.routing import change_parts
-from ivm.cluster.tables import placement_of
 from ivm.cluster.wire import changes_payload
 from ivm.database import core_of
 
@@ -84,7 +84,8 @@ class Shards:
         none: list[list[bytes]] = [[] for _ in range(self.shards)]
         if change[0] == "define":
             old, new = catalogs()[change[1]], catalogs()[change[1] + 1]
-            return orders.Definition.between(old, new, 0).planned(SIZES, {("sale", 1): 1_000.0}).text(), none
+            made = [table.name for table in new.tables if old.find(table.name) is None]
+            return orders.Definition.between(old, new, 0, made).planned(SIZES, {("sale", 1): 1_000.0}).text(), none
         parts: list[list[Any]] = [[] for _ in range(self.shards)]
         for each in _changes(change):
             for shard, part in change_parts(each, placement_of(each.table), self.shards):  # type: ignore[arg-type]
