@@ -142,7 +142,7 @@ class SparkView(ShardedReader):
 
     def dataframe(self) -> DataFrame:
         """The rows as a DataFrame of the user's session, in no order, as of now: each time that it is used its rows are
-        read where they are, and none passes through this process. ClusterError once there are later versions of them.
+        read where they are, and none passes through this process. It is good for one more commit; then it raises.
         """
         with self._lock:
             definition = self._driver.views[self.name].definition

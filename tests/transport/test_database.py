@@ -51,6 +51,10 @@ def test_rows_of_this_process_and_dataframes_are_committed(spark, shop):
     assert sorted(row.country for row in frame.collect()) == ["CH", "IT", "NO"]
     assert frame.schema.names == ["country", "total", "mean", "most"]
     shop.verify()
+    shop.sql("INSERT INTO sale VALUES (5, 'Bern', 0.50)")
+    shop.sql("DELETE FROM sale WHERE id = 5")
+    with pytest.raises(Exception, match="ask for the DataFrame again"):
+        frame.collect()
 
 
 def test_a_batch_counts_once(spark, shop):
@@ -83,7 +87,7 @@ def test_a_stream_counts_each_batch_once(spark, shop, tmp_path):
 def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
     before = shop.view("revenue").fetchall()
     with pytest.raises(ivm.ConstraintError, match="already has a row with PRIMARY KEY"):
-        shop.apply({"sale": sales(spark, [(5, "Bern", Decimal("1.00")), (5, "Bern", Decimal("2.00"))])})
+        shop.apply({"sale": sales(spark, [(7, "Bern", Decimal("1.00")), (7, "Bern", Decimal("2.00"))])})
     with pytest.raises(ivm.ConstraintError, match="NULL"):
         shop.apply({"sale": sales(spark, [(6, None, Decimal("1.00"))])})
     with pytest.raises(ivm.Error, match="prize"):
