@@ -17,15 +17,11 @@ from catalog.errors import AccessError, BindError
 from catalog.names import as_literal, quoted
 from catalog.schema import Field, Table
 from ivm.adhoc import Ask, change, wrote
+from ivm.conflicts import conflicts
 from ivm.core import Core
 from ivm.duck import Use, answer, batches, connection, told, with_hugeints
 from ivm.installing import Progress
 from ivm.result import Result, counted
-from ivm.trace.arrow import to_arrow
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import Ints
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.table_store import TableStore
 from ivm.transaction import Transaction
 from sql.changes import (
     NEW,
@@ -88,7 +84,10 @@ def _insert_or(
         table = core.catalog.table(statement.table)
         keys = conflict_columns(statement, conflict, table)
         places = [table.places(key) for key in keys]
-        without, meeting, met = _conflicts(core.engine.tables[table.name], core.engine.dictionary, places, rows)
+        store, dictionary = core.engine.tables[table.name], core.engine.dictionary
+        if core.some_rows is not None:
+            store, dictionary = core.some_rows(table, places, rows)
+        without, meeting, met = conflicts(store, dictionary, places, rows)
     fresh = rows.take(without)
     tx.insert(table.name, fresh)
     if conflict.action == "nothing" or len(meeting) == 0:
@@ -139,56 +138,6 @@ def _numbered(rows: pa.Table, table: Table) -> pa.Table:
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
     return rows.select(list(table.primary_key)) if table.primary_key else rows
-
-
-def _conflicts(
-    store: TableStore, dictionary: TextDictionary, keys: Sequence[tuple[int, ...]], rows: pa.Table
-) -> tuple[Ints, Ints, pa.Table]:
-    """How `rows`, which have the table's columns, meet those of the table on any of the `keys`, sets of columns.
-
-    The positions of those that meet nothing; of those that meet a row of the table; and the rows that these meet. Rows
-    are looked at one after the other, as if each had been inserted alone: of those that agree with each other only the
-    first is in either, as in DuckDB; a NULL meets nothing. The caller has the lock. Cost: a probe for each row and key,
-    and a step in Python; text that is new is kept.
-    """
-    batch = Batch(rows, Readers([Reader(field.type, dictionary) for field in store.table.fields]))
-    found = [_looked_up(store, key, batch) for key in keys]
-    there = np.full(rows.num_rows, -1, np.int64)
-    for _, positions, numbers in found:
-        there[positions] = numbers
-    taken: list[set[bytes | None]] = [set() for _ in keys]
-    fresh, meeting = [], []
-    for place, number in enumerate(there.tolist()):
-        own = [words[place] for words, _, _ in found]
-        if any(key is not None and key in seen for key, seen in zip(own, taken, strict=True)):
-            continue
-        if number < 0:
-            fresh.append(place)
-        else:
-            meeting.append(place)
-            own = own if len(keys) == 1 else []  # what is ignored takes no place
-        for key, seen in zip(own, taken, strict=False):
-            seen.add(key)
-    numbers, fields = there[meeting], store.table.fields
-    columns = [to_arrow(store.store.gather(c, numbers), f.type, dictionary.now()) for c, f in enumerate(fields)]
-    met = pa.table(columns, names=[field.name for field in fields])
-    return np.array(fresh, np.int64), np.array(meeting, np.int64), met
-
-
-def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[list[bytes | None], Ints, Ints]:
-    """How rows meet living ones on the columns `key`, of which the table has an index.
-
-    Of each row its key as bytes, None if a NULL is in it; and (position, number of a living row with the same key).
-    """
-    arrangement = store.arrangement(key)
-    arrangement.catch_up()
-    words, dropped = arrangement.layout.pack([batch.column(c) for c in key], len(batch))
-    positions, numbers = arrangement.probe(words, dropped, store.last_time, True)
-    packed = np.ascontiguousarray(words.reshape(len(batch), -1))
-    keys: list[bytes | None] = packed.view(f"V{8 * packed.shape[1]}").ravel().tolist()
-    if dropped is not None:
-        keys = [None if gone else each for each, gone in zip(keys, dropped.tolist(), strict=True)]
-    return keys, positions, numbers
 
 
 def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:

@@ -9,7 +9,7 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
@@ -31,12 +31,16 @@ from ivm.installing import Progress
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.subscription import Subscription
 from ivm.trace.column import Ints
+from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import ArrowRows
+from ivm.trace.table_store import TableStore
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
 from ivm.view import Installed, View
 from sql.ir.relation import Relation
 
+SomeRows = Callable[[Table, Sequence[tuple[int, ...]], pa.Table], tuple[TableStore, TextDictionary]]
+"""Makes a store of those rows of a table that meet the given ones on keys, and its dictionary."""
 _NONE: Mapping[str, None] = MappingProxyType({})
 
 
@@ -76,6 +80,8 @@ class Core:
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
         """What EXPLAIN says of how a relation is spread over shards."""
+        self.some_rows: SomeRows | None = None
+        """What brings rows of a table here, where this has no store of all."""
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""

@@ -10,6 +10,7 @@ from catalog.errors import BindError
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
+from ivm.conflicts import met_by
 from ivm.distribute.placement import Replicated
 from ivm.introspection import RELATIONS
 
@@ -22,6 +23,10 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             table = resident.catalog.table(question.name)
             rows = engine.tables[question.name].reading()()
             return rows.slice(0, 0) if table.replicated and resident.number else rows
+        case "meeting":
+            given = pa.ipc.open_stream(bytes.fromhex(question.given)).read_all()
+            rows = met_by(engine.tables[question.name], engine.dictionary, [tuple(key) for key in question.keys], given)
+            return rows.slice(0, 0) if resident.catalog.table(question.name).replicated and resident.number else rows
         case "view":
             part = engine.views[question.name]
             if question.as_of is not None and question.as_of < part.log.sealed.since:

@@ -18,6 +18,7 @@ from ivm.cluster.driver import Driver
 from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
+from ivm.cluster.meeting import some_rows
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
 from ivm.cluster.transport import InProcess
@@ -41,6 +42,7 @@ class ShardedCore(Core):
         self.driver = driver
         self.relations = SHARDED
         self.distribution = partial(explained, driver)
+        self.some_rows = partial(some_rows, driver)
 
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""

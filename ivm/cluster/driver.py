@@ -17,10 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import InterfaceError, StorageError
+from catalog.errors import StorageError
 from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
+from ivm.cluster.definitions import Definitions
 from ivm.cluster.files import fresh
 from ivm.cluster.guards import changed_tables, check_replaced, guards_of
 from ivm.cluster.ledger import Ledger
@@ -348,38 +349,6 @@ class Driver:
     def _changes(self, view: str) -> pa.Table | None:
         parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]
         return whole_changes(parts, self.views[view].placement)
-
-
-class Definitions:
-    """Stands where a database has its journal: a definition is published where others are written down."""
-
-    is_pending = False
-
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
-
-    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> None:
-        """See `Journal.define`."""
-        self._driver.define(old, new, made)
-
-    def keep(self, written: object) -> None:
-        """It is published."""
-
-    def take_back(self) -> None:
-        """It was not."""
-
-    def settle(self) -> None:
-        """Nobody waits."""
-
-    def certain(self) -> None:
-        """What was published is certain."""
-
-    def finish(self) -> int:
-        """InterfaceError: the folder itself is to be copied."""
-        raise InterfaceError("cannot back up a database over shards: copy its folder, while nobody commits")
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 def _raise_failure(statuses: Sequence[Status]) -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """`kind`: "table", "view" (with the hidden columns, in no order; `as_of` a time that is kept), "changes" (of a view
-    in the last commit that watched it), "sizes" (name, rows), or "relation" (one of `ivm_*`). `name`: of what.
+    in the last commit that watched it), "sizes" (name, rows), "relation" (one of `ivm_*`), or "meeting" (the rows of a
+    table that meet those of `given`, the bytes of a stream of Arrow's IPC format in hexadecimal, on one of `keys`,
+    which are columns). `name`: of what.
     """
 
     kind: str
     name: str = ""
     as_of: int | None = None
+    keys: Sequence[Sequence[int]] = ()
+    given: str = ""
 
     def text(self) -> bytes:
         """As bytes."""

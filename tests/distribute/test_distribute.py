@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ivm
-from ivm.cluster.tables import placement_of
+from ivm.cluster.placing import placement_of
 from ivm.database import core_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels

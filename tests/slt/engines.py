@@ -30,12 +30,15 @@ class Engine(Protocol):
 
 
 class Ivm:
-    """The engine. Each view is compared with DuckDB when it is created, and all of them after each change of a table."""
+    """The engine. Each view is compared with DuckDB when it is created, and all of them after each change of a table.
+
+    `shards`: over so many, if that is given.
+    """
 
     name = "ivm"
 
-    def __init__(self) -> None:
-        self.db = ivm.connect(compile="off")
+    def __init__(self, shards: int | None = None) -> None:
+        self.db = ivm.connect(compile="off", shards=shards)
 
     def run(self, record: Record) -> pa.Table | None:
         """Carry a record out; VerificationError if a view is wrong afterwards."""

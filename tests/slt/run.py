@@ -19,9 +19,12 @@ class Failed(AssertionError):
     """A record did not do what the script says; the message has its place, text, and both results."""
 
 
-def check(path: Path) -> int:
-    """Run a script on the engine; the number of its records. Raises Failed at the first record that goes wrong."""
-    engine = Ivm()
+def check(path: Path, shards: int | None = None) -> int:
+    """Run a script on the engine; the number of its records. Raises Failed at the first record that goes wrong.
+
+    `shards`: over so many, if that is given.
+    """
+    engine = Ivm(shards)
     records = [record for record in read(path) if engine.name in record.engines]
     for record in records:
         try:

@@ -10,6 +10,10 @@ from tests.slt.gaps import GAPS
 from tests.slt.run import HERE, Failed, check, rewrite
 
 SCRIPTS = sorted(path.name for path in HERE.glob("*.slt"))
+OVER_SHARDS = (
+    "changes.slt", "ctes_and_views.slt", "definitions.slt", "errors.slt", "names.slt", "parameters.slt", "written.slt"
+)  # fmt: skip
+"""A sample of those that also run over shards; the others do in the slow run."""
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -22,6 +26,13 @@ def test_script(name: str) -> None:
         pytest.xfail(GAPS[name])
 
 
+@pytest.mark.parametrize(
+    "name", [name if name in OVER_SHARDS else pytest.param(name, marks=pytest.mark.slow) for name in SCRIPTS]
+)
+def test_script_over_shards(name: str) -> None:
+    assert check(HERE / name, shards=3) > 5
+
+
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_expected_results_are_duckdbs(name: str, tmp_path: Path) -> None:
     copy = tmp_path / name
@@ -30,7 +41,7 @@ def test_expected_results_are_duckdbs(name: str, tmp_path: Path) -> None:
 
 
 def test_known_gaps_are_scripts() -> None:
-    assert set(GAPS) <= set(SCRIPTS)
+    assert {*GAPS, *OVER_SHARDS} <= set(SCRIPTS)
 
 
 SMALL = """# a comment

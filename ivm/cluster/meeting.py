@@ -1,0 +1,33 @@
+"""The rows of a table over shards that others meet, so that these can be inserted where they meet none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from catalog.schema import Table
+from ivm.cluster.driver import Driver
+from ivm.cluster.questions import Question
+from ivm.conflicts import store_of
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.table_store import TableStore
+
+
+def some_rows(
+    driver: Driver, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table
+) -> tuple[TableStore, TextDictionary]:
+    """A store of those rows of a table that meet `rows` on keys, with its texts; see `ivm.conflicts`.
+
+    Cost: every shard is sent the keys, and sends the rows that they meet.
+    """
+    used = {column for key in keys for column in key}
+    columns = [
+        rows.column(c) if c in used else pa.nulls(rows.num_rows, field.type) for c, field in enumerate(rows.schema)
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(pa.table(columns, schema=rows.schema))
+    question = Question("meeting", table.name, keys=keys, given=bytes(sink.getvalue()).hex())
+    dictionary = TextDictionary()
+    return store_of(table, dictionary, pa.concat_tables(driver.ask(question))), dictionary
