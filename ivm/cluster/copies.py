@@ -59,8 +59,13 @@ class Copies:
     def reading(self, shard: int, version: int, id: str) -> Iterator[Shard]:
         """A shard as of a version that was published, for as long as nobody else needs it.
 
-        Superseded if a later version is here. Cost: what there is of a try of the next one has to come from logs again.
+        StorageError if its logs have been removed. Cost: what there is of a try of the next one has to come from logs
+        again; where a later version is here, a copy is loaded for this alone.
         """
+        known = self._copies.get(shard)
+        if known is not None and known.base[0] > version:
+            yield load(self._versions, self._make, shard, (version, id)).shard
+            return
         with self._at(shard, version, id) as copy:
             copy.undo()
             yield copy.shard

@@ -142,7 +142,8 @@ class SparkView(ShardedReader):
 
     def dataframe(self) -> DataFrame:
         """The rows as a DataFrame of the user's session, in no order, as of now: each time that it is used its rows are
-        read where they are, and none passes through this process. It is good for one more commit; then it raises.
+        read where they are, and none passes through this process. It stays as it
+        is: of what was read before the last commit a copy is loaded each time, as long as its logs are kept.
         """
         with self._lock:
             definition = self._driver.views[self.name].definition

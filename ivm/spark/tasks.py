@@ -24,7 +24,7 @@ from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.notes import note_of
-from ivm.cluster.protocol import Failure, Log, Order, Status, Stored, Superseded
+from ivm.cluster.protocol import Failure, Log, Order, Status, Stored
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
@@ -121,15 +121,9 @@ def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 def _answered(text: bytes, shard: int) -> pa.Table:
     said = json.loads(text)
     copies = _copies(said["address"], said["shards"], said["history"])
-    try:
-        with copies.reading(shard, said["version"], said["id"]) as resident:
-            assert isinstance(resident, Resident), "the shards are these"
-            return answer(resident, Question(**json.loads(said["question"])))
-    except Superseded as error:
-        raise Superseded(
-            f"cannot read rows as of version {said['version']} of the database: it has changed since; ask for the "
-            "DataFrame again"
-        ) from error
+    with copies.reading(shard, said["version"], said["id"]) as resident:
+        assert isinstance(resident, Resident), "the shards are these"
+        return answer(resident, Question(**json.loads(said["question"])))
 
 
 def _read(text: bytes) -> tuple[dict[str, Any], Order]:
