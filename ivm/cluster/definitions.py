@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError
 from ivm.trace.exported import ArrowRows
 
-if TYPE_CHECKING:
-    from ivm.cluster.driver import Driver
+Made = Mapping[str, ArrowRows | None]
+"""The tables that are new, with the rows that they begin with."""
 
 
 class Definitions:
@@ -18,12 +17,12 @@ class Definitions:
 
     is_pending = False
 
-    def __init__(self, driver: Driver) -> None:
-        self._driver = driver
+    def __init__(self, publish: Callable[[Catalog, Catalog, Made], None]) -> None:
+        self._publish = publish
 
-    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> None:
+    def define(self, old: Catalog, new: Catalog, time: int, made: Made) -> None:
         """See `Journal.define`."""
-        self._driver.define(old, new, made)
+        self._publish(old, new, made)
 
     def keep(self, written: object) -> None:
         """It is published."""

@@ -81,7 +81,7 @@ class Driver:
         self.channels = Channels()
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         self.listeners = Listeners()
-        self.journal = Definitions(self)
+        self.journal = Definitions(self.define)
         self._ledger = ledger
         self._history = history
         self._begins = self.time
