@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import Protocol
 
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError
+from ivm.cluster.versions import Version
 from ivm.trace.exported import ArrowRows
 
-Made = Mapping[str, ArrowRows | None]
-"""The tables that are new, with the rows that they begin with."""
+
+class Defines(Protocol):
+    """What a driver does for definitions."""
+
+    def define(self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None]) -> Version:
+        """Publish what exists from now on; `reach` is to follow."""
+        ...
+
+    def reach(self, version: Version) -> None:
+        """Be at a version that was published."""
+        ...
+
+    def settle(self) -> None:
+        """End what was tried."""
+        ...
+
+    def tidy(self) -> None:
+        """Remove what is needed no more."""
+        ...
 
 
 class Definitions:
@@ -17,21 +36,24 @@ class Definitions:
 
     is_pending = False
 
-    def __init__(self, publish: Callable[[Catalog, Catalog, Made], None]) -> None:
-        self._publish = publish
+    def __init__(self, driver: Defines) -> None:
+        self._driver = driver
 
-    def define(self, old: Catalog, new: Catalog, time: int, made: Made) -> None:
+    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Version:
         """See `Journal.define`."""
-        self._publish(old, new, made)
+        return self._driver.define(old, new, made)
 
-    def keep(self, written: object) -> None:
-        """It is published."""
+    def keep(self, written: Version) -> None:
+        """It takes effect. It may be interrupted, and called again."""
+        self._driver.reach(written)
 
     def take_back(self) -> None:
-        """It was not."""
+        """It does not. It may be interrupted, and is then done by whoever comes next."""
+        self._driver.settle()
 
     def settle(self) -> None:
-        """Nobody waits."""
+        """It has taken effect."""
+        self._driver.tidy()
 
     def certain(self) -> None:
         """What was published is certain."""

@@ -31,6 +31,7 @@ from ivm.cluster.questions import Question
 from ivm.cluster.reading import ShardedContents, ShardedView, whole_changes
 from ivm.cluster.tables import NewTable, ShardedTables
 from ivm.cluster.transport import Given, Transport
+from ivm.cluster.versions import Version
 from ivm.cluster.wire import changes_payload
 from ivm.distribute.distribute import distribute
 from ivm.distribute.exchange import Channels, Placed
@@ -60,6 +61,18 @@ class PlannedView:
     sizes: Mapping[str, float]
 
 
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """One under way, by the id of its order: what is left to do once it is published."""
+
+    id: str
+    time: int
+    names: Sequence[str]
+    updates: int
+    started: int
+    is_watched: bool
+
+
 class Driver:
     """Tables and views over shards, at one logical time; used as an `Engine` is, by the holder of a database's lock."""
 
@@ -72,7 +85,6 @@ class Driver:
         self.helpers = helpers
         self.dictionary = TextDictionary()
         self.version = ledger.newest()
-        self.time = self.version.time
         self.tables = ShardedTables(self.ask, transport.shards)
         self.views: dict[str, ShardedView] = {}
         self.guards: dict[str, dict[str, ShardedView]] = {}
@@ -81,7 +93,7 @@ class Driver:
         self.channels = Channels()
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         self.listeners = Listeners()
-        self.journal = Definitions(self.define)
+        self.journal = Definitions(self)
         self._ledger = ledger
         self._history = history
         self._begins = self.time
@@ -89,8 +101,14 @@ class Driver:
         self._guarding: dict[str, dict[str, ShardedView]] = {}
         self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
+        self._under_way: _Commit | None = None
         self._unsure = False
         """Whether nobody knows if the last order was published."""
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit; 0 before the first."""
+        return self.version.time
 
     @property
     def since(self) -> int:
@@ -177,7 +195,7 @@ class Driver:
 
     def _keep_channels(self, channels: Channels) -> None:
         """Those that views and guards need are there from now on."""
-        self.channels = Channels(channels.needed(view.relation for _, view in self._maintained()).values())
+        self.channels = Channels(channels.needed(view.relation for _, view in self.maintained()).values())
 
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
@@ -204,7 +222,9 @@ class Driver:
         """Let shards know how the last order ended; see `Engine.settle`."""
         if self._is_trying:
             self.transport.settle(self.version)
-            self._is_trying = False
+            if self._under_way is not None and self._under_way.id == self.version.id:
+                self._tell(self._under_way)
+            self._under_way, self._is_trying = None, False
 
     def tidy_texts(self) -> None:
         """Shards do it when they keep a commit."""
@@ -226,8 +246,9 @@ class Driver:
         self.transport.close()
         self.helpers.close()
 
-    def define(self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None]) -> None:
-        """Publish what exists from now on. Raises what filling a new view raises; nothing has changed then.
+    def define(self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None]) -> Version:
+        """Publish what exists from now on; `reach` is to follow. Raises what filling a new view raises; nothing has
+        changed then.
 
         Cost: that of reading what a new view reads, at all shards side by side, and of sending what is exchanged.
         """
@@ -243,7 +264,19 @@ class Driver:
             self._guarding = {}
         if planned is not None:
             definition, levels = definition.planned(planned.view.sizes, planned.view.values), planned.view.level
-        self._run(definition.text(), levels, given, {}, "diff", time, None, is_definition=True)
+        order, statuses = self._tried(definition.text(), levels, given, {}, "diff")
+        self._unsure = True
+        return self._ledger.publish(self.version, order, statuses, time=time, is_definition=True)
+
+    def reach(self, version: Version) -> None:
+        """Be at a version that `define` has published. It may be interrupted, and called again."""
+        self.version = version
+        self._unsure = False
+        self.settle()
+
+    def tidy(self) -> None:
+        """Now and then: remove what is needed no more."""
+        self._ledger.tidy(self.version)
 
     def _commit(
         self,
@@ -257,36 +290,23 @@ class Driver:
         batch: Batch | None,
     ) -> None:
         started, watched = perf_counter_ns(), tuple(dict.fromkeys(each.view for each in self.listeners.of()))
-        order = orders.Commit(time, are_apart, watched)
-        self._run(order.text(), self._levels(names), given, frames, mode, time, batch)
-        for subscription, table in self.listeners.told(self._changes) if watched else ():
-            subscription.push(table, time)
-        self.tables.changed(names, time)
-        self.commits.append((time, updates, (perf_counter_ns() - started) / 1e6))
-
-    def _run(
-        self,
-        what: bytes,
-        levels: int,
-        given: Given,
-        frames: Mapping[str, Any],
-        mode: str,
-        time: int,
-        batch: Batch | None,
-        *,
-        is_definition: bool = False,
-    ) -> None:
-        """Take an order through all shards, and publish it. Raises the user's error where a shard meets one."""
-        order, statuses = self._tried(what, levels, given, frames, mode)
-        self._unsure = True
+        what = orders.Commit(time, are_apart, watched).text()
+        order, statuses = self._tried(what, self._levels(names), given, frames, mode)
+        self._under_way, self._unsure = _Commit(order.id, time, names, updates, started, bool(watched)), True
         try:
-            self.version = self._ledger.publish(
-                self.version, order, statuses, time=time, batch=batch, is_definition=is_definition
-            )
-            self.time, self._unsure = time, False
+            self.version = self._ledger.publish(self.version, order, statuses, time=time, batch=batch)
+            self._unsure = False
         finally:
             self.settle()
         self._ledger.tidy(self.version)
+
+    def _tell(self, commit: _Commit) -> None:
+        """Tell who listens of a commit that is published. It may be interrupted, and called again."""
+        for subscription, table in self.listeners.told(self._changes) if commit.is_watched else ():
+            subscription.push(table, commit.time)
+        self.tables.changed(commit.names, commit.time)
+        if not self.commits or self.commits[-1][0] != commit.time:
+            self.commits.append((commit.time, commit.updates, (perf_counter_ns() - commit.started) / 1e6))
 
     def _tried(
         self, what: bytes, levels: int, given: Given, frames: Mapping[str, Any], mode: str
@@ -310,7 +330,7 @@ class Driver:
 
         StorageError if it was, as what this process knows may not be what there is any more.
         """
-        if self._ledger.newest().id != self.version.id:
+        if not self._ledger.is_newest(self.version):
             raise StorageError(
                 "cannot go on: the last change was published, though that seemed to fail, or another driver has gone "
                 "on; open the database anew"
@@ -323,7 +343,7 @@ class Driver:
         A view is at a level above that of its tables where only some of what it reads comes by channels.
         """
         levels, left = [1], [(each.name, each.relation, each.level + 1) for each in self.channels.by_name.values()]
-        left += [(name, each.relation, each.level) for name, each in self._maintained()]
+        left += [(name, each.relation, each.level) for name, each in self.maintained()]
         reached, grows = set(names), True
         while grows:
             found = [each for each in left if not reached.isdisjoint(tables_of(each[1]))]
@@ -333,7 +353,7 @@ class Driver:
             grows = bool(found)
         return max(levels)
 
-    def _maintained(self) -> Iterator[tuple[str, ShardedView]]:
+    def maintained(self) -> Iterator[tuple[str, ShardedView]]:
         """Views and guards, by name."""
         return chain(self.views.items(), *(each.items() for each in self.guards.values()))
 

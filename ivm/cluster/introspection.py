@@ -49,9 +49,7 @@ def _exchanges(driver: Driver) -> pa.Table:
     for channel in driver.channels.by_name.values():
         names = [field.name for field in channel.relation.schema]
         views = [
-            name
-            for name, view in driver.views.items()
-            if any(c.name == channel.name for c in view.distributed.channels)
+            name for name, view in driver.maintained() if any(c.name == channel.name for c in view.distributed.channels)
         ]
         own = came.filter(pc.equal(came.column("operator"), f"view {channel.name}"))
         sent = pc.sum(own.column("updates_in")).as_py() or 0

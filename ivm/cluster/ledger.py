@@ -34,6 +34,10 @@ class Ledger(Protocol):
         """Let an order that every shard has gone through be the version after `last`."""
         ...
 
+    def is_newest(self, version: Version) -> bool:
+        """Whether no other version was published after this one, as far as anybody can know."""
+        ...
+
     def tidy(self, newest: Version) -> None:
         """Now and then: remove what no version needs any more. It raises nothing."""
         ...
@@ -60,12 +64,20 @@ class InMemory:
         batches = last.batches if batch is None else {**last.batches, batch[0]: batch[1]}
         return Version(order.version, order.id, order.published, time, batches=batches)
 
+    def is_newest(self, version: Version) -> bool:
+        """It is: nobody knows of any but who has it."""
+        return True
+
     def tidy(self, newest: Version) -> None:
         """There is nothing."""
 
 
 class InFolder(Versions):
     """A ledger that whoever opens the folder reads."""
+
+    def is_newest(self, version: Version) -> bool:
+        """See `Ledger.is_newest`. Cost: a list and a file."""
+        return self.newest().id == version.id
 
     def tidy(self, newest: Version) -> None:
         """See `Ledger.tidy`. Cost: every so many versions some lists, and the files that go."""

@@ -128,10 +128,10 @@ class Shard(Engine):
         return self._under_way.deltas.get(self.views[view].node)
 
     def ready(self) -> None:
-        """All levels are done: from now on the commit is to be kept, whatever is interrupted."""
+        """All levels are done: from now on the commit is to be kept, whatever is interrupted, this as well."""
         commit = self._under_way
-        assert commit is not None, "a commit is under way"
-        self._kept = Decided(commit.time, commit.since, commit.updates, commit.started, ())
+        if commit is not None:
+            self._kept = Decided(commit.time, commit.since, commit.updates, commit.started, ())
 
     def keep(self) -> None:
         """Make the commit final that is `ready`. It may be interrupted, and called again."""
