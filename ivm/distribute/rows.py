@@ -29,6 +29,10 @@ from sql.ir.scalar import Column
 _DAYS = 2_500.0
 _SHARE = 0.1
 """The share of a column's rows that are distinct values, where nothing is known."""
+_MORE = 0.25
+"""A second key multiplies groups by this power of its values, a third by the power of the power, and so on: what is
+grouped by together mostly depends on each other, and has few values.
+"""
 
 
 def _usual(type_: SqlType, rows: float) -> float:
@@ -98,8 +102,9 @@ class Rows:
     def _groups(self, relation: Reduce) -> float:
         below, columns = relation.input, [key.index if isinstance(key, Column) else None for key in relation.keys]
         rows = self.count(below)
-        known = (max(1.0, rows * _SHARE) if c is None else self.distinct(below, c) for c in columns)
-        return max(1.0, min(rows, prod(known))) if columns else 1.0
+        known = [max(1.0, rows * _SHARE) if c is None else self.distinct(below, c) for c in columns]
+        most = prod(values**_MORE**place for place, values in enumerate(sorted(known, reverse=True)))
+        return max(1.0, min(rows, most)) if columns else 1.0
 
     def _distinct(self, relation: Relation, column: int) -> float:
         rows = self.count(relation)
