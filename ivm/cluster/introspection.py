@@ -52,6 +52,7 @@ def _exchanges(driver: Driver) -> pa.Table:
             name for name, view in driver.maintained() if any(c.name == channel.name for c in view.distributed.channels)
         ]
         own = came.filter(pc.equal(came.column("operator"), f"view {channel.name}"))
+        own = own.filter(pc.equal(own.column("view"), views[0]))  # of those that share it, it is listed under each
         sent = pc.sum(own.column("updates_in")).as_py() or 0
         found.append((channel.name, channel.level, channel.to.text(names), channel.rows, sent, sorted(views)))
     return table_of(

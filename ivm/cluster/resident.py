@@ -171,7 +171,7 @@ class Resident:
             else:
                 sent = self.engine.go_on(level, self._arrived(channels_in(payloads)))
         except NumericError as error:
-            names = ", ".join(self._views_of(self.engine.failed()))
+            names = ", ".join(sorted(self.engine.failed()))
             raise NumericError(f"cannot commit: view {names}: {error}; nothing was changed") from error
         self._check_guards(level)
         for view in commit.watched:
@@ -310,9 +310,18 @@ class Resident:
         """Let go of channels that no view needs, and of the rows that were sent to fill what is new."""
         needed = self._channels.needed(each.relation for each in self.views.values())
         self._channels = Channels(needed.values())
+        self.engine.readers = self._readers()
         for name in self.engine.arriving:
             self.engine.arrive(name, ())
         self.engine.forget([n for n in (*self.engine.arriving, *self.engine.leaving) if n not in needed])
+
+    def _readers(self) -> dict[str, list[str]]:
+        """Of each channel the views that need it."""
+        found: dict[str, list[str]] = {}
+        for view, distributed in self.views.items():
+            for channel in distributed.channels:
+                found.setdefault(channel.name, []).append(view)
+        return found
 
     def _open(self, channel: Channel, batches: Sequence[pa.RecordBatch]) -> None:
         self.engine.open(channel, channel.level + 1)
@@ -335,12 +344,6 @@ class Resident:
         fields = channel.relation.schema
         for to, batch in routed(delta, fields, channel.to, self._shards, self.engine.dictionary):
             boxes.setdefault(to, {}).setdefault(channel.name, []).append(batch)
-
-    def _views_of(self, names: Sequence[str]) -> Iterator[str]:
-        """The views that need what is called so, views and channels."""
-        for name, found in sorted(self.views.items()):
-            if name in names or any(each.name in names for each in found.channels):
-                yield name
 
 
 def _messages(boxes: Boxes) -> list[Message]:

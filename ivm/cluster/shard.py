@@ -32,12 +32,12 @@ Sent = dict[str, Delta]
 
 @dataclass(slots=True)
 class _Commit:
-    """One under way: its last time, and what its nodes have given so far."""
+    """One under way: its last time, how long this shard has worked on it, and what its nodes have given so far."""
 
     time: int
     since: int
-    updates: int
-    started: int
+    updates: int = 0
+    nanoseconds: int = 0
     deltas: dict[Node, Delta] = field(default_factory=dict)
 
 
@@ -49,6 +49,8 @@ class Shard(Engine):
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""
+        self.readers: Mapping[str, Sequence[str]] = {}
+        """Of each channel the views that need it."""
         self._under_way: _Commit | None = None
         self._kept: Decided | None = None
 
@@ -110,17 +112,19 @@ class Shard(Engine):
         Raises as `Engine.commit` does; `undo` must follow then.
         """
         since = max(time - self.history, self._begins)
-        under_way = self._under_way = _Commit(time, since, 0, perf_counter_ns())
+        started, under_way = perf_counter_ns(), _Commit(time, since)
+        self._under_way = under_way
         graph, read = self.renderer.graph, self.renderer.sources
         earliest = BEGINNING if are_apart else since
         deltas, under_way.updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             self.tables.check(deltas)
-        return self._stepped({read[name]: delta for name, delta in deltas.items() if name in read}, 1)
+        return self._stepped({read[name]: delta for name, delta in deltas.items() if name in read}, 1, started)
 
     def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:
         """A further level, with what has arrived for it; what leaves after it."""
-        return self._stepped({self.arriving[name]: delta for name, delta in arrived.items()}, level)
+        started = perf_counter_ns()
+        return self._stepped({self.arriving[name]: delta for name, delta in arrived.items()}, level, started)
 
     def changed(self, view: str) -> Delta | None:
         """The changes of a view in the commit under way, after its last level."""
@@ -131,7 +135,8 @@ class Shard(Engine):
         """All levels are done: from now on the commit is to be kept, whatever is interrupted, this as well."""
         commit = self._under_way
         if commit is not None:
-            self._kept = Decided(commit.time, commit.since, commit.updates, commit.started, ())
+            started = perf_counter_ns() - commit.nanoseconds  # to wait for others between levels is no work of its own
+            self._kept = Decided(commit.time, commit.since, commit.updates, started, ())
 
     def keep(self) -> None:
         """Make the commit final that is `ready`. It may be interrupted, and called again."""
@@ -147,20 +152,28 @@ class Shard(Engine):
         self._under_way = None
 
     def failed(self) -> tuple[str, ...]:
-        """The views and channels that need the node which the last step did not get over."""
+        """The views that need the node which the last step did not get over."""
         return self.users_of_nodes().get(id(self.renderer.graph.last), ())
+
+    def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
+        """See `Engine.users_of_nodes`: what a channel needs is needed by the views that need the channel."""
+        return {node: self._views_of(users) for node, users in super().users_of_nodes().items()}
 
     def last_nodes(self) -> Iterator[tuple[str, Node]]:
         """Of each view, and of each channel that leaves."""
         return chain(super().last_nodes(), self.leaving.items())
 
-    def _stepped(self, given: Mapping[Node, Delta], level: int) -> Sent:
+    def _views_of(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(view for name in names for view in self.readers.get(name, (name,))))
+
+    def _stepped(self, given: Mapping[Node, Delta], level: int, started: int) -> Sent:
         commit = self._under_way
         assert commit is not None, "a commit is under way"
         with self._errands:
             commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
             if self._errands.out:
                 self._errands.finish()
+        commit.nanoseconds += perf_counter_ns() - started
         deltas = commit.deltas
         return {n: deltas[node] for n, node in self.leaving.items() if node.level == level and node in deltas}
 
