@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tpch.errors import SetupError
-from tpch.options import DEFAULT_PAIRS, DEFAULT_SEED, SMALLEST_SCALE, STREAMS, Options
+from tpch.options import DEFAULT_PAIRS, DEFAULT_SEED, SMALLEST_SCALE, STREAMS, Options, Place
 
 BENCHMARKS = "ivm.benchmarks"
 """The entry points of benchmarks, typer applications, which lie above this package."""
@@ -34,6 +34,16 @@ _Coalesce = Annotated[bool, typer.Option("--coalesce", help="Make each batch one
 _Db = Annotated[
     Path | None,
     typer.Option("--db", metavar="PATH", help="A database to keep it in; another run goes on where this one ended."),
+]
+_Spark = Annotated[
+    str | None,
+    typer.Option(
+        "--spark", metavar="MASTER", help="Over shards on this Spark cluster, such as local-cluster[2,1,2048]."
+    ),
+]
+_Shards = Annotated[
+    int | None,
+    typer.Option("--shards", min=1, help="Over so many shards; of this process, unless --spark says where."),
 ]
 _Json = Annotated[Path | None, typer.Option("--json", help="Write the figures as JSON to this file ('-': print them).")]
 
@@ -69,12 +79,15 @@ def _running(at_scale: float, times: int, after_every: int) -> Callable[..., Non
         coalesce: _Coalesce = False,
         seed: Annotated[int | None, typer.Option(help="The stream's seed.")] = None,
         path: _Db = None,
+        master: _Spark = None,
+        shards: _Shards = None,
         json_file: _Json = None,
     ) -> None:
         (known,) = _known([stream])
         from tpch.commands import maintained  # noqa: PLC0415  the engine, which help does not need
 
-        maintained(sf, known, seed, data, json_file, path, views=views, times=batch, every=every, coalesce=coalesce)
+        place = Place(path, master, shards)
+        maintained(sf, known, seed, data, json_file, place, views=views, times=batch, every=every, coalesce=coalesce)
 
     return command
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-import ivm
-from ivm.progress import opening, progress
+from ivm.progress import progress
 from tpch.cache import ensure, make, open_cached, place, views_of
-from tpch.options import Options
+from tpch.cluster import database
+from tpch.options import Options, Place
 from tpch.reader import Stream
 from tpch.report import save, show, size
 from tpch.runner import Settings, run
@@ -33,33 +32,22 @@ def maintained(
     seed: int | None,
     data: Path | None,
     json_file: Path | None,
-    path: Path | None,
+    place: Place,
     *,
     views: str,
     times: int,
     every: int,
     coalesce: bool,
 ) -> None:
-    """Maintain views over a stream, and save or show how it went; see `Settings`. `path`: of a database to keep."""
+    """Maintain views over a stream, and save or show how it went; see `Settings`, `Place`."""
     settings = Settings(views_of(views), times, every, coalesce)
     opened = ensure(sf, stream, seed, data)
-    with _kept(path) as db, progress(_err) as tell:
-        report = run(opened, settings, tell, db)
+    with database(place, _err) as db, progress(_err) as tell:
+        report = run(opened, settings, tell, db, is_kept=place.path is not None)
     if json_file is not None:
         save(report, json_file)
     if json_file is None or str(json_file) != "-":
         show(report, Console())
-
-
-@contextmanager
-def _kept(path: Path | None) -> Iterator[ivm.Database | None]:
-    if path is None:
-        yield None
-        return
-    with progress(_err, "") as tell:
-        db = ivm.connect(path, progress=opening(tell))
-    with db:
-        yield db
 
 
 def _describe(stream: Stream) -> None:

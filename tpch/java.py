@@ -32,7 +32,7 @@ def java_home() -> Path:
             found.append(f"Java {version} in {home}")
     seen = f" (found only {', '.join(found)})" if found else ""
     raise SetupError(
-        f"generating TPC-H streams needs Java {MINIMUM} or later{seen}: install it "
+        f"Spark, which also generates TPC-H streams, needs Java {MINIMUM} or later{seen}: install it "
         f"(Debian/Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME"
     )
 

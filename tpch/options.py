@@ -1,8 +1,9 @@
-"""What may be said of streams before anything is made or read. Help shows it, so this imports next to nothing."""
+"""What may be said of streams and databases before anything is made. Help shows it, so this imports next to nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 STREAMS = ("load", "refresh", "churn", "window")
 DEFAULT_SEED = 42
@@ -22,6 +23,17 @@ class Options:
     pairs: int = DEFAULT_PAIRS
     updates: int | None = None
     window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a database is: in memory, or kept at a `path`; on one engine, or over `shards`, of this process or of the
+    Spark cluster `master`.
+    """
+
+    path: Path | None = None
+    master: str | None = None
+    shards: int | None = None
 
 
 DEFAULTS = Options()

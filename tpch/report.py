@@ -96,6 +96,12 @@ def _story(report: Report) -> Iterator[tuple[str, str]]:
         f"{amount(state.rows)} rows of state, {size(state.bytes)}, tables included; several views share {share:.0%} of "
         f"it, and would hold {size(state.alone_bytes)} if each had its own",
     )
+    if report.spread.shards > 1:
+        yield (
+            "spread",
+            f"over {report.spread.shards} shards, of which the busiest did {report.spread.busiest:.2f} times the "
+            "work of the mean",
+        )
     yield (
         "right",
         f"each view was equal to DuckDB's answer at {_count(report.verifications, 'comparison')}, the last one at the "

@@ -78,6 +78,16 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """Over how many shards a database is spread, and how evenly: the work of the busiest (updates into operators, out
+    of them, and rows that they visited) by that of the mean. One engine is a single shard.
+    """
+
+    shards: int
+    busiest: float
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """A whole run.
 
@@ -105,6 +115,7 @@ class Report:
     latency: Latency
     rerun_seconds: float
     state: State
+    spread: Spread
     views: tuple[ViewReport, ...]
 
 
@@ -113,14 +124,16 @@ def run(
     settings: Settings,
     progress: Tell = lambda step, done, total: None,
     db: ivm.Database | None = None,
+    *,
+    is_kept: bool = False,
 ) -> Report:
     """Apply the whole stream and verify every view against DuckDB at the end, and on the way if `settings` say so.
 
-    `db`: one that outlives the process; what it has of the stream is left out. StreamError if it has something else.
+    `db`: an empty one, by default one engine in memory; or one where the stream `is_kept`, so that what it has of it is
+    left out. StreamError if it has something else.
     Raises ivm.VerificationError, naming view and time, as soon as a view differs. Cost: that of the engine, and of
     DuckDB recomputing each query whenever it is verified.
     """
-    is_kept = db is not None
     db = db or ivm.connect()
     kept = begin(db, stream.manifest, is_kept=is_kept)
     reached = kept.reached(db)
@@ -153,6 +166,7 @@ def run(
         latency=_latency(commits),
         rerun_seconds=_rerun_seconds(db, settings.views),
         state=_state(db),
+        spread=_spread(db),
         views=_view_reports(db, settings.views, commits, checks, busy),
     )
 
@@ -220,6 +234,19 @@ def _state(db: ivm.Database) -> State:
         FROM ({held})
     """)
     return State(*found.fetchall()[0])
+
+
+def _spread(db: ivm.Database) -> Spread:
+    operators = db.sql("SELECT * FROM ivm_operators").arrow()
+    if "shard" not in operators.column_names:
+        return Spread(1, 1.0)
+    with connection(Use.OWN) as other:
+        other.register("operators", operators)
+        work = "SELECT sum(updates_in + updates_out + visited) AS work FROM operators GROUP BY shard"
+        ((count, busiest),) = other.execute(
+            f"SELECT count(*), max(work) / greatest(avg(work), 1) FROM ({work})"
+        ).fetchall()
+    return Spread(count, busiest)
 
 
 def _apply(

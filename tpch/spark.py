@@ -1,24 +1,27 @@
-"""The Spark session that makes streams: local by default, any master that the environment names; how far it is."""
+"""Spark sessions: local by default, or on any master that is named; and how far their work is."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from tpch.errors import SetupError
 from tpch.java import java_home
 
 ROW_GROUP_ROWS = 131_072
 _EVERY_SECONDS = 0.5
+_REASON = re.compile(r"(?:Reason|Exception|Error): (.+)")
 
 _LOGGING = """\
 rootLogger.level = error
@@ -50,28 +53,33 @@ _CONFIG = {
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
 
+_NONE: Mapping[str, str] = MappingProxyType({})
+
 
 @contextlib.contextmanager
-def session(master: str | None = None, *, brief: bool = False) -> Iterator[SparkSession]:
-    """A Spark session for generation; stopped at the end unless it was already running.
+def session(
+    master: str | None = None, *, brief: bool = False, more: Mapping[str, str] = _NONE
+) -> Iterator[SparkSession]:
+    """A Spark session; stopped at the end unless it was already running. `more`: further settings.
 
     `brief`: the work is over in seconds, for which Java's faster compiler serves better than its better one.
     `master` defaults to the environment's SPARK_MASTER, else `local[*]`. On a cluster the output directory must be
-    one that all its machines see. Raises SetupError if there is no Java that Spark can run on. Cost: 3-6 s to start.
+    one that all its machines see. Raises SetupError if there is no Java that Spark can run on, or if it does not start.
+    Cost: 3-6 s to start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
     with tempfile.TemporaryDirectory(prefix="ivm-spark-", ignore_cleanup_errors=True) as scratch:
-        spark = _start(master or os.environ.get("SPARK_MASTER", "local[*]"), Path(scratch), brief)
+        spark = _start(master or os.environ.get("SPARK_MASTER", "local[*]"), Path(scratch), brief, more)
         try:
             yield spark
         finally:
             spark.stop()
 
 
-def _start(master: str, scratch: Path, brief: bool) -> SparkSession:
+def _start(master: str, scratch: Path, brief: bool, more: Mapping[str, str]) -> SparkSession:
     os.environ["JAVA_HOME"] = str(java_home())
     os.environ["PYSPARK_PYTHON"] = sys.executable
     messages = scratch / "messages.txt"
@@ -79,19 +87,27 @@ def _start(master: str, scratch: Path, brief: bool) -> SparkSession:
         # pyspark warns that it has not been tried with the newest pandas, which nothing here uses.
         warnings.simplefilter("ignore", FutureWarning)
         try:
-            return _builder(master, scratch, brief).getOrCreate()
+            return _builder(master, scratch, brief, more).getOrCreate()
         except Exception as error:
-            said = messages.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
-            raise SetupError("\n".join(["Spark does not start: " + str(error), *said])) from error
+            said = messages.read_text(encoding="utf-8", errors="replace") + str(error)
+            raise SetupError(f"Spark does not start on {master}: {why(said)}") from error
 
 
-def _builder(master: str, scratch: Path, brief: bool) -> SparkSession.Builder:
+def why(said: str) -> str:
+    """The one line of what Java said that tells why; all of it, if none does."""
+    found = _REASON.search(said)
+    return found[1] if found else said.strip()
+
+
+def _builder(master: str, scratch: Path, brief: bool, more: Mapping[str, str]) -> SparkSession.Builder:
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
     java = [f"-Dlog4j2.configurationFile=file:{logging}", *(("-XX:TieredStopAtLevel=1",) if brief else ())]
     settings: dict[str, bool | float | int | str | None] = {
         **_CONFIG,
+        **more,
         "spark.driver.extraJavaOptions": " ".join(java),
+        "spark.executor.extraJavaOptions": " ".join(java),
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
@@ -110,6 +126,11 @@ def _standard_error_to(path: Path) -> Iterator[None]:
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+
+
+def parquet(folder: Path) -> DataFrame:
+    """The rows of the files in a folder, a DataFrame of the session that runs."""
+    return SparkSession.active().read.parquet(str(folder))
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from catalog.errors import Error
 from tests.tpch.conftest import SEED, SF
 from tpch import queries
 from tpch.cli import app
+from tpch.errors import SetupError
 from tpch.keeping import begin
 from tpch.reader import open_stream
 from tpch.schema import ddl
+from tpch.spark import why
 
 SEEDED = ["--sf", str(SF), "--seed", str(SEED)]
 
@@ -67,6 +70,34 @@ def test_run_writes_json(streams: Path, tmp_path: Path) -> None:
     assert report["views"][0]["changes"] == 6_005
     printed = call("run", *SEEDED, "--stream", "load", "--views", "1,q6", "--data", str(streams), "--json", "-")
     assert json.loads(printed.stdout)["changes"] == report["changes"]
+
+
+def test_run_over_shards_of_this_process(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    arguments = [*SEEDED, "--views", "q3,q5", "--batch", "500", "--data", str(streams), "--shards", "3"]
+    ran = call("run", *arguments, "--json", str(file))
+    assert ran.exit_code == 0, ran.output
+    assert "over 3 shards, of which the busiest did 1." in " ".join(ran.output.split())
+    report = json.loads(file.read_text())
+    assert report["spread"]["shards"] == 3
+    assert all(view["busy_seconds"] > 0 and view["state_rows"] > 0 for view in report["views"])
+    assert report["state"]["bytes"] > sum(view["state_bytes"] for view in report["views"]) / len(report["views"])
+    kept = call("run", *arguments, "--db", str(tmp_path / "kept"))
+    assert "shards of one process are in memory" in str(kept.exception)
+
+
+def test_a_spark_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch, streams: Path) -> None:
+    monkeypatch.setitem(sys.modules, "tpch.spark", None)
+    ran = call("run", *SEEDED, "--views", "q6", "--data", str(streams), "--spark", "local[1]")
+    assert isinstance(ran.exception, SetupError)
+    assert "install ivm-engine[spark]" in str(ran.exception)
+
+
+def test_why_spark_does_not_start_is_one_line() -> None:
+    said = "WARNING: incubator\nException in thread main: org.apache.spark.SparkException: no such master\n\tat org.x.Y(Z:1)"
+    assert why(said) == "no such master"
+    assert why("gone. Reason: All masters are unresponsive!\nmore") == "All masters are unresponsive!"
+    assert why(" it ended ") == "it ended"
 
 
 def test_verify_compares_after_every_batch(streams: Path, tmp_path: Path) -> None:
