@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import ivm
 from benchmarks import (
     adversarial,
+    cluster,
     durability,
     figures,
     installing,
@@ -221,6 +222,19 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
     for entry in result["results"]:
         assert entry["commits"] >= 1
         assert entry["peak_bytes"] > 0
+
+
+def test_cluster_without_a_cluster(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    arguments = ["--sf", str(SF), "--views", "q1,q3", "--spark", "", "--counted", "2,3", "--batches", "1"]
+    printed = run(cluster.app, *arguments, "--data", str(streams), "--json", str(file))
+    assert "one engine" in printed
+    (measured,) = figures.read(file)
+    assert [f.of["shards"] for f in measured.select("state of a row")] == [1, 2, 3]
+    assert all(1 <= f.value <= float(f.of["shards"]) for f in measured.select("busiest by mean"))
+    for view in measured.detail["counted"]["3"]["views"]:
+        assert view["busiest"] >= view["mean"] > 0
+        assert all(hot["busiest"] > hot["mean"] for hot in view["hot"])
 
 
 def test_waiting(tmp_path: Path) -> None:
