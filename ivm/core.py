@@ -125,6 +125,18 @@ class Core:
         if journal is not None:
             journal.settle()
 
+    def replace(self, work: Callable[[], None]) -> None:
+        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
+
+        The caller has the lock.
+        """
+        self._left = work, None
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
+
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
         if self._progress is None:

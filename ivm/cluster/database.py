@@ -12,13 +12,14 @@ from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.arguments import whole_number
+from ivm.arguments import at_least_one, whole_number
 from ivm.cluster import orders
 from ivm.cluster.driver import Driver
 from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
 from ivm.cluster.meeting import some_rows
+from ivm.cluster.rescaling import rescaled
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
 from ivm.cluster.transport import InProcess
@@ -81,6 +82,27 @@ class ShardedReader(View):
         )
 
 
+class ShardedDatabase(Database):
+    """A database over shards in this process."""
+
+    def rescale(self, shards: int) -> None:
+        """Spread the same tables and views over another number of shards.
+
+        All stays as it is: the logical time, who listens, the batches of sources; times before cannot be read any more.
+        Others wait meanwhile. On any error nothing has changed. Cost: that of reading all tables and filling all views,
+        and the memory of both for that time.
+        """
+        core, count = self._open, at_least_one(shards, "shards")
+        assert isinstance(core, ShardedCore), "it is made of one"
+        with core.definitions:
+            core.begin_defining(None)
+            with core.lock:
+                transport = core.driver.transport
+                assert isinstance(transport, InProcess), "its shards are here"
+                made = rescaled(core.driver, core.catalog, transport.anew(count, max(core.driver.time - 1, 0)))
+                core.replace(partial(core.driver.become, made))
+
+
 def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
     """Let a database that has just been made know what was defined before it; no shard is asked."""
     driver, catalog = core.driver, Catalog()
@@ -115,4 +137,4 @@ def in_process(shards: int, history: int, compile: str, sharing: bool, external_
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     residents = [Resident(number, shards, compiler, history, sharing=sharing) for number in range(shards)]
     driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
-    return Database(ShardedCore(driver, external_access=external_access))
+    return ShardedDatabase(ShardedCore(driver, external_access=external_access))

@@ -274,6 +274,17 @@ class Driver:
         self._unsure = False
         self.settle()
 
+    def become(self, other: Driver) -> None:
+        """Have the shards of another one, made at the same time from the same; it may be interrupted, and called again.
+
+        Times before cannot be read any more.
+        """
+        self.transport, self.channels = other.transport, other.channels
+        self.views, self.guards = other.views, other.guards
+        self.tables.shards = other.transport.shards
+        self._sizes, self._begins = None, other.time
+        self.version = other.version
+
     def tidy(self) -> None:
         """Now and then: remove what is needed no more."""
         self._ledger.tidy(self.version)

@@ -58,7 +58,7 @@ class ShardedTables(dict[str, ShardedTable]):
 
     def __init__(self, ask: Ask, shards: int) -> None:
         self._ask = ask
-        self._shards = shards
+        self.shards = shards
 
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> NewTable:
         """A new table. UnsupportedError for a primary key that no shard can check by what it has."""
@@ -83,7 +83,7 @@ class ShardedTables(dict[str, ShardedTable]):
         found: dict[int, list[Change]] = {}
         for change in changes:
             if change.data.num_rows:
-                for shard, part in parts_of(change, self._shards):
+                for shard, part in parts_of(change, self.shards):
                     found.setdefault(shard, []).append(part)
         return found
 

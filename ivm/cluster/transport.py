@@ -51,6 +51,15 @@ class InProcess:
         self.residents = residents
         self._tried = Version()
 
+    def anew(self, shards: int, time: int) -> InProcess:
+        """So many new shards of the same kind, to which nothing has happened up to a time."""
+        engine = self.residents[0].engine
+        compiler, sharing = engine.renderer.compiler, engine.renderer.sharing
+        residents = [Resident(n, shards, compiler, engine.history, sharing=sharing) for n in range(shards)]
+        for each in residents:
+            each.engine.begin_at(time)
+        return InProcess(residents)
+
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
         """See `Transport.run`; there are no frames."""
         assert not frames, "who is in this process has the rows"
