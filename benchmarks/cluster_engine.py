@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, cycle
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _IN_A_COMMIT = 0.3
 """The share of a usual commit after which a process is killed in one."""
 _WARM = 3
+_PATIENCE = 90.0
+"""Seconds for an executor to come back."""
 Tables = dict[str, pa.Table]
 
 
@@ -73,6 +75,7 @@ class _Run:
         self._folder = folder
         self._steps = steps
         self._batches = _there_and_back(stream, asked.orders)
+        self._spread_over = len(self._executors())
 
     def all(self) -> dict[str, Any]:
         """Everything."""
@@ -169,8 +172,7 @@ class _Run:
 
     def _killed(self, name: str, victim: Callable[[], int], wait: float) -> float:
         self._steps.tell(f"killing {name}")
-        for _ in range(2):  # so that all shards are warm, where they are to stay
-            self._db.apply(next(self._batches))
+        self._recover()
         killing = threading.Timer(wait, os.kill, (victim(), signal.SIGKILL))
         if wait:
             killing.start()
@@ -181,6 +183,18 @@ class _Run:
             killing.join()
         self._db.verify()
         return seconds
+
+    def _recover(self) -> None:
+        """Commit until all shards are warm, where they are to stay: a successor of an executor has to start first."""
+        until = perf_counter() + _PATIENCE
+        self._db.apply(next(self._batches))
+        while len(self._executors()) < self._spread_over and perf_counter() < until:
+            sleep(1)
+            self._db.apply(next(self._batches))
+        self._db.apply(next(self._batches))
+
+    def _executors(self) -> set[str]:
+        return {place.rpartition("/")[0] for place in self._db.places.values()}
 
 
 def _there_and_back(stream: Stream, orders: int) -> Iterator[Tables]:
