@@ -59,9 +59,10 @@ class Shard(Engine):
         source = self.arriving.get(channel.name)
         if source is None:
             source = self.renderer.graph.add(f"channel {channel.name}", Arriving(), level=level)
-            source.owners[channel.name] = None
+            self.arriving[channel.name] = source  # first: by this `forget` finds it
+            self.renderer.views[channel.name] = source
             self.channels[channel.name] = channel.relation.schema
-            self.arriving[channel.name] = self.renderer.views[channel.name] = source
+            source.owners[channel.name] = None
 
     def arrive(self, name: str, rows: Sequence[Delta]) -> None:
         """All rows of a channel, as long as what is new is filled from them; none to let go of them."""
@@ -75,8 +76,8 @@ class Shard(Engine):
             return
         planned = self.planned(channel.relation, sizes)
         node = self.grown(channel.name, planned.plan, Outlet(), lambda rows: None)
-        node.owners[channel.name] = None
         self.leaving[channel.name] = node
+        node.owners[channel.name] = None
         self.sweep()
 
     def sent(self, name: str) -> Iterator[Delta]:
