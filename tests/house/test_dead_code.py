@@ -16,6 +16,7 @@ IN_TEXT = re.compile(r"[A-Za-z_]\w*(?=\(|$)|(?<=:)[A-Za-z_]\w*")
 
 # What users call, by module and class: no code of ours has to.
 FACE = {
+    "ivm.cluster.database.ShardedDatabase",
     "ivm.cursor.Cursor",
     "ivm.database.Database",
     "ivm.result.Rows",
