@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ivm
-from ivm.subscription import Listeners
+from ivm.engine import Engine
 from ivm.trace.row_store import RowStore
 from ivm.trace.view_log import ViewLog
 
@@ -34,7 +34,7 @@ def _once(function, number, error):
 
 @pytest.mark.parametrize(
     ("where", "name", "number", "there"),
-    [(ViewLog, "seal", 1, True), (ViewLog, "seal", 2, True), (Listeners, "_changes", 2, False)],
+    [(ViewLog, "seal", 1, True), (ViewLog, "seal", 2, True), (Engine, "_changes", 2, False)],
 )
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_commit_that_is_interrupted_at_its_end_is_done_or_undone(monkeypatch, where, name, number, there, error):
