@@ -16,7 +16,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 LONGEST = (
-    "tpch", "durable", "scalars", "engine", "cli", "trace_state", "reduce", "joins", "sql", "slt", "docs", "random",
+    "tpch", "transport", "durable", "scalars", "engine", "docs", "cli", "trace_state", "reduce", "joins", "sql", "slt", "random",
 )  # fmt: skip
 """Begin with these, so that none of them is alone at the end."""
 NOTHING_TO_RUN = 5
