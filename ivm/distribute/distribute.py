@@ -102,18 +102,18 @@ class _Planner:
             case Reduce():
                 return reduce_options(relation, self.options(relation.input), self.exchanges)
             case TopK():
-                return self._first(relation)
+                return self._grouped(relation, relation.group)
             case Window():
-                return self._windows(relation)
+                return self._grouped(relation, relation.partition)
             case Union():
                 return union_options(relation, self.options, self.exchanges)
             case Negate():
                 return self._over(relation)
             case Threshold():
-                return self._threshold(relation)
+                return self._grouped(relation, range(len(relation.schema)))
         raise AssertionError(f"no distribution of {type(relation).__name__}")
 
-    def _over(self, relation: Negate | Map | Filter | Threshold) -> Iterator[Option]:
+    def _over(self, relation: Negate | Map | Filter) -> Iterator[Option]:
         """The node over each option, where its rows are."""
         for option in self.options(relation.input):
             yield replace(option, relation=with_inputs(relation, (option.relation,)))
@@ -128,46 +128,26 @@ class _Planner:
             placement = option.placement.moved(lambda c: places.get(known.representative(c)))
             yield replace(option, relation=with_inputs(relation, (option.relation,)), placement=placement)
 
-    def _grouped(self, relation: TopK | Window | Threshold, group: Sequence[int]) -> Iterator[tuple[Option, bool]]:
-        """The options of the input, and whether in each rows that agree on `group` are together."""
+    def _grouped(self, relation: TopK | Window | Threshold, group: Sequence[int]) -> Iterator[Option]:
+        """Where rows that agree on `group` are together, and elsewhere after an exchange that brings them together."""
         known = equivalences(relation.input)
         own = set(map(known.representative, group))
         for option in self.options(relation.input):
             placement = option.placement
-            together = isinstance(placement, Replicated) or (
+            if isinstance(placement, Replicated) or (
                 isinstance(placement, Hashed) and own.issuperset(map(known.representative, placement.columns))
-            )
-            yield option, together
-
-    def _first(self, relation: TopK) -> Iterator[Option]:
-        """Those that are first at their shard go to where the first of all are found."""
-        for option, together in self._grouped(relation, relation.group):
-            if together:
+            ):
                 yield replace(option, relation=replace(relation, input=option.relation))
                 continue
-            candidates, partial = option, relation.limit is not None
-            if relation.limit is not None:
-                local = replace(relation, input=option.relation, limit=relation.limit + relation.offset, offset=0)
-                candidates = replace(option, relation=local)
-            for to in targets(option.relation, relation.group, self.exchanges.rows):
-                sent = self.exchanges.through(candidates, to, partial=partial)
+            first = _first_here(relation, option)
+            for to in targets(option.relation, group, self.exchanges.rows):
+                sent = self.exchanges.through(first, to, partial=first is not option)
                 yield replace(sent, relation=replace(relation, input=sent.relation))
 
-    def _windows(self, relation: Window) -> Iterator[Option]:
-        for option, together in self._grouped(relation, relation.partition):
-            if together:
-                yield replace(option, relation=replace(relation, input=option.relation))
-                continue
-            for to in targets(option.relation, relation.partition, self.exchanges.rows):
-                sent = self.exchanges.through(option, to)
-                yield replace(sent, relation=replace(relation, input=sent.relation))
 
-    def _threshold(self, relation: Threshold) -> Iterator[Option]:
-        columns = range(len(relation.schema))
-        for option, together in self._grouped(relation, columns):
-            if together:
-                yield replace(option, relation=replace(relation, input=option.relation))
-                continue
-            for to in targets(option.relation, columns, self.exchanges.rows):
-                sent = self.exchanges.through(option, to)
-                yield replace(sent, relation=replace(relation, input=sent.relation))
+def _first_here(relation: TopK | Window | Threshold, option: Option) -> Option:
+    """What a shard has to send: of rows of which the first are wanted those that are so at the shard; else all."""
+    if not isinstance(relation, TopK) or relation.limit is None:
+        return option
+    limit = relation.limit + relation.offset
+    return replace(option, relation=replace(relation, input=option.relation, limit=limit, offset=0))
