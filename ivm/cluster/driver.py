@@ -85,7 +85,7 @@ class Driver:
         self.helpers = helpers
         self.dictionary = TextDictionary()
         self.version = ledger.newest()
-        self.tables = ShardedTables(self.ask, transport.shards)
+        self.tables = ShardedTables(self.ask, self.sizes, transport.shards)
         self.views: dict[str, ShardedView] = {}
         self.guards: dict[str, dict[str, ShardedView]] = {}
         """What checks constraints between shards, by the table, and by its own name; see `ivm.cluster.guards`."""

@@ -20,6 +20,8 @@ from ivm.transaction import Change
 
 Ask = Callable[[Question], Sequence[pa.Table]]
 """What asks all shards."""
+Sizes = Callable[[], Mapping[str, float]]
+"""The rows of each table, as all shards have said."""
 _UNKNOWN = 1e6
 """So many rows has a table that is empty, as far as plans go; one that others refer to has a quarter, and so on."""
 _FEWER = 0.25
@@ -41,11 +43,12 @@ class ShardedTable:
     table: Table
     last_time: int
     _ask: Ask
+    _sizes: Sizes
 
     @property
     def count(self) -> int:
-        """The rows that there are."""
-        return sum(part.num_rows for part in self._ask(Question("table", self.table.name)))
+        """The rows that there are; no shard sends them for that."""
+        return int(self._sizes()[self.table.name])
 
     def reading(self) -> Callable[[], pa.Table]:
         """What makes an Arrow table of the rows there are now, whatever happens meanwhile."""
@@ -56,8 +59,9 @@ class ShardedTable:
 class ShardedTables(dict[str, ShardedTable]):
     """All tables by name; see `ivm.tables.Tables`."""
 
-    def __init__(self, ask: Ask, shards: int) -> None:
+    def __init__(self, ask: Ask, sizes: Sizes, shards: int) -> None:
         self._ask = ask
+        self._sizes = sizes
         self.shards = shards
 
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> NewTable:
@@ -71,7 +75,7 @@ class ShardedTables(dict[str, ShardedTable]):
 
     def put(self, name: str, made: NewTable | None, time: int) -> None:
         """The table of a name is this one from now on; None: there is none. Called again, it changes nothing."""
-        put_or_drop(self, name, None if made is None else ShardedTable(made.table, time, self._ask))
+        put_or_drop(self, name, None if made is None else ShardedTable(made.table, time, self._ask, self._sizes))
 
     def changed(self, names: Iterable[str], time: int) -> None:
         """These have changed last at a time."""
