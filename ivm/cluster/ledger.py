@@ -9,7 +9,7 @@ from typing import Protocol
 from catalog.errors import StorageError
 from ivm.cluster.cleaning import clean
 from ivm.cluster.protocol import Order, Status
-from ivm.cluster.versions import Version, Versions
+from ivm.cluster.versions import Version, Versions, made
 
 _EVERY = 64
 
@@ -61,8 +61,7 @@ class InMemory:
         is_definition: bool = False,
     ) -> Version:
         """See `Ledger.publish`."""
-        batches = last.batches if batch is None else {**last.batches, batch[0]: batch[1]}
-        return Version(order.version, order.id, order.published, time, batches=batches)
+        return made(last, order, statuses, time, batch)
 
     def is_newest(self, version: Version) -> bool:
         """It is: nobody knows of any but who has it."""

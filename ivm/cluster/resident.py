@@ -325,18 +325,20 @@ class Resident:
 
     def _open(self, channel: Channel, batches: Sequence[pa.RecordBatch]) -> None:
         self.engine.open(channel, channel.level + 1)
-        types = [column.type for column in channel.relation.schema]
-        rows = arrived(batches, types, self.engine.dictionary)
+        rows = self._taken(channel, batches)
         self.engine.arrive(channel.name, () if rows is None else (rows,))
 
     def _arrived(self, boxes: Mapping[str, Sequence[pa.RecordBatch]]) -> Sent:
         found = {}
         for name, batches in boxes.items():
-            types = [column.type for column in self._channels.by_name[name].relation.schema]
-            delta = arrived(batches, types, self.engine.dictionary)
+            delta = self._taken(self._channels.by_name[name], batches)
             if delta is not None:
                 found[name] = delta
         return found
+
+    def _taken(self, channel: Channel, batches: Sequence[pa.RecordBatch]) -> Delta | None:
+        """What has come by a channel; None if nothing is left of it."""
+        return arrived(batches, [column.type for column in channel.relation.schema], self.engine.dictionary)
 
     def _post(self, boxes: Boxes, channel: Channel, delta: Delta) -> None:
         if isinstance(channel.placement, Replicated) and self.number:

@@ -113,7 +113,7 @@ class Versions:
         is published, and whoever opens the folder anew goes on from there. StorageError: nobody knows whether it
         is; whoever opens the folder anew can see.
         """
-        version = _made(last, order, statuses, time, batch)
+        version = made(last, order, statuses, time, batch)
         if is_definition or len(order.what) > _INLINE:
             folder = PLANS if is_definition else WHATS
             stored = self.files.write(f"{folder}/{order.version:020}.{fresh()}", order.what)
@@ -151,7 +151,8 @@ def _name(version: int) -> str:
     return f"{COMMITS}/{version:020}"
 
 
-def _made(last: Version, order: Order, statuses: Sequence[Status], time: int, batch: tuple[str, int] | None) -> Version:
+def made(last: Version, order: Order, statuses: Sequence[Status], time: int, batch: tuple[str, int] | None) -> Version:
+    """The version that an order makes of the one before. ValueError if it does not follow, or is not whole."""
     if (order.version, order.published) != (last.version + 1, last.id):
         raise ValueError(f"{order} does not follow version {last.version} of id {last.id!r}")
     if sorted(each.shard for each in statuses) != list(range(order.shards)) or any(
