@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from secrets import token_hex
 
 import pyarrow as pa
@@ -67,12 +68,16 @@ class ArrowFolder:
 
     def names(self, under: str) -> list[str]:
         """See `Folder.names`."""
-        found = self._fs.get_file_info(fs.FileSelector(self._at(under), allow_not_found=True))
+        where = fs.FileSelector(self._at(under), allow_not_found=True)
+        try:
+            found = self._fs.get_file_info(where)
+        except FileNotFoundError:  # it was made while Arrow asked why it could not list it
+            found = self._fs.get_file_info(where)
         return names_of(under, [each.base_name for each in found if each.type == fs.FileType.File])
 
     def remove(self, name: str) -> None:
         """See `Folder.remove`."""
-        if self._fs.get_file_info(self._at(name)).type == fs.FileType.File:
+        with suppress(FileNotFoundError):
             self._fs.delete_file(self._at(name))
 
     def _at(self, name: str) -> str:

@@ -99,6 +99,25 @@ def test_of_many_who_put_one_is_told_so(folder, same):
     assert folder.get("d/1") in (winners or [data for _, data in told])
 
 
+def test_a_directory_made_while_it_is_listed(tmp_path):
+    """Arrow raises if the directory is not there when it lists it, and is there when it looks why."""
+
+    class MadeMeanwhile:
+        type_name = "local"
+
+        def __init__(self):
+            self.real = fs.LocalFileSystem()
+
+        def get_file_info(self, where):
+            if not os.path.exists(where.base_dir):
+                os.makedirs(where.base_dir)
+                raise FileNotFoundError(where.base_dir)
+            return self.real.get_file_info(where)
+
+    assert ArrowFolder(MadeMeanwhile(), str(tmp_path / "root")).names("a") == []
+    assert (tmp_path / "root" / "a").is_dir()
+
+
 def test_a_call_that_overwrites_is_not_believed(tmp_path):
     def put_new(path, data):
         os.makedirs(os.path.dirname(path), exist_ok=True)
