@@ -39,15 +39,19 @@ class Verified:
 def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
     """Compare views, all maintained ones if None, with DuckDB's recomputation from the tables, as of one moment."""
     with core.lock:
-        engine = core.engine
-        asked = list(engine.views) if views is None else view_names(views)
-        names = [core.maintained(name).definition.name for name in asked]
+        engine, names = core.engine, names_asked(core, views)
         tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}
         found = {name: engine.contents(name).arrow for name in names}
         texts = {view: engine.oracle_sql[view.name] for view in core.catalog.views}
     rows = {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}
     expected = recompute(rows, texts, names)
     return [compare(name, found[name](), expected[name]) for name in names]
+
+
+def names_asked(core: Core, views: Sequence[str] | None) -> list[str]:
+    """The maintained views that are asked for, all if None, as they were called when they were made. BindError."""
+    asked = list(core.engine.views) if views is None else view_names(views)
+    return [core.maintained(name).definition.name for name in asked]
 
 
 def recompute(tables: Mapping[str, pa.Table], views: Mapping[View, str], names: Sequence[str]) -> dict[str, pa.Table]:
@@ -85,15 +89,19 @@ def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
     """
     if found.num_columns != expected.num_columns:
         raise VerificationError(f"view {view}: {found.num_columns} columns, DuckDB has {expected.num_columns}")
-    allowed = [_allowed(t) for t in expected.schema.types]
+    allowed = allowances(expected.schema)
     few = max(found.num_rows, expected.num_rows) <= FEW_ROWS
     if few or not _equal_sorted(found, expected, allowed):
         _raise_difference(view, found, expected, allowed)
     return Verified(view, expected.num_rows, expected.num_rows == 0)
 
 
+def allowances(schema: pa.Schema) -> list[float]:
+    """How far values of each column may lie apart, relative to them."""
+    return [_allowed(each) for each in schema.types]
+
+
 def _allowed(type_: pa.DataType) -> float:
-    """How far values may lie apart, relative to them."""
     if not pa.types.is_floating(type_):
         return 0.0
     return TOLERANCE if pa.types.is_float64(type_) else SINGLE_TOLERANCE
@@ -129,11 +137,24 @@ def _close(left: pa.ChunkedArray, right: pa.ChunkedArray, tolerance: float) -> b
 def _raise_difference(view: str, found: pa.Table, expected: pa.Table, allowed: Sequence[float]) -> None:
     """Compare row by row with rounded doubles; raise unless the order of close doubles was the only difference."""
     mine, theirs = (Counter(_rounded(table, allowed)) for table in (found, expected))
-    extra, missing = mine - theirs, theirs - mine
+    check_rest(view, "DuckDB", (found.num_rows, expected.num_rows), mine - theirs, theirs - mine, allowed)
+
+
+def check_rest(
+    view: str,
+    oracle: str,
+    rows: tuple[int, int],
+    extra: Counter[tuple[object, ...]],
+    missing: Counter[tuple[object, ...]],
+    allowed: Sequence[float],
+) -> None:
+    """VerificationError, unless rows that only the view has (`extra`) and those that it has not (`missing`) are the
+    same but for rounding. `rows`: of how many both are what is left; `allowed`: see `allowances`.
+    """
     if not _match_closely(extra, missing, allowed):
         raise VerificationError(
-            f"view {view} differs from DuckDB: {found.num_rows} rows against {expected.num_rows}; "
-            f"only in the view: {_some(extra)}; only in DuckDB: {_some(missing)}"
+            f"view {view} differs from {oracle}: {rows[0]} rows against {rows[1]}; "
+            f"only in the view: {_some(extra)}; only in {oracle}: {_some(missing)}"
         )
 
 
@@ -141,11 +162,16 @@ def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ..
     columns = [column.to_pylist() for column in table.columns]
     for column, tolerance in zip(columns, allowed, strict=True):
         if tolerance:
-            digits = 9 if tolerance == TOLERANCE else 6
+            digits = digits_of(tolerance)
             column[:] = [None if v is None else float(f"{v:.{digits}e}") for v in column]
         elif any(isinstance(v, list) for v in column):
             column[:] = [tuple(v) if isinstance(v, list) else v for v in column]
     return list(zip(*columns, strict=True))
+
+
+def digits_of(tolerance: float) -> int:
+    """How many decimals of a number are compared at first, behind the one in front of the point."""
+    return 9 if tolerance == TOLERANCE else 6
 
 
 def _match_closely(

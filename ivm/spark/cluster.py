@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from catalog.schema import Table
+from catalog.schema import Field, Table
 from ivm.cluster.protocol import Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.transport import Given
@@ -16,7 +16,7 @@ from ivm.spark import tasks
 from ivm.spark.transport import Changes, Functions, SparkTransport
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _TASKS = "ivm.spark.tasks"
 FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest")
@@ -58,15 +58,28 @@ class OnSpark:
         rows = sorted(frame.collect(), key=lambda row: row.shard)
         return [pa.ipc.open_stream(pa.py_buffer(bytes(row.payload))).read_all() for row in rows]
 
-    def frame(self, version: Version, question: Question, schema: pa.Schema) -> DataFrame:
-        """What all shards answer as of a version, as a DataFrame that is made where they are, when it is used."""
-        from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415
+    def frame(
+        self, version: Version, question: Question, fields: Iterable[Field], session: SparkSession | None = None
+    ) -> DataFrame:
+        """What all shards answer as of a version, as a DataFrame that is made where they are, when it is used.
 
-        return self._spark.read(f"{_TASKS}.rows", self._text(version, question), from_arrow_schema(schema))
+        `session`: the user's own, if None.
+        """
+        from ivm.spark.frames import frame_type, sent_as  # noqa: PLC0415
+
+        type_ = frame_type(fields, session or self._spark.session)
+        text = self._text(version, question, sent_as(type_))
+        return self._spark.read(f"{_TASKS}.rows", text, type_, session)
+
+    def apart(self, settings: Mapping[str, str]) -> SparkSession:
+        """A session beside the user's, with these settings of queries."""
+        return self._spark.apart(settings)
 
     def close(self) -> None:
         """Let go of the workers."""
         self._spark.close()
 
-    def _text(self, version: Version, question: Question) -> bytes:
-        return tasks.question_text(self._address, self._history, self.shards, version.version, version.id, question)
+    def _text(self, version: Version, question: Question, columns: pa.Schema | None = None) -> bytes:
+        return tasks.question_text(
+            self._address, self._history, self.shards, version.version, version.id, question, columns
+        )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal
 
 from catalog.errors import TypeMismatchError
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
@@ -22,11 +20,15 @@ from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
+from ivm.trace.spark_casts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from ivm.oracle import Verified
     from ivm.trace.table_store import Mode
+
+Oracle = Literal["duckdb", "spark"]
 
 
 def connect(
@@ -96,6 +98,23 @@ class SparkDatabase(Database):
             self._carrier.declared = {name: core.catalog.table(name) for name in tables}
             return self._driver.commit_frames(tables, mode, batch)
 
+    def verify(self, views: Sequence[str] | None = None, *, by: Oracle | None = None) -> list[Verified]:
+        """Compare views (all maintained ones by default) with a recomputation from the tables.
+
+        `by`: "duckdb", to which all rows of the tables are brought, or "spark": Spark SQL computes them where they are,
+        from a copy on the executors' disks. By default whichever fits: Spark beyond ten million rows. Raises
+        VerificationError with differing rows, or where the oracle does not know what a view has.
+        """
+        from ivm.spark.verifying import fits, verify  # noqa: PLC0415  with DuckDB, which takes a while to import
+
+        if by is not None:
+            one_of(by, ("duckdb", "spark"), "by")
+        core = self._open
+        assert isinstance(core, ShardedCore), "it is made of one"
+        if by == "duckdb" or (by is None and fits(core, views)):
+            return super().verify(views)
+        return verify(core, self._carrier, views)
+
     def sink(self, table: str, **options: Any) -> BatchSink:
         """A function for `foreachBatch`; see `Database.sink`. No row passes through this process, unless rows that are
         refused are put aside.
@@ -148,15 +167,8 @@ class SparkView(ShardedReader):
         with self._lock:
             definition = self._driver.views[self.name].definition
             version, question = self._driver.version, Question("view", definition.name)
-        names = [field.name for field in definition.schema]
-        frame = self._carrier.frame(version, question, _schema(definition.columns))
-        return frame.select(*(f"`{name}`" for name in names)) if definition.hidden else frame
-
-
-def _schema(fields: Any) -> pa.Schema:
-    from ivm.trace.arrow import arrow_type  # noqa: PLC0415
-
-    return pa.schema([pa.field(each.name, arrow_type(each.type), each.nullable) for each in fields])
+        frame = self._carrier.frame(version, question, definition.columns)
+        return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
 
 
 def _is_frame(rows: object) -> bool:

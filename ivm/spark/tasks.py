@@ -52,9 +52,18 @@ def order_text(order: Order, address: str, history: int, tables: Mapping[str, Ta
     return json.dumps(said).encode()
 
 
-def question_text(address: str, history: int, shards: int, version: int, id: str, question: Question) -> bytes:
-    """A question about a version as bytes."""
+def question_text(
+    address: str,
+    history: int,
+    shards: int,
+    version: int,
+    id: str,
+    question: Question,
+    columns: pa.Schema | None = None,
+) -> bytes:
+    """A question about a version as bytes. `columns`: what `rows` is to give."""
     said = {"address": address, "history": history, "shards": shards, "version": version, "id": id}
+    said |= {"columns": None if columns is None else columns.serialize().to_pybytes().hex()}
     return json.dumps(said | {"question": question.text().decode()}).encode()
 
 
@@ -114,8 +123,9 @@ def answers(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 
 
 def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
-    """The rows that a shard answers, as of a version."""
-    yield from _answered(text, shard).to_batches()
+    """The rows that a shard answers, as of a version, in the types that were asked for."""
+    columns = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(json.loads(text)["columns"])))
+    yield from _answered(text, shard).cast(columns).to_batches()
 
 
 def _answered(text: bytes, shard: int) -> pa.Table:

@@ -101,7 +101,8 @@ class SparkTransport:
         self.shards = shards
         self.places: Mapping[int, str] = {}
         self._functions = functions
-        self._user = spark
+        self.session = spark
+        """The user's."""
         self._session = _own_session(spark, shards)
         name, imports = uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions}))
         self._pool = Pool(name, imports)
@@ -134,14 +135,21 @@ class SparkTransport:
             raise ClusterError(f"{len(statuses)} statuses came back of {self.shards} shards at {levels} levels")
         return statuses
 
-    def read(self, function: str, argument: bytes, schema: Any) -> DataFrame:
-        """What `function(argument, shard)` gives, as a DataFrame of the user's session, made where the shards are.
+    def read(self, function: str, argument: bytes, schema: Any, session: SparkSession | None = None) -> DataFrame:
+        """What `function(argument, shard)` gives, as a DataFrame of a session, made where the shards are.
 
         `function`: a dotted name; it gives record batches of `schema`, which is Spark's. It is called when the
-        DataFrame is used, each time anew, and perhaps more than once.
+        DataFrame is used, each time anew, and perhaps more than once. `session`: the user's own, if None.
         """
         self._check_open()
-        return self._among_shards(self._user, Read(function, argument, versions()), schema)
+        return self._among_shards(session or self.session, Read(function, argument, versions()), schema)
+
+    def apart(self, settings: Mapping[str, str]) -> SparkSession:
+        """A new session beside the user's, with these settings of queries."""
+        session = self.session.newSession()
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        return session
 
     def close(self) -> None:
         """Stop the heartbeat and let go of the places. Further calls do nothing."""

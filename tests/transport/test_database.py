@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
 
 import ivm
 import ivm.spark
+from ivm.database import core_of
+from ivm.oracle import VerificationError
 from ivm.spark.database import SparkDatabase
 from tests.transport.test_kills import executor_of
 from tpch.generate import generate
@@ -54,6 +57,47 @@ def test_rows_of_this_process_and_dataframes_are_committed(spark, shop):
     shop.sql("INSERT INTO sale VALUES (5, 'Bern', 0.50)")
     shop.sql("DELETE FROM sale WHERE id = 5")
     assert sorted(row.country for row in frame.collect()) == ["CH", "IT", "NO"], "it stays what it was"
+
+
+def test_spark_is_the_oracle_where_the_tables_stay(shop):
+    assert shop.verify(by="spark") == shop.verify(by="duckdb")
+    texts = core_of(shop).engine.oracle_sql
+    right, wrong = texts["revenue"], "SELECT 'CH' AS country, 1.0 AS total, 1.0 AS mean, 1.0 AS most"
+    try:
+        texts["revenue"] = wrong
+        with pytest.raises(VerificationError, match=r"3 rows against 1; only in the view: .*only in Spark SQL: .'CH', "):
+            shop.verify(["revenue"], by="spark")
+        texts["revenue"] = "SELECT no_such_function(name) FROM city"
+        with pytest.raises(VerificationError, match=r"cannot compare revenue: Spark SQL does not compute it: .*routine"):
+            shop.verify(["revenue"], by="spark")
+    finally:
+        texts["revenue"] = right
+    with pytest.raises(ivm.Error, match="by is 'sqlite'"):
+        shop.verify(by="sqlite")
+
+
+def test_a_dataframe_has_every_type(shop):
+    """Spark knows no unsigned numbers, and no ENUM."""
+    columns = {
+        "e": ("ENUM('low', 'high')", "'high'", "high"),
+        "u1": ("UTINYINT", "200", 200),
+        "u2": ("USMALLINT", "60000", 60000),
+        "u4": ("UINTEGER", "4000000000", 4000000000),
+        "u8": ("UBIGINT", "18000000000000000000", Decimal(18000000000000000000)),
+        "h": ("HUGEINT", "-5", Decimal(-5)),
+        "i": ("UUID", "'6ccd780c-baba-1026-9564-5b8c656024db'", "6ccd780c-baba-1026-9564-5b8c656024db"),
+        "t": ("TIME", "'12:30:00'", "12:30:00.000000"),  # which a session has to allow
+        "s": ("TIMESTAMP", "'2026-01-02 03:04:05'", datetime(2026, 1, 2, 3, 4, 5)),
+        "b": ("BLOB", "'ab'::BLOB", bytearray(b"ab")),
+        "f": ("FLOAT", "1.5", 1.5),
+    }
+    shop.sql(f"CREATE TABLE many ({', '.join(f'{name} {each[0]}' for name, each in columns.items())})")
+    shop.sql("CREATE MATERIALIZED VIEW all_types AS SELECT * FROM many")
+    shop.sql(f"INSERT INTO many VALUES ({', '.join(each[1] for each in columns.values())})")
+    (row,) = shop.view("all_types").dataframe().collect()
+    assert list(row) == [each[2] for each in columns.values()]
+    shop.verify(["all_types"], by="spark")
+    shop.sql("DROP VIEW all_types; DROP TABLE many")
 
 
 def test_a_batch_counts_once(spark, shop):
@@ -147,3 +191,4 @@ def test_the_delivered_views_equal_duckdb(spark, tmp_path):
             db.apply(batch.tables)
             filled |= {verified.view for verified in db.verify() if not verified.empty}
         assert filled == set(NAMES)
+        assert [each.view for each in db.verify(["q1", "q15", "q22"], by="spark")] == ["q1", "q15", "q22"]
