@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from benchmarks import process
 from tpch.generate import generate
 from tpch.options import STREAMS, Options
 from tpch.spark import session
@@ -15,6 +22,29 @@ from tpch.spark import session
 SF = 0.001
 SEED = 7
 OPTIONS = Options(parts=1, pairs=900, updates=400, window=500)
+
+
+@contextmanager
+def measuring_here() -> Iterator[None]:
+    """While the block runs, measurements have no process of their own: to start Python takes longer than they do."""
+
+    def measured(module: str, task: Any, tell: Any) -> dict[str, Any]:
+        engine = importlib.import_module(module)
+        found: dict[str, Any] = json.loads(json.dumps(engine.measure(engine.Task(**asdict(task)))))
+        return found
+
+    threads = pa.cpu_count()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "_measured", measured)
+        yield
+    pa.set_cpu_count(threads)
+
+
+@pytest.fixture
+def in_this_process() -> Iterator[None]:
+    """See `measuring_here`."""
+    with measuring_here():
+        yield
 
 
 @pytest.fixture(scope="session")

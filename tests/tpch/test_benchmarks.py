@@ -70,6 +70,7 @@ def test_streaming(streams: Path, tmp_path: Path) -> None:
     assert result["results"][1]["engine"]["tuples"] == 6_005 + 1_500
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_refresh_latency(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "latency.json"
     (tmp_path / f"sf{SF:g}").symlink_to(streams)
@@ -84,6 +85,7 @@ def test_refresh_latency(streams: Path, tmp_path: Path) -> None:
         assert 0 < entry["p50_ms"] <= entry["p99_ms"] <= entry["max_ms"]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_durability(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "durability.json"
     arguments = ["--sf", str(SF), "--views", "q6", "--batch", "2000", "--passes", "1", "--commits", "5"]
@@ -105,6 +107,7 @@ def test_durability(streams: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_sharing(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "sharing.json"
     arguments = ["--sf", str(SF), "--views", "q3,q5,q6", "--active", "2", "--batch", "500", "--every", "4"]
@@ -132,6 +135,7 @@ def test_sharing(streams: Path, tmp_path: Path) -> None:
         assert (tmp_path / f"sharing_{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_sharing_over_a_base(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "sharing.json"
     arguments = ["--sf", str(SF), "--stream", "refresh", "--views", "q3,q6", "--active", "1", "--commits", "2"]
@@ -147,6 +151,7 @@ def test_the_warm_up_needs_nothing_that_its_few_rows_lack(streams: Path, name: s
     warm_up(stream, stream.base(), ("q3", "q6"), sharing=True, coalesce=coalesce)
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_state(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     arguments = ["--sf", str(SF), "--views", "q3,q5,q6", "--active", "2", "--batch", "2000", "--no-without"]
@@ -201,6 +206,7 @@ def test_the_complementary_distribution_counts_what_is_greater() -> None:
     assert np.array_equal(shares, [0.75, 0.5, 0.0, 0.0])
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_adversarial(tmp_path: Path) -> None:
     file = tmp_path / "adversarial.json"
     run(adversarial.app, "--rows", "2000", "--commits", "30", "--json", str(file))
@@ -213,6 +219,7 @@ def test_adversarial(tmp_path: Path) -> None:
     assert swept["visited"] == swept["crossed"] > 2000
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_installing(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "installing.json"
     (tmp_path / f"sf{SF:g}").symlink_to(streams)
@@ -224,6 +231,7 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
         assert entry["peak_bytes"] > 0
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_cluster_without_a_cluster(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "cluster.json"
     arguments = ["--sf", str(SF), "--views", "q1,q3", "--spark", "", "--counted", "2,3", "--batches", "1"]
@@ -237,6 +245,7 @@ def test_cluster_without_a_cluster(streams: Path, tmp_path: Path) -> None:
         assert all(hot["busiest"] > hot["mean"] for hot in view["hot"])
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_waiting(tmp_path: Path) -> None:
     file = tmp_path / "waiting.json"
     run(waiting.app, "--rows", "3000", "--kinds", "join", "--json", str(file))

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import plan, process, suite
+from benchmarks import plan, suite
 from benchmarks.engine import takes_threads
 from benchmarks.figures import read
 from benchmarks.report.report import SECTIONS
-from tests.tpch.conftest import SF
+from tests.tpch.conftest import SF, measuring_here
 
 WITHOUT_PLOTS = {"scale"}
 """Sections that take two scale factors, where there is one."""
-
-
-def in_this_process(module: str, task: Any, tell: Any) -> dict[str, Any]:
-    """What a process of its own would answer; a start of Python each would take longer than all that is measured."""
-    engine = importlib.import_module(module)
-    found: dict[str, Any] = json.loads(json.dumps(engine.measure(engine.Task(**asdict(task)))))
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +30,10 @@ def data(streams: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def measured(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     out = tmp_path_factory.mktemp("suite")
-    threads = pa.cpu_count()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "_measured", in_this_process)
+    with measuring_here():
         done = run(data, out)
         assert done.exit_code == 0, done.output + repr(done.exception)
         yield out
-    pa.set_cpu_count(threads)
 
 
 def run(data: Path, out: Path, *more: str) -> Any:

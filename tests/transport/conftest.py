@@ -1,9 +1,11 @@
-"""One Spark session for each module of tests."""
+"""One Spark session for all modules of tests that ask for the same one: it takes long to start, and to get warm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -13,12 +15,36 @@ from tests.transport.sessions import session
 TWO_EXECUTORS = "local-cluster[2,1,1024]"
 
 
-@pytest.fixture(scope="module")
-def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def _master(module: Any) -> str:
     """On two executors of one core, unless the module says `MASTER`."""
-    master = getattr(request.module, "MASTER", TWO_EXECUTORS)
-    with session(master, tmp_path_factory.mktemp("spark")) as running:
-        yield running
+    return getattr(module, "MASTER", TWO_EXECUTORS)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Modules that take the same session come one after the other."""
+    items.sort(key=lambda item: _master(getattr(item, "module", None)) != TWO_EXECUTORS)
+
+
+@pytest.fixture(scope="session")
+def _sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], SparkSession]]:
+    """Gives the session of a master; there is one at a time in a process."""
+    running: dict[str, SparkSession] = {}
+    with ExitStack() as open_:
+
+        def of(master: str) -> SparkSession:
+            if master not in running:
+                open_.close()
+                running.clear()
+                running[master] = open_.enter_context(session(master, tmp_path_factory.mktemp("spark")))
+            return running[master]
+
+        yield of
+
+
+@pytest.fixture(scope="module")
+def spark(request: pytest.FixtureRequest, _sessions: Callable[[str], SparkSession]) -> SparkSession:
+    """The session that the module asks for."""
+    return _sessions(_master(request.module))
 
 
 @pytest.fixture
