@@ -104,6 +104,13 @@ class Installed:
         columns, diffs = sealed.rows(as_of)
         return Contents(self.definition, columns, diffs, strings)
 
+    def changed(self, sealed: Sealed, strings: Strings, after: int, until: int) -> pa.Table:
+        """What the log has of changes between two times that are kept; see `shown` and `View.changes`."""
+        columns, times, diffs = sealed.updates.part(0, sealed.length)
+        rows = np.flatnonzero((times > after) & (times <= until))
+        delta = delta_of([column.take(rows) for column in columns], times[rows], diffs[rows], len(rows))
+        return changes_to_arrow(self.definition, seen_changes(self.definition, delta) or delta.slice(0, 0), strings)
+
 
 def in_order(rows: pa.Table, definition: Definition) -> pa.Table:
     """The rows of a view, hidden columns included, as its readers see them."""
@@ -177,11 +184,7 @@ class View(Rows):
         until = self._readable()[1] if until is None else whole_number(until, "until")
         strings, sealed = self._as_sealed(until)
         self._check_readable(after, sealed.since)
-        columns, times, diffs = sealed.updates.part(0, sealed.length)
-        rows = np.flatnonzero((times > after) & (times <= until))
-        delta = delta_of([column.take(rows) for column in columns], times[rows], diffs[rows], len(rows))
-        definition = self._installed.definition
-        return changes_to_arrow(definition, seen_changes(definition, delta) or delta.slice(0, 0), strings)
+        return self._installed.changed(sealed, strings, after, until)
 
     def _contents(self, as_of: int | None = None) -> Contents:
         if as_of is not None:

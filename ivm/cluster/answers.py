@@ -13,6 +13,7 @@ from ivm.cluster.resident import Resident
 from ivm.conflicts import met_by
 from ivm.distribute.placement import Replicated
 from ivm.introspection import RELATIONS
+from ivm.view import Installed
 
 
 def answer(resident: Resident, question: Question) -> pa.Table:
@@ -28,23 +29,34 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             rows = met_by(engine.tables[question.name], engine.dictionary, [tuple(key) for key in question.keys], given)
             return rows.slice(0, 0) if resident.catalog.table(question.name).replicated and resident.number else rows
         case "view":
-            part = engine.views[question.name]
-            if question.as_of is not None and question.as_of < part.log.sealed.since:
-                raise BindError(
-                    f"cannot read view {question.name} as of time {question.as_of}: shard {resident.number} was loaded "
-                    f"since, and knows times from {part.log.sealed.since} on; read a later one"
-                )
+            part = _part(resident, question.name, question.as_of)
             rows = part.shown(part.log.sealed, engine.dictionary.now(), question.as_of).rows()
             return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
         case "changes":
             found = resident.told.get(question.name)  # a commit that does not reach it stops at a lower level
             return no_changes(engine.views[question.name], engine.dictionary) if found is None else found
+        case "history":
+            assert question.as_of is not None, "it says up to when"
+            part = _part(resident, question.name, question.after)
+            rows = part.changed(part.log.sealed, engine.dictionary.now(), question.after, question.as_of)
+            return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
         case "sizes":
             names = [name for name, _ in _sizes(resident)]
             return pa.table({"name": names, "rows": pa.array([rows for _, rows in _sizes(resident)], pa.int64())})
         case "relation":
             return RELATIONS[question.name](engine)
     raise AssertionError(f"nobody asks for {question.kind}")
+
+
+def _part(resident: Resident, view: str, as_of: int | None) -> Installed:
+    """A shard's part of a view. BindError where it does not know what there was at a time."""
+    part = resident.engine.views[view]
+    if as_of is not None and as_of < part.log.sealed.since:
+        raise BindError(
+            f"cannot read view {view} as of time {as_of}: shard {resident.number} was loaded since, and knows times "
+            f"from {part.log.sealed.since} on; read a later one"
+        )
+    return part
 
 
 def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:

@@ -9,7 +9,6 @@ from typing import cast
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.arguments import at_least_one, whole_number
@@ -75,11 +74,17 @@ class ShardedReader(View):
             return cast(Contents, self._driver.contents(self.name, as_of))
 
     def changes(self, after: int, until: int | None = None) -> pa.Table:
-        """Not here: UnsupportedError."""
-        raise UnsupportedError(
-            f"cannot tell what changed in view {self.name} between two times: it is spread over shards; subscribe to "
-            "it, or read it as of both"
-        )
+        """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
+        with self._lock:
+            return self._driver.history(self.name, *self._between(after, until))
+
+    def _between(self, after: int, until: int | None) -> tuple[int, int]:
+        """Two times, of which both can be read. BindError."""
+        until = self._driver.time if until is None else whole_number(until, "until")
+        after = whole_number(after, "after")
+        for each in (after, until):
+            self._check_readable(each, 0)
+        return after, until
 
 
 class ShardedDatabase(Database):

@@ -237,6 +237,12 @@ class Driver:
         """The rows of a view at present, or as of a time that is kept, whatever happens later."""
         return ShardedContents(self.views[view].definition, self.ask(Question("view", view, as_of)))
 
+    def history(self, view: str, after: int, until: int) -> pa.Table:
+        """The changes of a view after one time up to another, both of which are kept."""
+        parts = self.ask(Question("history", view, until, after=after))
+        whole = whole_changes([part for part in parts if part.num_rows], self.views[view].placement)
+        return parts[0] if whole is None else whole
+
     def snapshot(self, view: str) -> pa.Table:
         """The present rows of a view as changes at the present time."""
         return self.contents(view).changes(self.time)

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 @dataclass(frozen=True, slots=True)
 class Question:
     """`kind`: "table", "view" (with the hidden columns, in no order; `as_of` a time that is kept), "changes" (of a view
-    in the last commit that watched it), "sizes" (name, rows), "relation" (one of `ivm_*`), or "meeting" (the rows of a
-    table that meet those of `given`, the bytes of a stream of Arrow's IPC format in hexadecimal, on one of `keys`,
-    which are columns). `name`: of what.
+    in the last commit that watched it), "history" (its changes `after` a time up to `as_of`), "sizes" (name, rows),
+    "relation" (one of `ivm_*`), or "meeting" (the rows of a table that meet those of `given`, the bytes of a stream of
+    Arrow's IPC format in hexadecimal, on one of `keys`, which are columns). `name`: of what.
     """
 
     kind: str
@@ -20,6 +20,7 @@ class Question:
     as_of: int | None = None
     keys: Sequence[Sequence[int]] = ()
     given: str = ""
+    after: int = 0
 
     def text(self) -> bytes:
         """As bytes."""

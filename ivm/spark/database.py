@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from catalog.errors import TypeMismatchError
+from catalog.schema import Field
+from catalog.types import BIGINT
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
 from ivm.cluster.database import ShardedCore, ShardedReader, reopen
 from ivm.cluster.driver import Driver
@@ -15,6 +17,7 @@ from ivm.cluster.ledger import InFolder
 from ivm.cluster.questions import Question
 from ivm.cluster.versions import is_published
 from ivm.database import Database, core_of
+from ivm.distribute.placement import Hashed
 from ivm.sink import BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark
@@ -53,6 +56,9 @@ def connect(
     core = ShardedCore(driver, external_access=external_access)
     reopen(core, versions.definitions(newest))
     return SparkDatabase(core, carrier)
+
+
+_MARKS = (Field("_time", BIGINT, nullable=False), Field("_diff", BIGINT, nullable=False))
 
 
 class SparkDatabase(Database):
@@ -169,6 +175,22 @@ class SparkView(ShardedReader):
             version, question = self._driver.version, Question("view", definition.name)
         frame = self._carrier.frame(version, question, definition.columns)
         return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
+
+    def changes_dataframe(self, after: int, until: int | None = None) -> DataFrame:
+        """What `changes` tells, as a DataFrame that is made where the rows are: the columns, `_time` and `_diff`.
+
+        Use it before the next commit: a shard that is loaded anew knows nothing of times before.
+        """
+        with self._lock:
+            after, until = self._between(after, until)
+            view, version = self._driver.views[self.name], self._driver.version
+        question = Question("history", view.definition.name, until, after=after)
+        frame = self._carrier.frame(version, question, [*view.definition.schema, *_MARKS])
+        if isinstance(view.placement, Hashed):
+            return frame
+        # Shards may tell different halves of one change.
+        kept = [quoted(name) for name in frame.columns[:-1]]
+        return frame.groupBy(*kept).agg({_MARKS[-1].name: "sum"}).toDF(*frame.columns).where(f"{_MARKS[-1].name} <> 0")
 
 
 def _is_frame(rows: object) -> bool:

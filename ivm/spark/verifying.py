@@ -33,7 +33,6 @@ _SETTINGS = {
     "spark.sql.ansi.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "false",
-    "spark.sql.timeType.enabled": "true",
 }
 
 

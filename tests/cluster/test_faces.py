@@ -62,6 +62,25 @@ def test_views_are_read_as_of_times_that_are_kept(pair):
             each.view("best").arrow(as_of=1)
 
 
+def test_what_changed_between_two_times_is_told(pair):
+    for each in pair:
+        fill(each)
+    one, db = pair
+    for view in ("cities", "best"):
+        for after in range(one.time + 1):
+            for until in (None, *range(after, one.time + 1)):
+                mine, theirs = (each.view(view).changes(after, until) for each in pair)
+                assert rows(mine) == rows(theirs), (view, after, until)
+                assert mine.schema == theirs.schema
+    assert db.view("best").changes(0).num_rows
+    for each in pair:
+        for _ in range(12):
+            each.sql("UPDATE shop SET city = 'Ulm' WHERE id = 1")
+        for after, until in ((1, None), (each.time, each.time + 1)):
+            with pytest.raises(BindError, match="times from 6 to 16 can be read"):
+                each.view("best").changes(after, until)
+
+
 def test_subscriptions(pair):
     told = []
     for each in pair:

@@ -148,6 +148,20 @@ def test_subscribers_are_told(shop):
         assert {(row["country"], row["_diff"]) for row in subscription.fetch().to_pylist()} == {("IT", 1), ("IT", -1)}
 
 
+def test_what_changed_is_a_dataframe(spark, tmp_path):
+    with ivm.spark.connect(spark, str(tmp_path / "root"), shards=2, history=5) as db:
+        db.sql(SHOP)
+        before = db.time
+        db.sql("INSERT INTO city VALUES ('Bern', 'CH'), ('Oslo', 'NO')")
+        db.sql("INSERT INTO sale VALUES (1, 'Bern', 2.50), (2, 'Oslo', 4.25), (3, 'Bern', 1.00)")
+        view = db.view("revenue")
+        told = view.changes(before)
+        rows = zip(*told.to_pydict().values(), strict=True)
+        assert sorted(view.changes_dataframe(before).collect()) == sorted(rows)
+        assert told.num_rows == 2
+        assert not view.changes_dataframe(db.time).collect()
+
+
 def test_a_worker_is_killed_between_commits(shop):
     place = shop.places[1]
     os.kill(int(place.split("/")[2]), signal.SIGKILL)
