@@ -63,6 +63,8 @@ def take_groups(segments: Segments, keys: GroupKeys, store: Store[Any], index: C
     begin, end, goes_on = head.number("run_begins"), head.number("run_ends"), bool(head.scalars["run_goes_on"])
     if not _ascend(state[begin:end, :width]):
         begin, end, goes_on = used, used, False
+    # What is above the last one is taken for new, so those that have left the run are to be below it, too.
+    goes_on = goes_on and _ascend(state[:used, :width])
     counts[USED] = counts[RUN] = used
     index(begin)
     counts[MELTED] = end
