@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -10,10 +10,16 @@ from catalog.errors import BindError
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
+from ivm.cluster.tables import parts_of
+from ivm.cluster.wire import changes_payload
 from ivm.conflicts import met_by
 from ivm.distribute.placement import Replicated
 from ivm.introspection import RELATIONS
+from ivm.transaction import Change
 from ivm.view import Installed
+
+_ROWS = 1 << 18
+"""Of a table in a message at most."""
 
 
 def answer(resident: Resident, question: Question) -> pa.Table:
@@ -57,6 +63,15 @@ def _part(resident: Resident, view: str, as_of: int | None) -> Installed:
             f"from {part.log.sealed.since} on; read a later one"
         )
     return part
+
+
+def rows_for(resident: Resident, tables: Sequence[str], shards: int) -> Iterator[tuple[int, bytes]]:
+    """A shard's rows of tables as messages of a commit to so many others, each with its number; see `answer`."""
+    for name in tables:
+        table = resident.catalog.table(name)
+        for batch in answer(resident, Question("table", name)).to_batches(max_chunksize=_ROWS):
+            for to, part in parts_of(Change(table, batch), shards):
+                yield to, changes_payload([part], 0)
 
 
 def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:

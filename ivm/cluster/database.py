@@ -18,7 +18,7 @@ from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
 from ivm.cluster.meeting import some_rows
-from ivm.cluster.rescaling import rescaled
+from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
 from ivm.cluster.transport import InProcess
@@ -88,24 +88,19 @@ class ShardedReader(View):
 
 
 class ShardedDatabase(Database):
-    """A database over shards in this process."""
+    """A database over shards."""
 
     def rescale(self, shards: int) -> None:
         """Spread the same tables and views over another number of shards.
 
         All stays as it is: the logical time, who listens, the batches of sources; times before cannot be read any more.
-        Others wait meanwhile. On any error nothing has changed. Cost: that of reading all tables and filling all views,
-        and the memory of both for that time.
+        Others wait meanwhile. On any error nothing has changed; where StorageError leaves that open, as it may of a
+        commit, whoever opens the database anew sees. Cost: that of reading all tables and filling all views, and the
+        memory of both for that time.
         """
-        core, count = self._open, at_least_one(shards, "shards")
+        count, core = at_least_one(shards, "shards"), self._open
         assert isinstance(core, ShardedCore), "it is made of one"
-        with core.definitions:
-            core.begin_defining(None)
-            with core.lock:
-                transport = core.driver.transport
-                assert isinstance(transport, InProcess), "its shards are here"
-                made = rescaled(core.driver, core.catalog, transport.anew(count, max(core.driver.time - 1, 0)))
-                core.replace(partial(core.driver.become, made))
+        rescale(core, core.driver, count)
 
 
 def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:

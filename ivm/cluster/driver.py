@@ -94,7 +94,7 @@ class Driver:
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         self.listeners = Listeners()
         self.journal = Definitions(self)
-        self._ledger = ledger
+        self.ledger = ledger
         self._history = history
         self._begins = self.time
         self._planned: PlannedView | None = None
@@ -272,7 +272,7 @@ class Driver:
             definition, levels = definition.planned(planned.view.sizes, planned.view.values), planned.view.level
         order, statuses = self._tried(definition.text(), levels, given, {}, "diff")
         self._unsure = True
-        return self._ledger.publish(self.version, order, statuses, time=time, is_definition=True)
+        return self.ledger.publish(self.version, order, statuses, time=time, is_definition=True)
 
     def reach(self, version: Version) -> None:
         """Be at a version that `define` has published. It may be interrupted, and called again."""
@@ -280,20 +280,25 @@ class Driver:
         self._unsure = False
         self.settle()
 
+    def leave_for(self, other: Driver) -> None:
+        """Publish that what follows is another's, made beside this; `become` is to follow. Raises as `Ledger.move`."""
+        self._unsure = True
+        self.ledger.move(self.version, other.ledger.name)
+
     def become(self, other: Driver) -> None:
         """Have the shards of another one, made at the same time from the same; it may be interrupted, and called again.
 
         Times before cannot be read any more.
         """
-        self.transport, self.channels = other.transport, other.channels
+        self.transport, self.channels, self.ledger = other.transport, other.channels, other.ledger
         self.views, self.guards = other.views, other.guards
         self.tables.shards = other.transport.shards
         self._sizes, self._begins = None, other.time
-        self.version = other.version
+        self.version, self._unsure = other.version, False
 
     def tidy(self) -> None:
         """Now and then: remove what is needed no more."""
-        self._ledger.tidy(self.version)
+        self.ledger.tidy(self.version)
 
     def _commit(
         self,
@@ -311,11 +316,11 @@ class Driver:
         order, statuses = self._tried(what, self._levels(names), given, frames, mode)
         self._under_way, self._unsure = _Commit(order.id, time, names, updates, started, bool(watched)), True
         try:
-            self.version = self._ledger.publish(self.version, order, statuses, time=time, batch=batch)
+            self.version = self.ledger.publish(self.version, order, statuses, time=time, batch=batch)
             self._unsure = False
         finally:
             self.settle()
-        self._ledger.tidy(self.version)
+        self.ledger.tidy(self.version)
 
     def _tell(self, commit: _Commit) -> None:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
@@ -329,8 +334,7 @@ class Driver:
         self, what: bytes, levels: int, given: Given, frames: Mapping[str, Any], mode: str
     ) -> tuple[Order, Sequence[Status]]:
         """Take an order through all shards; `settle` must follow."""
-        if self._unsure:
-            self._look()
+        self.be_sure()
         last = self.version
         order = Order(last.version + 1, fresh(), last.id, what, levels, self.transport.shards)
         self._is_trying = True
@@ -342,12 +346,12 @@ class Driver:
             raise
         return order, statuses
 
-    def _look(self) -> None:
-        """Publishing has failed, and nobody knows whether it was done: look.
+    def be_sure(self) -> None:
+        """If publishing has failed, and nobody knows whether it was done: look.
 
         StorageError if it was, as what this process knows may not be what there is any more.
         """
-        if not self._ledger.is_newest(self.version):
+        if self._unsure and not self.ledger.is_newest(self.version):
             raise StorageError(
                 "cannot go on: the last change was published, though that seemed to fail, or another driver has gone "
                 "on; open the database anew"

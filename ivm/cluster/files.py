@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from catalog.errors import StorageError
 from ivm.cluster.protocol import Stored
 from ivm.storage.folder import Folder
+from ivm.storage.within import Within
 
 T = TypeVar("T")
 
@@ -32,6 +33,10 @@ class Files:
     def where(self, name: str = "") -> str:
         """What a user calls the folder, or a file of it."""
         return self._folder.where(name)
+
+    def within(self, under: str) -> Files:
+        """The files under a name, as files of a folder of their own."""
+        return Files(Within(self._folder, under), self._pauses)
 
     def names(self, under: str) -> list[str]:
         """The names of the files under a name, sorted."""

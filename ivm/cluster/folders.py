@@ -5,10 +5,18 @@ from __future__ import annotations
 from catalog.errors import StorageError
 from ivm.storage.directory_folder import DirectoryFolder
 from ivm.storage.folder import Folder
+from ivm.storage.within import Within
 
 
-def folder_of(address: str) -> Folder:
-    """A directory by its path, or whatever `pyarrow.fs` reaches by a URI. StorageError if it cannot be reached."""
+def folder_of(address: str, under: str = "") -> Folder:
+    """A directory by its path, or whatever `pyarrow.fs` reaches by a URI; or what has names under one there.
+
+    StorageError if it cannot be reached.
+    """
+    return Within(_whole(address), under) if under else _whole(address)
+
+
+def _whole(address: str) -> Folder:
     scheme, found, rest = address.partition("://")
     if not found:
         return DirectoryFolder(address)

@@ -7,7 +7,9 @@ from contextlib import suppress
 from typing import Protocol
 
 from catalog.errors import StorageError
+from ivm.cluster import chains
 from ivm.cluster.cleaning import clean
+from ivm.cluster.files import Files
 from ivm.cluster.protocol import Order, Status
 from ivm.cluster.versions import Version, Versions, made
 
@@ -15,7 +17,9 @@ _EVERY = 64
 
 
 class Ledger(Protocol):
-    """See `ivm.cluster.versions.Versions`."""
+    """See `ivm.cluster.versions.Versions`. `name`: that of the chain that it is, under its root; see `chains`."""
+
+    name: str
 
     def newest(self) -> Version:
         """The last version that was published."""
@@ -38,6 +42,18 @@ class Ledger(Protocol):
         """Whether no other version was published after this one, as far as anybody can know."""
         ...
 
+    def beside(self, last: Version, shards: int) -> Ledger:
+        """Another one, for so many shards, which nobody finds before `move`; this one is at its version `last`."""
+        ...
+
+    def move(self, last: Version, to: str) -> None:
+        """Let that of a name, which `beside` has made, go on from `last`, and this one never; raises as `publish`."""
+        ...
+
+    def drop(self) -> None:
+        """Remove all of one that nobody has moved to, nor ever will. It raises nothing."""
+        ...
+
     def tidy(self, newest: Version) -> None:
         """Now and then: remove what no version needs any more. It raises nothing."""
         ...
@@ -45,6 +61,8 @@ class Ledger(Protocol):
 
 class InMemory:
     """A ledger that nobody else reads."""
+
+    name = ""
 
     def newest(self) -> Version:
         """None was published before."""
@@ -67,19 +85,50 @@ class InMemory:
         """It is: nobody knows of any but who has it."""
         return True
 
+    def beside(self, last: Version, shards: int) -> InMemory:
+        """See `Ledger.beside`."""
+        return InMemory()
+
+    def move(self, last: Version, to: str) -> None:
+        """Who has the other one knows."""
+
+    def drop(self) -> None:
+        """There is nothing."""
+
     def tidy(self, newest: Version) -> None:
         """There is nothing."""
 
 
 class InFolder(Versions):
-    """A ledger that whoever opens the folder reads."""
+    """A ledger that whoever opens the folder reads. `name`: of the chain that it is; see `ivm.cluster.chains`."""
+
+    def __init__(self, root: Files, name: str = "") -> None:
+        super().__init__(chains.files_of(root, name))
+        self.name = name
+        self._root = root
 
     def is_newest(self, version: Version) -> bool:
         """See `Ledger.is_newest`. Cost: a list and a file."""
         return self.newest().id == version.id
+
+    def beside(self, last: Version, shards: int) -> InFolder:
+        """See `Ledger.beside`. Cost: a small file, or two."""
+        return InFolder(self._root, chains.begin(self._root, self.name, last, shards))
+
+    def drop(self) -> None:
+        """See `Ledger.drop`. Cost: three lists for each shard, and the files that go."""
+        with suppress(StorageError):
+            chains.remove(self._root, self.name)
 
     def tidy(self, newest: Version) -> None:
         """See `Ledger.tidy`. Cost: every so many versions some lists, and the files that go."""
         if newest.version % _EVERY == 0:
             with suppress(StorageError):
                 clean(self.files, newest)
+                chains.clean_left(self._root)
+
+
+def opened(root: Files) -> tuple[InFolder, Version]:
+    """The ledger of a folder that somebody opens, and its newest version; see `chains.current`."""
+    name, newest = chains.current(root)
+    return InFolder(root, name), newest

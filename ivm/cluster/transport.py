@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from catalog.errors import Error
-from ivm.cluster.answers import answer
+from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.protocol import Failure, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
@@ -30,12 +30,24 @@ class Transport(Protocol):
         """
         ...
 
+    def anew(self, shards: int, time: int, name: str) -> Transport:
+        """So many new shards beside these, to which nothing has happened up to a time, for the chain of a name."""
+        ...
+
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Any]:
+        """All rows of tables as of a version, as frames that `run` takes to so many new shards; see `anew`."""
+        ...
+
     def settle(self, published: Version) -> None:
         """The last order has been published, or else it never will be. It may be interrupted, and called again."""
         ...
 
     def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
         """What each shard answers as of a version, by their numbers."""
+        ...
+
+    def leave(self) -> None:
+        """Let go of these shards, as there are others for the same database; who has them goes on."""
         ...
 
     def close(self) -> None:
@@ -51,8 +63,8 @@ class InProcess:
         self.residents = residents
         self._tried = Version()
 
-    def anew(self, shards: int, time: int) -> InProcess:
-        """So many new shards of the same kind, to which nothing has happened up to a time."""
+    def anew(self, shards: int, time: int, name: str) -> InProcess:
+        """See `Transport.anew`."""
         engine = self.residents[0].engine
         compiler, sharing = engine.renderer.compiler, engine.renderer.sharing
         residents = [Resident(n, shards, compiler, engine.history, sharing=sharing) for n in range(shards)]
@@ -61,11 +73,11 @@ class InProcess:
         return InProcess(residents)
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; there are no frames."""
-        assert not frames, "who is in this process has the rows"
+        """See `Transport.run`; frames are messages by their shard."""
         self._tried = Version(order.version, order.id)
         statuses = [Status(number, order.levels, ()) for number in range(self.shards)]
-        arriving = {number: list(given.get(number, ())) for number in range(self.shards)}
+        boxes: Sequence[Given] = (given, *frames.values())
+        arriving = {number: [each for box in boxes for each in box.get(number, ())] for number in range(self.shards)}
         for level in range(1, order.levels + 1):
             inbox: dict[int, list[bytes]] = {number: [] for number in range(self.shards)}
             for number, resident in enumerate(self.residents):
@@ -79,6 +91,15 @@ class InProcess:
             arriving = inbox
         return statuses
 
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Given]:
+        """See `Transport.rows`."""
+        found: dict[str, dict[int, list[bytes]]] = {name: {} for name in tables}
+        for resident in self.residents:
+            for name, boxes in found.items():
+                for to, payload in rows_for(resident, [name], shards):
+                    boxes.setdefault(to, []).append(payload)
+        return found
+
     def settle(self, published: Version) -> None:
         """See `Transport.settle`."""
         is_published = (published.version, published.id) == (self._tried.version, self._tried.id)
@@ -91,6 +112,9 @@ class InProcess:
     def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
         """See `Transport.ask`."""
         return [answer(resident, question) for resident in self.residents]
+
+    def leave(self) -> None:
+        """See `Transport.leave`: what compiles for them is that of the others."""
 
     def close(self) -> None:
         """End what compiles for the shards."""

@@ -29,7 +29,8 @@ class Version:
     `time`: the last logical time that it has; `what`, `levels`, `shards`: as the order said; `batch`: the source of its
     changes, and which of its batches they are; `batches`: of each source the number of its last batch; `defined`: the
     version that is the last definition of all, or 0; `plans`: in such a version, the files of all definitions, in their
-    order.
+    order; `moved`: where the versions after this one are, which is the last here and changes nothing; see
+    `ivm.cluster.chains`.
     """
 
     version: int = 0
@@ -44,6 +45,7 @@ class Version:
     batches: Mapping[str, int] = field(default_factory=dict)
     defined: int = 0
     plans: Sequence[Stored] = ()
+    moved: str = ""
 
     def logs_of(self, shard: int) -> dict[int, Stored]:
         """By level, what came in at a shard; nothing did at the other levels."""
@@ -120,7 +122,16 @@ class Versions:
             version = replace(version, what=stored)
             if is_definition:
                 version = replace(version, defined=order.version, plans=(*self._plans(last), stored))
-        name = _name(order.version)
+        self._put(version)
+        return version
+
+    def move(self, last: Version, to: str) -> None:
+        """Let the versions after `last` be elsewhere from now on, for ever; raises as `publish` does."""
+        self._put(Version(last.version + 1, fresh(), last.id, last.time, shards=last.shards, moved=to))
+
+    def _put(self, version: Version) -> None:
+        """Write the page of a version, which is to be the last one."""
+        name = _name(version.version)
         is_ours = self.files.write_new(name, page_of(_plain_of(version)))
         # That of a version that was removed long ago can be written again: then there is a later one.
         is_last = is_ours and max(self.files.names(COMMITS), default=name) <= name
@@ -131,7 +142,6 @@ class Versions:
                 f"cannot commit: {self.files.where(name)} was written by another driver; one at a time may use a "
                 "folder: stop one of them, and open the database anew"
             )
-        return version
 
     def _plans(self, last: Version) -> Sequence[Stored]:
         return (last if last.version == last.defined else self.at(last.defined)).plans
@@ -189,7 +199,7 @@ def _plain_of(version: Version) -> dict[str, Any]:
         "batches": version.batches,
         "defined": version.defined,
         "plans": version.plans,
-    }
+    } | ({"moved": version.moved} if version.moved else {})
 
 
 def _version_of(plain: dict[str, Any]) -> Version:

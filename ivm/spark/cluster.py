@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from catalog.schema import Field, Table
+from ivm.cluster.chains import folder_in
+from ivm.cluster.driver import Driver
 from ivm.cluster.protocol import Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
 from ivm.spark import tasks
 from ivm.spark.transport import Changes, Functions, SparkTransport
+from ivm.spark.worker import FRAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,18 +27,24 @@ FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest")
 _ANSWER = "shard int, payload binary"
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """Rows that are messages to shards already."""
+
+    frame: DataFrame
+
+
 class OnSpark:
     """See `ivm.cluster.transport.Transport`: a job for each order, and for each question.
 
     `declared`: the table of a name, for rows that come as DataFrames.
     """
 
-    def __init__(self, spark: SparkTransport, address: str, history: int) -> None:
+    def __init__(self, spark: SparkTransport, root: tasks.Root) -> None:
         self.shards = spark.shards
         self.declared: Mapping[str, Table] = {}
         self._spark = spark
-        self._address = address
-        self._history = history
+        self._root = root
 
     @property
     def places(self) -> Mapping[int, str]:
@@ -42,19 +52,32 @@ class OnSpark:
         return self._spark.places
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are DataFrames."""
-        tables = {name: self.declared[name] for name in frames}
-        text = tasks.order_text(order, self._address, self._history, tables, mode)
+        """See `Transport.run`; frames are DataFrames, of rows or of messages."""
+        sent = {id(each): each.frame for each in frames.values() if isinstance(each, _Sent)}
+        rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent)}
+        text = tasks.order_text(order, self._root, {name: self.declared[name] for name in rows}, mode)
         messages = [(shard, payload) for shard, payloads in given.items() for payload in payloads]
-        said = self._spark.run(text, order.levels, Changes(frames, {}, messages))
+        said = self._spark.run(text, order.levels, Changes(rows, {}, messages, [*sent.values()]))
         return [tasks.status_of(each.status) for each in said if each.level == order.levels]
+
+    def anew(self, shards: int, time: int, name: str) -> OnSpark:
+        """See `Transport.anew`. Cost: some seconds, in which workers start."""
+        return OnSpark(self._spark.anew(shards), self._root._replace(under=folder_in(name)))
+
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Any]:
+        """See `Transport.rows`: they go from worker to worker."""
+        if not tables:
+            return {}
+        text = tasks.rows_text(self._root, self.shards, version, tables, shards)
+        return dict.fromkeys(tables, _Sent(self._spark.read(f"{_TASKS}.moved_rows", text, FRAMES)))
 
     def settle(self, published: Version) -> None:
         """Shards are told by the next order."""
 
     def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
         """See `Transport.ask`: the answers pass through this process."""
-        frame = self._spark.read(f"{_TASKS}.answers", self._text(version, question), _ANSWER)
+        text = tasks.question_text(self._root, self.shards, version, question)
+        frame = self._spark.read(f"{_TASKS}.answers", text, _ANSWER)
         rows = sorted(frame.collect(), key=lambda row: row.shard)
         return [pa.ipc.open_stream(pa.py_buffer(bytes(row.payload))).read_all() for row in rows]
 
@@ -68,18 +91,24 @@ class OnSpark:
         from ivm.spark.frames import frame_type, sent_as  # noqa: PLC0415
 
         type_ = frame_type(fields, session or self._spark.session)
-        text = self._text(version, question, sent_as(type_))
+        text = tasks.question_text(self._root, self.shards, version, question, sent_as(type_))
         return self._spark.read(f"{_TASKS}.rows", text, type_, session)
 
     def apart(self, settings: Mapping[str, str]) -> SparkSession:
         """A session beside the user's, with these settings of queries."""
         return self._spark.apart(settings)
 
+    def leave(self) -> None:
+        """See `Transport.leave`: no other shards are in these workers, which end a minute later."""
+        self.close()
+
     def close(self) -> None:
         """Let go of the workers."""
         self._spark.close()
 
-    def _text(self, version: Version, question: Question, columns: pa.Schema | None = None) -> bytes:
-        return tasks.question_text(
-            self._address, self._history, self.shards, version.version, version.id, question, columns
-        )
+
+def carrier_of(driver: Driver) -> OnSpark:
+    """What a driver's orders go by just now; whoever holds the database's lock asks."""
+    carrier = driver.transport
+    assert isinstance(carrier, OnSpark), "its shards are on Spark"
+    return carrier

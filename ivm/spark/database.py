@@ -9,18 +9,20 @@ from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import BIGINT
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
-from ivm.cluster.database import ShardedCore, ShardedReader, reopen
+from ivm.cluster.chains import folder_in
+from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
 from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
-from ivm.cluster.ledger import InFolder
+from ivm.cluster.ledger import opened
 from ivm.cluster.questions import Question
 from ivm.cluster.versions import is_published
-from ivm.database import Database, core_of
+from ivm.database import core_of
 from ivm.distribute.placement import Hashed
 from ivm.sink import BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
-from ivm.spark.cluster import FUNCTIONS, OnSpark
+from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
+from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
 from ivm.trace.spark_casts import quoted
@@ -47,32 +49,37 @@ def connect(
     The rest is as with `ivm.connect`. Raises UnsupportedError for a session whose settings do not fit, with a line for
     each of them, and ClusterError for workers that have another release of ivm, or of Python.
     """
-    versions = InFolder(Files(folder_of(path)))
-    newest = versions.newest()
+    ledger, newest = opened(Files(folder_of(path)))
     count = newest.shards or (executors(spark) if shards is None else at_least_one(shards, "shards"))
     transport = SparkTransport(spark, count, FUNCTIONS)
-    carrier = OnSpark(transport, path, whole_number(history, "history"))
-    driver = Driver(carrier, versions, Helpers(1), history)
+    carrier = OnSpark(transport, Root(path, folder_in(ledger.name), whole_number(history, "history")))
+    driver = Driver(carrier, ledger, Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
-    reopen(core, versions.definitions(newest))
-    return SparkDatabase(core, carrier)
+    reopen(core, ledger.definitions(newest))
+    return SparkDatabase(core)
 
 
 _MARKS = (Field("_time", BIGINT, nullable=False), Field("_diff", BIGINT, nullable=False))
 
 
-class SparkDatabase(Database):
+class SparkDatabase(ShardedDatabase):
     """See `connect`. What other databases do, this does; and it takes and gives DataFrames."""
 
-    def __init__(self, core: ShardedCore, carrier: OnSpark) -> None:
+    def __init__(self, core: ShardedCore) -> None:
         super().__init__(core)
         self._driver = core.driver
-        self._carrier = carrier
 
     @property
     def places(self) -> Mapping[int, str]:
         """Where each shard was in the last job: machine, executor and process."""
-        return self._carrier.places
+        return carrier_of(self._driver).places
+
+    def rescale(self, shards: int) -> None:
+        """Spread the same tables and views over another number of shards; see `ShardedDatabase.rescale`. No row passes
+        through this process. They are in workers of their own: those of the shards before end a minute later, and their
+        files go some commits later.
+        """
+        super().rescale(shards)
 
     def __enter__(self) -> SparkDatabase:
         super().__enter__()
@@ -101,7 +108,7 @@ class SparkDatabase(Database):
             if batch is not None and is_published(self._driver.version, batch):
                 return self._driver.time
             tables = {core.catalog.table(name).name: rows for name, rows in frames.items()}
-            self._carrier.declared = {name: core.catalog.table(name) for name in tables}
+            carrier_of(self._driver).declared = {name: core.catalog.table(name) for name in tables}
             return self._driver.commit_frames(tables, mode, batch)
 
     def verify(self, views: Sequence[str] | None = None, *, by: Oracle | None = None) -> list[Verified]:
@@ -119,7 +126,7 @@ class SparkDatabase(Database):
         assert isinstance(core, ShardedCore), "it is made of one"
         if by == "duckdb" or (by is None and fits(core, views)):
             return super().verify(views)
-        return verify(core, self._carrier, views)
+        return verify(core, views)
 
     def sink(self, table: str, **options: Any) -> BatchSink:
         """A function for `foreachBatch`; see `Database.sink`. No row passes through this process, unless rows that are
@@ -132,7 +139,7 @@ class SparkDatabase(Database):
         core = self._open
         with core.lock:
             installed = core.maintained(name)
-        return SparkView(installed, core.engine.dictionary, core.readable, core.lock, self._driver, self._carrier)
+        return SparkView(installed, core.engine.dictionary, core.readable, core.lock, self._driver)
 
 
 class FrameSink(BatchSink):
@@ -161,19 +168,14 @@ class FrameSink(BatchSink):
 class SparkView(ShardedReader):
     """Reads one maintained view; see `View`."""
 
-    def __init__(self, *given: Any) -> None:
-        *known, self._carrier = given
-        super().__init__(*known)
-
     def dataframe(self) -> DataFrame:
         """The rows as a DataFrame of the user's session, in no order, as of now: each time that it is used its rows are
         read where they are, and none passes through this process. It stays as it
         is: of what was read before the last commit a copy is loaded each time, as long as its logs are kept.
         """
         with self._lock:
-            definition = self._driver.views[self.name].definition
-            version, question = self._driver.version, Question("view", definition.name)
-        frame = self._carrier.frame(version, question, definition.columns)
+            definition, version = self._driver.views[self.name].definition, self._driver.version
+            frame = carrier_of(self._driver).frame(version, Question("view", definition.name), definition.columns)
         return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
 
     def changes_dataframe(self, after: int, until: int | None = None) -> DataFrame:
@@ -184,8 +186,8 @@ class SparkView(ShardedReader):
         with self._lock:
             after, until = self._between(after, until)
             view, version = self._driver.views[self.name], self._driver.version
-        question = Question("history", view.definition.name, until, after=after)
-        frame = self._carrier.frame(version, question, [*view.definition.schema, *_MARKS])
+            question = Question("history", view.definition.name, until, after=after)
+            frame = carrier_of(self._driver).frame(version, question, [*view.definition.schema, *_MARKS])
         if isinstance(view.placement, Hashed):
             return frame
         # Shards may tell different halves of one change.

@@ -1,15 +1,16 @@
 """What Spark's workers run for a cluster: the tasks of shards, rows on their way in, and answers to questions.
 
-On the wire an order is JSON: the order itself, the folder's address, and how the tables are declared whose rows come as
+On the wire an order is JSON: the order itself, where the folder is, and how the tables are declared whose rows come as
 DataFrames. A process keeps its copies of shards from task to task.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,7 +20,7 @@ from catalog.names import key
 from catalog.plain import plain_table, table_of
 from catalog.schema import Table
 from ivm.change_feed import with_diffs, without_marks
-from ivm.cluster.answers import answer
+from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
@@ -28,10 +29,11 @@ from ivm.cluster.protocol import Failure, Log, Order, Status, Stored
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
-from ivm.cluster.versions import Versions
+from ivm.cluster.versions import Version, Versions
 from ivm.cluster.wire import changes_payload
 from ivm.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
+from ivm.spark.worker import framed
 from ivm.trace.helpers import Helpers
 from ivm.transaction import Change
 
@@ -40,12 +42,19 @@ _NOBODY = -1
 """The shard of a failure that is met before any shard is."""
 
 
-def order_text(order: Order, address: str, history: int, tables: Mapping[str, Table], mode: str) -> bytes:
+class Root(NamedTuple):
+    """Where a cluster keeps what it has: a folder by its address, and where in it the chain is that counts."""
+
+    address: str
+    under: str
+    history: int
+
+
+def order_text(order: Order, root: Root, tables: Mapping[str, Table], mode: str) -> bytes:
     """An order as bytes."""
     said = {
         "order": [order.version, order.id, order.published, order.levels, order.shards, order.what.hex()],
-        "address": address,
-        "history": history,
+        "root": root,
         "tables": [plain_table(table) for table in tables.values()],
         "mode": mode,
     }
@@ -53,24 +62,26 @@ def order_text(order: Order, address: str, history: int, tables: Mapping[str, Ta
 
 
 def question_text(
-    address: str,
-    history: int,
-    shards: int,
-    version: int,
-    id: str,
-    question: Question,
-    columns: pa.Schema | None = None,
+    root: Root, shards: int, version: Version, question: Question, columns: pa.Schema | None = None
 ) -> bytes:
     """A question about a version as bytes. `columns`: what `rows` is to give."""
-    said = {"address": address, "history": history, "shards": shards, "version": version, "id": id}
-    said |= {"columns": None if columns is None else columns.serialize().to_pybytes().hex()}
-    return json.dumps(said | {"question": question.text().decode()}).encode()
+    said = None if columns is None else columns.serialize().to_pybytes().hex()
+    return _about(root, shards, version, question=question.text().decode(), columns=said)
+
+
+def rows_text(root: Root, shards: int, version: Version, tables: Sequence[str], to: int) -> bytes:
+    """What `moved_rows` is told, as bytes: which tables, and to how many shards."""
+    return _about(root, shards, version, tables=tables, to=to)
+
+
+def _about(root: Root, shards: int, version: Version, **more: Any) -> bytes:
+    return json.dumps({"root": root, "shards": shards, "version": version.version, "id": version.id, **more}).encode()
 
 
 def task(text: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[list[tuple[int, bytes]], bytes]:
     """A shard's part of a level; see `ivm.cluster.copies.Copies.run`."""
     said, order = _read(text)
-    copies = _copies(said["address"], order.shards, said["history"])
+    copies = _copies(Root(*said["root"]), order.shards)
     messages, status = copies.run(order, shard, level, payloads)
     return [(each.to, each.payload) for each in messages], json.dumps(status).encode()
 
@@ -128,12 +139,25 @@ def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     yield from _answered(text, shard).cast(columns).to_batches()
 
 
+def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
+    """The rows of tables that a shard has, as of a version, as messages to so many other shards."""
+    with _reading(text, shard) as (said, resident):
+        yield from framed((to, 0, payload) for to, payload in rows_for(resident, said["tables"], said["to"]))
+
+
 def _answered(text: bytes, shard: int) -> pa.Table:
+    with _reading(text, shard) as (said, resident):
+        return answer(resident, Question(**json.loads(said["question"])))
+
+
+@contextmanager
+def _reading(text: bytes, shard: int) -> Iterator[tuple[dict[str, Any], Resident]]:
+    """What somebody wants to know, and the shard as of the version that it is about."""
     said = json.loads(text)
-    copies = _copies(said["address"], said["shards"], said["history"])
+    copies = _copies(Root(*said["root"]), said["shards"])
     with copies.reading(shard, said["version"], said["id"]) as resident:
         assert isinstance(resident, Resident), "the shards are these"
-        return answer(resident, Question(**json.loads(said["question"])))
+        yield said, resident
 
 
 def _read(text: bytes) -> tuple[dict[str, Any], Order]:
@@ -143,12 +167,10 @@ def _read(text: bytes) -> tuple[dict[str, Any], Order]:
 
 
 @cache
-def _copies(address: str, shards: int, history: int) -> Copies:
+def _copies(root: Root, shards: int) -> Copies:
     """The copies of this process. What compiles for them ends with it."""
-    compiler = Compiler(wait=False)
-    return Copies(
-        Versions(Files(folder_of(address))), lambda shard: Resident(shard, shards, compiler, history), every=_EVERY
-    )
+    compiler, versions = Compiler(wait=False), Versions(Files(folder_of(root.address, root.under)))
+    return Copies(versions, lambda shard: Resident(shard, shards, compiler, root.history), every=_EVERY)
 
 
 _EVERY = 64

@@ -75,12 +75,13 @@ class Status(NamedTuple):
 class Changes:
     """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds.
 
-    `messages`: what it has for shards already.
+    `messages`: what it has for shards already; `sent`: the same in frames of `worker.FRAMES`.
     """
 
     frames: Mapping[str, DataFrame]
     rows: Mapping[str, pa.Table]
     messages: Sequence[Message] = ()
+    sent: Sequence[DataFrame] = ()
 
 
 class SparkTransport:
@@ -151,6 +152,10 @@ class SparkTransport:
             session.conf.set(name, value)
         return session
 
+    def anew(self, shards: int) -> SparkTransport:
+        """So many other shards of the same session, beside these, in workers of their own; see `__init__`."""
+        return SparkTransport(self.session, shards, self._functions)
+
     def close(self) -> None:
         """Stop the heartbeat and let go of the places. Further calls do nothing."""
         with self._lock:
@@ -193,6 +198,7 @@ class SparkTransport:
                 frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
                 for table, frame in changes.frames.items()
             ]
+        frames += changes.sent
         held = [*changes.messages]
         held += [
             message

@@ -18,7 +18,7 @@ from catalog.schema import Field, View
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.questions import Question
 from ivm.oracle import VerificationError, Verified, allowances, check_rest, digits_of, names_asked
-from ivm.spark.cluster import OnSpark
+from ivm.spark.cluster import carrier_of
 from ivm.spark.frames import sent_as
 from ivm.trace.spark_casts import quoted
 from sql.spark_text import spark_text
@@ -43,13 +43,13 @@ def fits(core: ShardedCore, views: Sequence[str] | None) -> bool:
         return sum(sizes[name] for name in core.driver.tables if key(name) in read) <= FITS
 
 
-def verify(core: ShardedCore, carrier: OnSpark, views: Sequence[str] | None) -> list[Verified]:
+def verify(core: ShardedCore, views: Sequence[str] | None) -> list[Verified]:
     """Compare views with what Spark SQL makes of the tables, as of one moment; see `Database.verify`.
 
     No row passes through this process but some that differ. Others wait while tables and views are copied to the
     executors' disks, and not while Spark computes.
     """
-    with _copied(core, carrier, names := names_asked(core, views)) as (session, found, definitions):
+    with _copied(core, names := names_asked(core, views)) as (session, found, definitions):
         expected = _defined(session, definitions, {key(name) for name in names})
         return [_compare(name, found[name], expected[key(name)]) for name in names]
 
@@ -62,15 +62,17 @@ def _read(core: ShardedCore, names: Sequence[str]) -> Mapping[str, None]:
 
 @contextmanager
 def _copied(
-    core: ShardedCore, carrier: OnSpark, names: Sequence[str]
+    core: ShardedCore, names: Sequence[str]
 ) -> Iterator[tuple[SparkSession, dict[str, DataFrame], list[tuple[View, str]]]]:
     """A session in which the tables are that views read, the views as they are, and the definitions of these and of
     those that they read, in order, with their SQL for DuckDB.
     """
-    session, kept, found = carrier.apart(_SETTINGS), list[Any](), dict[str, Any]()
+    with core.lock:
+        session = carrier_of(core.driver).apart(_SETTINGS)
+    kept, found = list[Any](), dict[str, Any]()
 
     def copy(question: Question, fields: Sequence[Field], columns: Sequence[Field]) -> Any:
-        frame = carrier.frame(core.driver.version, question, columns, session)
+        frame = carrier_of(core.driver).frame(core.driver.version, question, columns, session)
         frame = frame.select(*(quoted(field.name) for field in fields)).persist(StorageLevel.DISK_ONLY)
         kept.append(frame)
         frame.count()

@@ -44,6 +44,10 @@ class MemoryFolder:
         """See `Folder.remove`."""
         self._beside(name).pop(name, None)
 
+    def all(self) -> list[str]:
+        """The names of all files, sorted."""
+        return sorted(name for files in self._folders.values() for name in files)
+
     def _beside(self, name: str) -> dict[str, bytes]:
         """All files in the folder of a name."""
         return self._folders.setdefault(name.rpartition("/")[0], {})

@@ -1,8 +1,11 @@
-"""The same database over another number of shards: exactly what it was, at the same time, and it goes on."""
+"""The same database over another number of shards: exactly what it was, at the same time, and it goes on.
+
+Of shards in memory, and of some that keep what they have in a folder, as they do on a cluster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +14,8 @@ import ivm
 from catalog.errors import BindError, ConstraintError, TypeMismatchError
 from ivm.cluster.database import ShardedDatabase
 from ivm.cluster.resident import Resident
+from tests.cluster import over_copies
+from tests.cluster.memory import MemoryFolder
 
 TABLES = """
 CREATE TYPE mood AS ENUM ('good', 'bad');
@@ -31,10 +36,29 @@ DELETE FROM sale WHERE price % 7 = 3;
 """
 
 
+def in_memory(shards: int, history: int = 0) -> ShardedDatabase:
+    made = ivm.connect(shards=shards, compile="off", history=history)
+    assert isinstance(made, ShardedDatabase)
+    return made
+
+
+def in_folder(shards: int, history: int = 0) -> ShardedDatabase:
+    return over_copies.connect(MemoryFolder(), shards, history)
+
+
+Connect = Callable[..., ShardedDatabase]
+
+
+@pytest.fixture(params=[in_memory, in_folder])
+def connect(request: pytest.FixtureRequest) -> Connect:
+    found: Connect = request.param
+    return found
+
+
 @pytest.fixture
-def db() -> Iterator[ShardedDatabase]:
-    with ivm.connect(shards=3, compile="off", history=5) as made:
-        assert isinstance(made, ShardedDatabase)
+def db(connect: Connect) -> Iterator[ShardedDatabase]:
+    made = connect(3, history=5)
+    with made:
         made.sql(TABLES)
         yield made
 
@@ -70,9 +94,8 @@ def test_it_is_the_same_and_goes_on(db):
     assert db.time == time
 
 
-def test_one_that_is_empty_or_has_no_rows(db):
-    with ivm.connect(shards=2, compile="off") as empty:
-        assert isinstance(empty, ShardedDatabase)
+def test_one_that_is_empty_or_has_no_rows(connect):
+    with connect(2) as empty:
         empty.rescale(3)
         assert empty.time == 0
         empty.sql("CREATE TABLE t (id BIGINT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")

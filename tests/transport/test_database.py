@@ -127,6 +127,38 @@ def test_a_stream_counts_each_batch_once(spark, shop, tmp_path):
     assert shop.sql("SELECT count(*) FROM sale WHERE id >= 200").fetchall() == [(4,)]
 
 
+def test_a_stream_goes_on_over_other_shards(spark, shop, tmp_path):
+    for part in range(4):
+        rows = [(300 + 10 * part + i, "Oslo", Decimal("0.25")) for i in range(5)]
+        sales(spark, rows).coalesce(1).write.parquet(str(tmp_path / "rows" / str(part)))
+    stream = spark.readStream.schema("id bigint, city string, price decimal(9,2)").option("maxFilesPerTrigger", 1)
+    sink, subscription, told = shop.sink("sale", mode="append", source="rows"), shop.subscribe("revenue"), []
+    frame, before = shop.view("revenue").dataframe(), shop.view("revenue").fetchall()
+    shards = {0: 3, 1: 2}
+
+    def committed(batch, number):
+        sink(batch, number)
+        if number in shards:
+            time = shop.time
+            shop.rescale(shards[number])
+            assert len(shop.places) == shards[number]
+            sink(batch, number)  # as after a crash before Spark knew
+            assert shop.time == time
+            shop.verify()
+        told.extend(subscription.fetch().to_pylist())
+
+    writing = stream.option("recursiveFileLookup", "true").parquet(str(tmp_path / "rows")).writeStream
+    writing = writing.foreachBatch(committed).option("checkpointLocation", str(tmp_path / "where"))
+    writing.trigger(availableNow=True).start().awaitTermination()
+    subscription.close()
+    assert shop.sql("SELECT count(*) FROM sale WHERE id >= 300").fetchall() == [(20,)]
+    assert shop.batches()["rows"] == 3
+    assert len(told) == 8, "each commit replaces a row"
+    assert sorted(row.country for row in frame.collect()) == sorted(row[0] for row in before), "it stays what it was"
+    assert {row.country for row in shop.view("revenue").dataframe().collect()} == {"CH", "IT", "NO"}
+    shop.verify()
+
+
 def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
     before = shop.view("revenue").fetchall()
     with pytest.raises(ivm.ConstraintError, match="already has a row with PRIMARY KEY"):

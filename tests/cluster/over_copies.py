@@ -1,0 +1,127 @@
+"""A database over shards in this process that keep what they have in a folder, as they do on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.errors import StorageError
+from ivm.cluster.answers import answer, rows_for
+from ivm.cluster.chains import files_of
+from ivm.cluster.copies import Copies
+from ivm.cluster.database import ShardedCore, ShardedDatabase, reopen
+from ivm.cluster.driver import Driver
+from ivm.cluster.files import Files
+from ivm.cluster.ledger import opened
+from ivm.cluster.protocol import Order, Status, Superseded
+from ivm.cluster.questions import Question
+from ivm.cluster.resident import Resident
+from ivm.cluster.transport import Given
+from ivm.cluster.versions import Version, Versions
+from ivm.storage.folder import Folder
+from ivm.trace.helpers import Helpers
+from tests.cluster.beside import AtOnce
+
+Moves = Callable[[int], bool]
+"""Whether the process of a shard dies before its next task."""
+
+
+class OverCopies:
+    """See `ivm.cluster.transport.Transport`. Each shard has a process of its own; a task that fails is tried again."""
+
+    def __init__(
+        self, root: Files, name: str, shards: int, history: int = 0, moves: Moves = lambda shard: False
+    ) -> None:
+        self.shards = shards
+        self.is_left = False
+        self._root, self._name, self._history, self._moves = root, name, history, moves
+        self._versions = Versions(files_of(root, name))
+        self._processes = [self._process() for _ in range(shards)]
+
+    def _process(self) -> Copies:
+        return Copies(
+            self._versions, lambda shard: Resident(shard, self.shards, history=self._history), every=8, beside=AtOnce()
+        )
+
+    def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
+        """See `Transport.run`; frames are messages by their shard."""
+        boxes = (given, *frames.values())
+        inputs = [[each for box in boxes for each in box.get(shard, ())] for shard in range(self.shards)]
+        statuses: list[Status] = []
+        for level in range(1, order.levels + 1):
+            answers = [self._task(order, shard, level, inputs[shard]) for shard in range(self.shards)]
+            statuses = [status for _, status in answers]
+            said = [each for messages, _ in answers for each in messages]
+            inputs = [[each.payload for each in said if each.to == shard] for shard in range(self.shards)]
+        return statuses
+
+    def _task(self, order: Order, shard: int, level: int, payloads: list[bytes]) -> Any:
+        if self._moves(shard):
+            self._processes[shard] = self._process()
+        return _tried(lambda: self._processes[shard].run(order, shard, level, payloads))
+
+    def anew(self, shards: int, time: int, name: str) -> OverCopies:
+        """See `Transport.anew`."""
+        return OverCopies(self._root, name, shards, self._history, self._moves)
+
+    def rows(self, version: Version, tables: Sequence[str], shards: int) -> Mapping[str, Given]:
+        """See `Transport.rows`."""
+        found: dict[int, list[bytes]] = {}
+        for parts in self._of_all(version, lambda resident: list(rows_for(resident, tables, shards))):
+            for to, payload in parts:
+                found.setdefault(to, []).append(payload)
+        return dict(zip(tables, [found, *({} for _ in tables)], strict=False))
+
+    def settle(self, published: Version) -> None:
+        """The next order tells."""
+
+    def ask(self, version: Version, question: Question) -> Sequence[pa.Table]:
+        """See `Transport.ask`."""
+        return self._of_all(version, lambda resident: answer(resident, question))
+
+    def _of_all(self, version: Version, what: Callable[[Resident], Any]) -> list[Any]:
+        def of(shard: int) -> Any:
+            with self._processes[shard].reading(shard, version.version, version.id) as resident:
+                assert isinstance(resident, Resident)
+                return what(resident)
+
+        return [_tried(partial(of, shard)) for shard in range(self.shards)]
+
+    def leave(self) -> None:
+        """See `Transport.leave`."""
+        self.is_left = True
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def connect(
+    folder: Folder,
+    shards: int = 2,
+    history: int = 0,
+    moves: Moves = lambda shard: False,
+    pauses: Sequence[float] = (0,) * 5,
+) -> ShardedDatabase:
+    """The database of a folder; see `ivm.spark.connect`."""
+    root = Files(folder, pauses)
+    ledger, newest = opened(root)
+    carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves)
+    core = ShardedCore(Driver(carrier, ledger, Helpers(1), history), external_access=False)
+    reopen(core, ledger.definitions(newest))
+    return ShardedDatabase(core)
+
+
+def _tried(work: Callable[[], Any]) -> Any:
+    """As Spark does it: four times."""
+    for again in range(4):
+        try:
+            return work()
+        except Superseded:
+            raise
+        except StorageError:
+            if again == 3:
+                raise
+    raise AssertionError
