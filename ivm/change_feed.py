@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,7 +25,7 @@ def with_diffs(rows: pa.Table, table: Table) -> pa.Table:
 
     When it was committed elsewhere is left out. TypeMismatchError if it says nothing of what changed.
     """
-    marks = marks_of(rows, table)
+    marks = marks_of(rows.column_names, table)
     rows = rows.drop_columns([marks[name] for name in _LEFT_OUT if name in marks])
     if CHANGE in marks and DIFF in marks:
         raise _refusal(table, f"it has both {CHANGE} and {DIFF}; leave one of them out")
@@ -49,17 +51,17 @@ def with_diffs(rows: pa.Table, table: Table) -> pa.Table:
     return rows.drop_columns([marks[CHANGE]]).append_column(DIFF, numbers_from(diffs))
 
 
-def without_marks(rows: pa.Table, table: Table) -> None:
-    """TypeMismatchError if rows that are to be inserted or upserted say that they are changes."""
-    for name, given in marks_of(rows, table).items():
+def without_marks(columns: Sequence[str], table: Table) -> None:
+    """TypeMismatchError if columns of rows that are to be inserted or upserted say that they are changes."""
+    for name, given in marks_of(columns, table).items():
         raise _refusal(table, f"column {given!r} is there, as in a change feed; use mode 'changes', or drop {name!r}")
 
 
-def marks_of(rows: pa.Table, table: Table) -> dict[str, str]:
-    """What the columns are called in these rows that say what changed, and when; those of the table are its own."""
+def marks_of(columns: Sequence[str], table: Table) -> dict[str, str]:
+    """What those of the columns are called that say what changed, and when; those of the table are its own."""
     own = {key(field.name) for field in table.fields}
     known = {CHANGE, DIFF, *_LEFT_OUT} - own
-    return {key(name): name for name in rows.column_names if key(name) in known}
+    return {key(name): name for name in columns if key(name) in known}
 
 
 def _refusal(table: Table, wrong: str) -> TypeMismatchError:

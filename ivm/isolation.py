@@ -27,7 +27,7 @@ class Refused(NamedTuple):
 
 def units_of(rows: pa.Table, table: Table) -> list[Ints]:
     """The rows that go together, by their positions: those of one primary key, without one those that are equal."""
-    marks = set(marks_of(rows, table).values())
+    marks = set(marks_of(rows.column_names, table).values())
     keys = {key(name) for name in table.primary_key}
     names = [name for name in rows.column_names if (key(name) in keys if keys else name not in marks)]
     found: dict[str, list[int]] = {}

@@ -108,7 +108,7 @@ class BatchSink:
         core, table = self._core, self._core.catalog.table(self._table)
         if self._mode == "changes":
             return core.incoming.change(self._table, with_diffs(rows, table), "diff")
-        without_marks(rows, table)
+        without_marks(rows.column_names, table)
         return core.incoming.change(self._table, rows, "upsert" if self._mode == "upsert" else "diff")
 
     def _commit_the_rest(self, rows: pa.Table, batch: tuple[str, int]) -> None:

@@ -200,7 +200,7 @@ class Driver:
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
         time, are_apart = last_time(changes, max(self.time + 1, time))
-        are_apart = are_apart and self._tells_times_apart(changes)
+        are_apart = are_apart and self._tells_times_apart(change.table.name for change in changes)
         self._check_static(change.table for change in changes)
         given = {shard: [changes_payload(part, time)] for shard, part in self.tables.split(changes).items()}
         names = [change.table.name for change in changes]
@@ -212,10 +212,13 @@ class Driver:
         self._commit(names, given, {}, "diff", time, are_apart, updates, batch)
         return time
 
-    def commit_frames(self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None) -> int:
-        """Apply rows that the driver does not have, as the transport knows them, at one logical time."""
+    def commit_frames(self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None, last: int = 0) -> int:
+        """Apply rows that the driver does not have, as the transport knows them, at the next logical time; or at times
+        of their own, up to the `last`.
+        """
         self._check_static(self.tables[name].table for name in frames)
-        self._commit(list(frames), {}, frames, mode, self.time + 1, False, 0, batch)
+        are_apart = bool(last) and self._tells_times_apart(frames)
+        self._commit(list(frames), {}, frames, mode, max(self.time + 1, last), are_apart, 0, batch)
         return self.time
 
     def settle(self) -> None:
@@ -383,9 +386,9 @@ class Driver:
         for table in tables:
             check_static(table, [name for name, view in self.views.items() if table.name in view.tables])
 
-    def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
+    def _tells_times_apart(self, tables: Iterable[str]) -> bool:
         """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
-        return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
+        return bool(self.listeners) or self.tables.tell_times_apart(set(tables))
 
     def _changes(self, view: str) -> pa.Table | None:
         parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]

@@ -9,6 +9,7 @@ from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import BIGINT
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
+from ivm.change_feed import without_marks
 from ivm.cluster.chains import folder_in
 from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
 from ivm.cluster.driver import Driver
@@ -22,6 +23,7 @@ from ivm.distribute.placement import Hashed
 from ivm.sink import BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
+from ivm.spark.frame_times import timed
 from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
@@ -86,8 +88,8 @@ class SparkDatabase(ShardedDatabase):
         return self
 
     def apply(self, changes: Mapping[str, Any], *, mode: Mode = "diff", batch: tuple[str, int] | None = None) -> int:
-        """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process, and `_time` is not
-        taken: all have the next logical time. DataFrames and other forms do not go together in one call.
+        """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process; the times of rows
+        that have a `_time` are looked at in a job of their own. DataFrames and other forms do not go together.
         """
         if not any(map(_is_frame, changes.values())):
             return super().apply(changes, mode=mode, batch=batch)
@@ -108,8 +110,11 @@ class SparkDatabase(ShardedDatabase):
             if batch is not None and is_published(self._driver.version, batch):
                 return self._driver.time
             tables = {core.catalog.table(name).name: rows for name, rows in frames.items()}
-            carrier_of(self._driver).declared = {name: core.catalog.table(name) for name in tables}
-            return self._driver.commit_frames(tables, mode, batch)
+            declared = carrier_of(self._driver).declared = {name: core.catalog.table(name) for name in tables}
+            last = 0
+            if mode in ("diff", "upsert"):  # a feed of changes says when they were committed elsewhere
+                tables, last = timed(tables, declared, self._driver.time)
+            return self._driver.commit_frames(tables, mode, batch, last)
 
     def verify(self, views: Sequence[str] | None = None, *, by: Oracle | None = None) -> list[Verified]:
         """Compare views (all maintained ones by default) with a recomputation from the tables.
@@ -162,6 +167,8 @@ class FrameSink(BatchSink):
         if self._quarantine is not None or not _is_frame(batch):
             super()._commit(batch, numbered)
         else:
+            if self._mode != "changes":
+                without_marks(batch.columns, self._core.catalog.table(self._table))
             self._db.commit_frames({self._table: batch}, self._mode, numbered)
 
 

@@ -19,7 +19,7 @@ from catalog.errors import Error
 from catalog.names import key
 from catalog.plain import plain_table, table_of
 from catalog.schema import Table
-from ivm.change_feed import with_diffs, without_marks
+from ivm.change_feed import with_diffs
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
@@ -118,8 +118,6 @@ def _change(incoming: Incoming, table: Table, rows: pa.Table, mode: str) -> Chan
     """Rows as a change: by a mode of `Database.apply`, or of `Database.sink`."""
     if mode == "changes":
         return incoming.change(table.name, with_diffs(rows, table), "diff")
-    if mode == "append":
-        without_marks(rows, table)
     return incoming.change(table.name, rows, "upsert" if mode == "upsert" else "diff")
 
 

@@ -38,6 +38,9 @@ def shop(spark, tmp_path_factory) -> Iterator[SparkDatabase]:
         yield db
 
 
+FEED = "id bigint, city string, price decimal(9,2), _change_type string"
+
+
 def sales(spark, rows, types="id bigint, city string, price decimal(9,2)"):
     return spark.createDataFrame(rows, types)
 
@@ -100,6 +103,28 @@ def test_a_dataframe_has_every_type(shop):
     shop.sql("DROP VIEW all_types; DROP TABLE many")
 
 
+def test_rows_of_dataframes_have_times_of_their_own(spark, shop):
+    timed = "id bigint, city string, price decimal(9,2), _time bigint, _diff bigint"
+    begin, price, told = shop.time, Decimal("1.00"), shop.subscribe("revenue")
+
+    def apply(rows, types=timed):
+        return shop.apply({"sale": spark.createDataFrame(rows, types)})
+
+    rows = [(500, "Bern", price, begin + 2, 1), (501, "Bern", price, begin + 5, 1), (500, "Bern", price, begin + 7, -1)]
+    assert apply(rows) == shop.time == begin + 7
+    assert [row["_time"] for row in told.fetch().to_pylist() if row["_diff"] > 0] == [begin + 2, begin + 5, begin + 7]
+    for wrong, types, message in (
+        ([(502, "Bern", price, begin + 7, 1)], timed, f"_time {begin + 7} is not later than the last commit's"),
+        ([(502, "Bern", price, None, 1)], timed, "_time is NULL in 1 rows"),
+        ([(502, "Bern", price, "9", 1)], timed.replace("_time bigint", "_time string"), "must be a whole number"),
+    ):
+        with pytest.raises(ivm.Error, match=message):
+            apply(wrong, types)
+    assert apply([]) == begin + 8
+    assert apply([(501, "Bern", price, begin + 10, -1)]) == begin + 10
+    shop.verify(by="duckdb")
+
+
 def test_a_batch_counts_once(spark, shop):
     rows = sales(spark, [(20, "Oslo", Decimal("1.00"))])
     time = shop.apply({"sale": rows}, batch=("stream", 7))
@@ -109,7 +134,7 @@ def test_a_batch_counts_once(spark, shop):
 
 def test_a_stream_counts_each_batch_once(spark, shop, tmp_path):
     rows = [(200 + i, "Rome", Decimal("0.50"), "insert") for i in range(4)]
-    feed = sales(spark, rows, "id bigint, city string, price decimal(9,2), _change_type string")
+    feed = sales(spark, rows, FEED)
     for part in range(2):
         feed.where(f"id % 2 = {part}").coalesce(1).write.parquet(str(tmp_path / "feed" / str(part)))
     stream = spark.readStream.schema(feed.schema).option("maxFilesPerTrigger", 1).option("recursiveFileLookup", "true")
@@ -169,6 +194,10 @@ def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
         shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))], "id bigint, city string, prize decimal(9,2)")})
     with pytest.raises(ivm.NumericError, match="view broken"):
         shop.sql("CREATE MATERIALIZED VIEW broken AS SELECT sum(CAST(city AS INTEGER)) AS n FROM sale")
+    feed = sales(spark, [(6, "Bern", Decimal("1.00"), "insert")], FEED)
+    for mode in ("append", "upsert"):
+        with pytest.raises(ivm.Error, match="use mode 'changes'"):
+            shop.sink("sale", mode=mode)(feed, 0)
     assert shop.view("revenue").fetchall() == before
     shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))])}, mode="upsert")
     shop.verify()
