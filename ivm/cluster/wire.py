@@ -30,32 +30,29 @@ def changes_payload(changes: Sequence[Change], time: int) -> bytes:
 
 def changes_in(payloads: Iterable[bytes], catalog: Catalog) -> list[Change]:
     """The changes of a payload, in their order; of several payloads, which have none, those of a table as one: a row
-    may come by one of them, and the row in whose place it is go by another. Keys of which all rows go are first.
+    may come by one of them, and the row in whose place it is go by another.
     """
     given = [read_commit(*_placed(pa.py_buffer(payload))).given for payload in payloads]
-    found = [
+    return [
         Change(catalog.table(each.table), each.rows, None, each.diffs, each.times, each.mode, each.missing)
         for each in (given[0] if len(given) == 1 else _as_one(chain.from_iterable(given)))
     ]
-    return found if len(given) == 1 else sorted(found, key=lambda each: not _are_keys(each))
-
-
-def _are_keys(change: Change) -> bool:
-    return change.data.num_columns < len(change.table.fields)
 
 
 def _as_one(given: Iterable[Given]) -> Iterator[Given]:
-    """Those that differ by nothing but their rows as one. Cost: 10 bytes a row are copied, and no column."""
+    """Those of a table as one. Cost: 10 bytes a row are copied, and no column.
+
+    Some may have the columns of the key alone, since all their rows go: NULL is in the others then, which nobody reads.
+    """
     alike: dict[tuple[object, ...], list[Given]] = {}
-    for each in given:
-        form = each.table, each.mode, each.missing, each.times is None, *each.rows.column_names
-        alike.setdefault(form, []).append(each)
+    for each in sorted(given, key=lambda each: -each.rows.num_columns):  # the columns' order is that of whole rows
+        alike.setdefault((each.table, each.mode, each.missing, each.times is None), []).append(each)
     for several in alike.values():
         first = several[0]
         diffs = [np.ones(each.rows.num_rows, np.int64) if each.diffs is None else each.diffs for each in several]
         times = [each.times for each in several if each.times is not None]
         yield first._replace(
-            rows=pa.concat_tables([_table(each.rows) for each in several]),
+            rows=pa.concat_tables([_table(each.rows) for each in several], promote_options="default"),
             diffs=None if all(each.diffs is None for each in several) else np.concatenate(diffs),
             times=np.concatenate(times) if times else None,
         )

@@ -95,7 +95,7 @@ class Stream:
 
     def __init__(self, draw, columns):
         self._draw, self._columns, self._number = draw, columns, 0
-        self._living = {table: {} for table in columns}
+        self._living: dict[str, dict[int, dict[str, int | None]]] = {table: {} for table in columns}
 
     def changes(self):
         return {table: self._of(table) for table in self._columns}

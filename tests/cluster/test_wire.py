@@ -50,7 +50,7 @@ def test_rows_that_go_may_come_in_after_those_in_whose_place_they_are(db):
         db.apply({"t": pa.table(OLD), "u": pa.table({"id": [1], "_diff": [-1]})})
 
 
-def test_what_differs_by_more_than_rows_stays_apart(db):
+def test_what_differs_by_mode_or_times_stays_apart(db):
     times = np.array([7, 8])
     changes = [
         change(db, "t", OLD, 1, times=times),
@@ -60,9 +60,20 @@ def test_what_differs_by_more_than_rows_stays_apart(db):
         change(db, "t", {"id": [1]}, -1),
     ]
     found = changes_in([changes_payload([each], 9) for each in changes], core_of(db).catalog)
-    assert [each.data.num_rows for each in found] == [1, 4, 2, 2], "keys that go are first"
-    assert listed(found[1].times) == [7, 8, 9, 10]
-    assert [each.mode for each in found] == ["diff", "diff", "diff", "upsert"]
+    assert [each.data.num_rows for each in found] == [4, 3, 2]
+    assert listed(found[0].times) == [7, 8, 9, 10]
+    assert [each.mode for each in found] == ["diff", "diff", "upsert"]
+
+
+def test_keys_that_go_are_with_whole_rows(db):
+    db.apply({"t": {"id": [1], "name": ["a"]}})
+    whole = change(db, "t", {"id": [2], "name": ["b"]}, 1, times=np.array([5]))
+    for keys in ({"id": [2]}, {"id": [1]}):
+        gone = change(db, "t", keys, -1, times=np.array([7]))
+        for payloads in ((whole, gone), (gone, whole)):
+            (found,) = changes_in([changes_payload([each], 7) for each in payloads], core_of(db).catalog)
+            assert found.data.column_names == ["id", "name"]
+            core_of(db).engine.commit([found], trial=True)
 
 
 def test_changes_of_one_payload_keep_their_order(db):

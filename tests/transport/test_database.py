@@ -197,7 +197,7 @@ def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
     feed = sales(spark, [(6, "Bern", Decimal("1.00"), "insert")], FEED)
     for mode in ("append", "upsert"):
         with pytest.raises(ivm.Error, match="use mode 'changes'"):
-            shop.sink("sale", mode=mode)(feed, 0)
+            shop.sink("sale", mode=mode, source="plain")(feed, 0)
     assert shop.view("revenue").fetchall() == before
     shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))])}, mode="upsert")
     shop.verify()
