@@ -99,6 +99,8 @@ def test_it_is_done_or_undone(pair):
 
 
 @pytest.mark.slow
+# What the interpreter calls, when something is let go of, nobody can interrupt: it says so, and goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("pair", PAIRS)
 def test_it_is_done_or_undone_at_every_line(pair):
     tried(pair, None)
