@@ -13,7 +13,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _RAISED = re.compile(r"^(?:[A-Za-z_][\w.]*\.)?([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Warning)?): (.*)$")
-_FRAME = re.compile(r"\s+at \S+\(")
+_SAYS_NOTHING = re.compile(r"\s*$|\s+at \S+\(|An error occurred while calling ")
 _JAVA = re.compile(r"\s+at \S+\(|\s*SQLSTATE: |Driver stacktrace:|Caused by: ")
 _KNOWN = (
     (
@@ -62,7 +62,7 @@ def root_cause(said: str) -> str:
     for pattern, meaning in _KNOWN:
         if pattern.search(said):
             return meaning
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not _FRAME.match(line)]
+    lines = [line.removeprefix(": ").strip() for line in said.splitlines() if not _SAYS_NOTHING.match(line)]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (causes or lines or ["Spark says nothing about it"])[-1 if causes else 0]
 

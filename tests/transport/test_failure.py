@@ -42,6 +42,8 @@ Job aborted due to stage failure: Task 0 in stage 3.0 failed 4 times, most recen
         ("Job 7 cancelled part of cancelled job group 3", "the job was cancelled"),
         ("first line\n\tat a.b(C.java)\nCaused by: java.io.IOException: No space left on device\n\tat d.e(F.java)",
          "java.io.IOException: No space left on device"),
+        ("An error occurred while calling o7.collectToPython.\n: org.apache.spark.SparkException: Job 3 is lost\n\tat a.b(C)",
+         "org.apache.spark.SparkException: Job 3 is lost"),
         ("one line", "one line"),
         ("", "Spark says nothing about it"),
     ],
