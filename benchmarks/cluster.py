@@ -40,7 +40,7 @@ def cluster(
     spark: Annotated[
         str, typer.Option("--spark", metavar="MASTER", help="The Spark cluster; empty: only count.")
     ] = "local-cluster[2,1,2048]",
-    shards: Annotated[int, typer.Option(min=1, help="Shards on Spark: as many as there are executors.")] = 2,
+    shards: Annotated[int, typer.Option(min=1, help="Shards on Spark; an executor may have several.")] = 2,
     orders: Annotated[int, typer.Option(min=1, help="Orders of a small commit, with their lineitems.")] = 1_000,
     commits: Annotated[int, typer.Option(min=1, help="Small commits of each kind to measure.")] = 20,
     large: Annotated[int, typer.Option(min=2, help="Changes of a large commit.")] = 1_000_000,

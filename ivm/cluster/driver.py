@@ -213,9 +213,7 @@ class Driver:
         return time
 
     def commit_frames(self, frames: Mapping[str, Any], mode: str, batch: Batch | None = None, last: int = 0) -> int:
-        """Apply rows that the driver does not have, as the transport knows them, at the next logical time; or at times
-        of their own, up to the `last`.
-        """
+        """Apply rows that the transport has, and the driver not, at the next time, or at their own up to the `last`."""
         self._check_static(self.tables[name].table for name in frames)
         are_apart = bool(last) and self._tells_times_apart(frames)
         self._commit(list(frames), {}, frames, mode, max(self.time + 1, last), are_apart, 0, batch)

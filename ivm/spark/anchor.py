@@ -1,7 +1,7 @@
 """Where shards are: a cached frame of one row for each shard, which tasks follow.
 
-Spark runs a task where a cached block of its input lies. So a stage that joins its messages to the anchor runs shard by
-shard where the anchor's blocks were first computed, until an executor is lost.
+Spark runs a task where a cached block of its input lies. So a stage that joins its messages to the anchor runs where
+the anchor's blocks were first computed, until an executor is lost. A block has the shards of one task.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from pyspark.sql import DataFrame, SparkSession
 from ivm.spark.settings import cores, is_one_process
 
 
-def anchor(session: SparkSession, shards: int, number: int) -> DataFrame:
-    """The frame (dst), with the row of a shard in its own partition. `number`: tells the anchors of databases apart.
+def anchor(session: SparkSession, shards: int, tasks: int, number: int) -> DataFrame:
+    """The frame (dst), a row for each shard, in a partition for each task: those with the same remainder.
 
-    The same arguments give frames that Spark knows for the same, so that what one has cached serves all.
+    `number`: tells the anchors of databases apart. The same arguments give frames that Spark knows for the same, so
+    that what one has cached serves all.
     """
     rows = session.range(number, number + shards, numPartitions=1)
-    return rows.selectExpr(f"cast(id - {number} as int) as dst").repartitionById(shards, "dst")
+    return rows.selectExpr(f"cast(id - {number} as int) as dst").repartitionById(tasks, "dst")
 
 
 def one_task_an_executor(settings: Mapping[str, str]) -> ResourceProfile | None:
@@ -33,6 +34,11 @@ def one_task_an_executor(settings: Mapping[str, str]) -> ResourceProfile | None:
         return None
     profile: ResourceProfile = ResourceProfileBuilder().require(TaskResourceRequests().cpus(cores(settings) or 1)).build
     return profile
+
+
+def most_tasks(session: SparkSession, settings: Mapping[str, str]) -> int:
+    """How many tasks of shards run side by side: one for each executor, or for each core where all is one process."""
+    return session.sparkContext.defaultParallelism if is_one_process(settings) else executors(session)
 
 
 def executors(session: SparkSession) -> int:

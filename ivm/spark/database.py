@@ -45,8 +45,9 @@ def connect(
 
     `path`: a directory, or a URI that `pyarrow.fs` knows (`s3a://bucket/shop`). One driver at a time uses it: of two
     the one that is late is told so (StorageError), and has changed nothing.
-    `shards`: over how many processes the rows are spread; each takes an executor's Python worker, so as many as there
-    are executors is right. It is that of the folder where there is one; as many as there are executors for a new one.
+    `shards`: over how many engines the rows are spread. Each executor has as many of them as it must, in its Python
+    worker, and one task at a level of a commit; so there should be as many as executors may ever be. It is that of the
+    folder where there is one (`SparkDatabase.rescale` changes it); as many as there are executors for a new one.
     `history`: how many logical times before the present views can be read as of.
     The rest is as with `ivm.connect`. Raises UnsupportedError for a session whose settings do not fit, with a line for
     each of them, and ClusterError for workers that have another release of ivm, or of Python.

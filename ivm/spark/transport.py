@@ -26,7 +26,7 @@ from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
 from catalog.errors import ClusterError, InterfaceError
-from ivm.spark.anchor import anchor, executors, is_balanced, one_task_an_executor
+from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, one_task_an_executor
 from ivm.spark.failure import as_one_error
 from ivm.spark.heartbeat import EVERY, Heartbeat
 from ivm.spark.pool import Pool
@@ -97,9 +97,11 @@ class SparkTransport:
         Raises UnsupportedError for settings or a version of Spark that this cannot work with, ClusterError for workers
         that have another Python or another ivm than the driver.
         """
-        settings = _settings(spark)
-        check(settings, spark.version)
+        self._settings = _settings(spark)
+        check(self._settings, spark.version)
         self.shards = shards
+        self.tasks = 1
+        """How many tasks a stage has: each goes through the level of several shards, one after the other."""
         self.places: Mapping[int, str] = {}
         self._functions = functions
         self.session = spark
@@ -109,7 +111,7 @@ class SparkTransport:
         self._pool = Pool(name, imports)
         # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
         self._ingesting = Pool(f"{name}.ingest", imports)
-        self._profile = one_task_an_executor(settings)
+        self._profile = one_task_an_executor(self._settings)
         self._number = next(_numbers)
         self._anchor = self._anchor_of(self._session)
         self._patient_until = 0.0
@@ -167,7 +169,7 @@ class SparkTransport:
             self._anchor.unpersist()
 
     def _anchor_of(self, session: SparkSession) -> DataFrame:
-        return anchor(session, self.shards, self._number)
+        return anchor(session, self.shards, self.tasks, self._number)
 
     def _among_shards(self, session: SparkSession, function: Any, schema: Any) -> DataFrame:
         """What a function gives at each shard."""
@@ -183,7 +185,7 @@ class SparkTransport:
             if frames is not None:
                 # Its hint says that the anchor is held in memory; messages pass by. Its being left, that this is our
                 # session's query, whosever frames they are.
-                routed = frames.repartitionById(self.shards, "dst")
+                routed = frames.repartitionById(self.tasks, "dst")
                 source = source.hint("shuffle_hash").join(routed, "dst", "left")
             with self._pool.of(self._session.sparkContext):
                 frames = source.mapInArrow(stage, STATUSES if stage.is_last else FRAMES, profile=self._profile)
@@ -228,22 +230,30 @@ class SparkTransport:
     def _place(self) -> None:
         """Place all shards anew, balanced over the executors that there are. What moves is loaded where it comes to."""
         self._anchor.unpersist(blocking=True)
+        self.tasks = self._most_tasks()
+        self._anchor = self._anchor_of(self._session)
         self._anchor.persist(StorageLevel.MEMORY_AND_DISK)
         self._round(FILLING)
         if not self._has_balance():
             self._patient_until = time.monotonic() + PATIENCE
 
     def _round(self, seconds: float) -> None:
-        """A task for each shard that does nothing for some seconds."""
+        """A stage of tasks that do nothing for some seconds."""
         work = Round(tuple(self._functions), seconds, versions())
         self.places = {row.dst: row.place for row in self._among_shards(self._session, work, PLACES).collect()}
 
     def _is_balanced(self) -> bool:
-        """False if shards should be placed anew: some executor has too many, and it was not just tried in vain."""
+        """False if shards should be placed anew: some executor has too many, or none, and that was not just tried.
+
+        One that is lost has a successor soon, as a rule: so there may be more tasks than executors, until a pause.
+        """
         return time.monotonic() < self._patient_until or self._has_balance()
 
     def _has_balance(self) -> bool:
-        return is_balanced(self.places.values(), executors(self._session))
+        return self.tasks >= self._most_tasks() and is_balanced(self.places.values(), executors(self._session))
+
+    def _most_tasks(self) -> int:
+        return min(self.shards, most_tasks(self._session, self._settings))
 
     def _beat(self) -> None:
         """Something to do for each worker, and the time to see whether shards are balanced; unless a commit runs."""
@@ -258,7 +268,11 @@ class SparkTransport:
     def _rest(self) -> None:
         """What is done between commits. What fails here fails again, and is told, in the next commit."""
         try:
-            self._round(0) if self._is_balanced() else self._place()
+            is_patient = time.monotonic() < self._patient_until
+            if is_patient or (self._has_balance() and self.tasks == self._most_tasks()):
+                self._round(0)
+            else:
+                self._place()
         except Exception:  # noqa: BLE001  of Spark, or of what is left of it
             self._patient_until = time.monotonic() + PATIENCE
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,8 @@ FREEZING = (1, 3, 8)
 """After these tasks of a process all that is imported late is there, and need not be looked through any more."""
 
 Message = tuple[int, bytes]
+Frame = tuple[int, int, bytes]
+"""A row of `FRAMES`."""
 Batches = Iterable[pa.RecordBatch]
 
 _FRAME_TYPES = pa.schema([("dst", pa.int32()), ("level", pa.int32()), ("payload", pa.binary())])
@@ -98,7 +101,8 @@ class Ingest:
 
 @dataclass(frozen=True)
 class Stage:
-    """One level of a commit: `task(order, shard, level, payloads)` gives messages for the next level, and a status.
+    """One level of a commit, for some of the shards: `task(order, shard, level, payloads)` gives messages for the next
+    level, and a status.
 
     `given`: messages for this level that come from the driver, by shard.
     """
@@ -113,28 +117,37 @@ class Stage:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Messages and statuses as frames; at the last level statuses alone."""
         self.versions.check()
-        shard, payloads, statuses = _received(batches)
-        messages, status = named(self.task)(self.order, shard, self.level, [*self.given.get(shard, ()), *payloads])
-        statuses.append((shard, self.level, status))
+        payloads, statuses = _received(batches)
+        said = self._said(payloads, statuses)
         if self.is_last:
+            for _ in said:
+                pass  # nobody is there to be told
             for batch in framed(statuses):
                 here = pa.array([place()] * batch.num_rows, pa.string())
                 yield pa.RecordBatch.from_arrays([*batch.columns, here], [*batch.schema.names, "place"])
         else:
-            yield from framed([*statuses, *((to, 0, payload) for to, payload in messages)])
+            yield from framed(chain(said, statuses))
         _ended()
+
+    def _said(self, payloads: dict[int, list[bytes]], statuses: list[Frame]) -> Iterator[Frame]:
+        """What the shards say to others, one after the other; their statuses are added to those there are."""
+        task = named(self.task)
+        for shard in sorted(payloads):
+            messages, status = task(self.order, shard, self.level, [*self.given.get(shard, ()), *payloads.pop(shard)])
+            statuses.append((shard, self.level, status))
+            yield from ((to, 0, payload) for to, payload in messages)
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a shard has to say: `function(argument, shard)` gives record batches of the schema that was announced."""
+    """What shards have to say: `function(argument, shard)` gives record batches of the schema that was announced."""
 
     function: str
     argument: bytes
     versions: Versions
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the shard has."""
+        """What the shards have."""
         self.versions.check()
         for shard in _shards(batches):
             yield from named(self.function)(self.argument, shard)
@@ -143,14 +156,14 @@ class Read:
 
 @dataclass(frozen=True)
 class Round:
-    """A task for each shard that does nothing: imports what tasks will need, and tells where the shard is."""
+    """A task that does nothing: imports what tasks will need, and tells where its shards are."""
 
     imports: tuple[str, ...]
     seconds: float
     versions: Versions
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Where the shard is."""
+        """Where the shards are."""
         self.versions.check()
         shards = _shards(batches)
         for name in self.imports:
@@ -162,9 +175,9 @@ class Round:
         _ended()
 
 
-def framed(rows: Iterable[tuple[int, int, bytes]]) -> Iterator[pa.RecordBatch]:
+def framed(rows: Iterable[Frame]) -> Iterator[pa.RecordBatch]:
     """Rows (shard, level, payload) as batches of frames; at least one batch, which may be empty."""
-    waiting: list[tuple[int, int, bytes]] = []
+    waiting: list[Frame] = []
     size = 0
     for row in rows:
         waiting.append(row)
@@ -175,32 +188,32 @@ def framed(rows: Iterable[tuple[int, int, bytes]]) -> Iterator[pa.RecordBatch]:
     yield _frame_batch(waiting)
 
 
-def _frame_batch(rows: list[tuple[int, int, bytes]]) -> pa.RecordBatch:
+def _frame_batch(rows: list[Frame]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True) if rows else ((), (), ())
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, _FRAME_TYPES.types, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_FRAME_TYPES)
 
 
-def _received(batches: Batches) -> tuple[int, list[bytes], list[tuple[int, int, bytes]]]:
-    """The shard whose frames these are, its messages, and the statuses that pass by."""
-    shard, payloads, statuses = -1, [], []
+def _received(batches: Batches) -> tuple[dict[int, list[bytes]], list[Frame]]:
+    """The messages of each shard whose frames these are, and the statuses that pass by."""
+    payloads: dict[int, list[bytes]] = {}
+    statuses: list[Frame] = []
     for batch in batches:
         shards = batch.column(0).to_pylist()
-        shard = shards[0] if shards else shard
+        payloads |= {shard: [] for shard in shards if shard not in payloads}
         if batch.num_columns == 1:  # the anchor alone
             continue
         levels = batch.column(1).to_pylist()
-        for level, payload in zip(levels, batch.column(2).to_pylist(), strict=True):
+        for shard, level, payload in zip(shards, levels, batch.column(2).to_pylist(), strict=True):
             if level:
                 statuses.append((shard, level, payload))
             elif payload is not None:  # a shard that nobody wrote to
-                payloads.append(payload)
-    assert shard >= 0, "every partition has its row of the anchor"
-    return shard, payloads, statuses
+                payloads[shard].append(payload)
+    return payloads, statuses
 
 
 def _shards(batches: Batches) -> list[int]:
-    """The shards of a partition of the anchor: one."""
+    """The shards of a partition of the anchor."""
     return [shard for batch in batches for shard in batch.column(0).to_pylist()]
 
 

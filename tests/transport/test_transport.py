@@ -138,14 +138,23 @@ def test_workers_of_another_version_are_refused(spark, monkeypatch):
         SparkTransport(spark, 2, FUNCTIONS)
 
 
-def test_more_shards_than_executors_share_them_evenly(spark, root):
-    numbers = Numbers(spark, root, shards=5)
+def test_more_shards_than_executors_share_them_evenly_a_task_each(spark, root, monkeypatch):
+    numbers, tracker = Numbers(spark, root, shards=5), spark.sparkContext.statusTracker()
     for _ in range(2):
-        numbers.commit(ROWS)
+        numbers.commit(ROWS, frame=True)
     numbers.check()
     executors = [place.rpartition("/")[0] for place in numbers.transport.places.values()]
     assert sorted(executors.count(each) for each in set(executors)) == [2, 3]
     assert len(set(numbers.transport.places.values())) == 2
+    stages = [tracker.getStageInfo(each) for each in tracker.getJobInfo(max(tracker.getJobIdsForGroup(None))).stageIds]
+    assert sorted(each.numTasks for each in stages)[-3:] == [2, 2, 2]
+    for count in (3, 1):  # executors that come, and go
+        monkeypatch.setattr(transport, "most_tasks", lambda *given, count=count: count)
+        numbers.transport._rest()
+        assert numbers.transport.tasks == count
+        for frame in (False, True):
+            numbers.commit(ROWS, frame=frame)
+            numbers.check()
     numbers.transport.close()
 
 
