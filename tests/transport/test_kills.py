@@ -17,9 +17,9 @@ pytestmark = pytest.mark.slow
 ROWS = dict.fromkeys(range(20), 1)
 
 
-@pytest.fixture
-def numbers(spark, root):
-    found = Numbers(spark, root)
+@pytest.fixture(params=[2, 5])
+def numbers(request, spark, root):
+    found = Numbers(spark, root, request.param)
     found.commit(ROWS)
     yield found
     found.transport.close()
@@ -99,6 +99,7 @@ def _until_balanced(numbers: Numbers) -> None:
         time.sleep(1)
 
 
+@pytest.mark.parametrize("numbers", [2], indirect=True)
 def test_the_heartbeat_keeps_workers_that_have_nothing_to_do(numbers):
     numbers.commit(ROWS)
     time.sleep(100)
