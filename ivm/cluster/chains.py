@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from catalog.errors import StorageError
-from ivm.cluster.copies import LOGS
 from ivm.cluster.files import Files, fresh
+from ivm.cluster.logs import LOGS
 from ivm.cluster.protocol import Superseded
 from ivm.cluster.snapshots import pages_under, pieces_under
 from ivm.cluster.versions import COMMITS, PLANS, WHATS, Version, Versions, number_of

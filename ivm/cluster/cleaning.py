@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog.errors import StorageError
-from ivm.cluster.copies import LOGS
 from ivm.cluster.files import Files
+from ivm.cluster.logs import LOGS
 from ivm.cluster.snapshots import pages_under, pieces_under, read_snapshot
 from ivm.cluster.versions import COMMITS, WHATS, Version, number_of
 from ivm.storage.agreement import bids_under

@@ -15,14 +15,14 @@ from contextlib import contextmanager
 
 from catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
-from ivm.cluster.files import bundle_of, fresh
+from ivm.cluster.files import bundle_of
 from ivm.cluster.loading import follow, load, replay
+from ivm.cluster.logs import LARGE, by_file, in_full, log_name
 from ivm.cluster.notes import note_of, without_notes
 from ivm.cluster.protocol import Failure, Log, Message, Order, Shard, Status, Stored, Superseded
 from ivm.cluster.snapshots import write_snapshot
 from ivm.cluster.versions import Versions
 
-LOGS = "logs"
 _MOST_BEHIND = 16
 """A copy that is so many versions behind is dropped: the shard has moved elsewhere."""
 _THREADS = 32
@@ -32,16 +32,24 @@ class Copies:
     """The copies of a process. Tasks of several shards run side by side, those of one shard one after the other.
 
     `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` writes
-    logs while shards step, and snapshots while they go on.
+    logs while shards step, and snapshots while they go on. A message
+    goes by a file from `large` bytes on.
     """
 
     def __init__(
-        self, versions: Versions, make: Callable[[int], Shard], *, every: int = 256, beside: Executor | None = None
+        self,
+        versions: Versions,
+        make: Callable[[int], Shard],
+        *,
+        every: int = 256,
+        beside: Executor | None = None,
+        large: int = LARGE,
     ) -> None:
         self._versions = versions
         self._make = make
         self._every = every
         self._beside = beside or ThreadPoolExecutor(_THREADS, "ivm-cluster")
+        self._large = large
         self._copies: dict[int, Copy] = {}
         self._locks: dict[int, threading.Lock] = {}
         self._saving: set[int] = set()
@@ -79,16 +87,23 @@ class Copies:
             self._go_through(copy, order, below)
             writing = self._log(order, shard, level, inputs)
             try:
-                messages = copy.step(order, level, inputs)
+                messages = copy.step(order, level, in_full(self._versions.files, inputs))
             except StorageError:
                 raise
             except Error as error:
                 copy.undo()
                 status = status._replace(failure=Failure(type(error).__name__, str(error)))
                 return [Message(to, note_of(status)) for to in range(order.shards)], status
+        said = self._by_file(messages, order, level)
         if writing is not None:
             status = status._replace(logs=(*status.logs, Log(shard, level, writing.result())))
-        return [*messages, Message(shard, note_of(status))], status
+        return [*said, Message(shard, note_of(status))], status
+
+    def _by_file(self, messages: Sequence[Message], order: Order, level: int) -> Sequence[Message]:
+        """What is said to others for the next level, if there is one."""
+        if level == order.levels:
+            return ()
+        return by_file(self._versions.files, messages, order.version, level + 1, self._large, self._beside)
 
     @contextmanager
     def _at(self, shard: int, version: int, id: str) -> Iterator[Copy]:
@@ -119,7 +134,7 @@ class Copies:
         """Begin to write what came in, under a name of this attempt's own."""
         if not inputs:
             return None
-        name = f"{LOGS}/{shard}/{order.version:020}.{level:03}.{fresh()}"
+        name = log_name(shard, order.version, level)
         return self._beside.submit(self._versions.files.write, name, bundle_of(inputs))
 
     def _save_in_turn(self, copy: Copy, shard: int) -> None:

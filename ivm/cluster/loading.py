@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
 from ivm.cluster.files import Files, pieces_of
+from ivm.cluster.logs import in_full
 from ivm.cluster.protocol import Order, Shard, Stored, Superseded
 from ivm.cluster.snapshots import read_pieces, read_snapshot, snapshots_of
 from ivm.cluster.versions import COMMITS, Versions, number_of
@@ -59,7 +60,7 @@ def load(versions: Versions, make: Callable[[int], Shard], shard: int, base: Bas
 def replay(files: Files, copy: Copy, order: Order, logs: Mapping[int, Stored], upto: int) -> None:
     """Go through the levels of an order that a copy has not gone through, up to one, by their logs."""
     for level in range(copy.done(order) + 1, upto + 1):
-        inputs = pieces_of(files.read(logs[level])) if level in logs else []
+        inputs = in_full(files, pieces_of(files.read(logs[level]))) if level in logs else []
         try:
             copy.step(order, level, inputs)
         except StorageError:

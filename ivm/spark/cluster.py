@@ -11,7 +11,10 @@ import pyarrow as pa
 from catalog.schema import Field, Table
 from ivm.cluster.chains import folder_in
 from ivm.cluster.driver import Driver
-from ivm.cluster.protocol import Order, Status
+from ivm.cluster.files import Files
+from ivm.cluster.folders import folder_of
+from ivm.cluster.logs import by_file
+from ivm.cluster.protocol import Message, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
@@ -45,6 +48,7 @@ class OnSpark:
         self.declared: Mapping[str, Table] = {}
         self._spark = spark
         self._root = root
+        self._files = Files(folder_of(root.address, root.under))
 
     @property
     def places(self) -> Mapping[int, str]:
@@ -56,7 +60,8 @@ class OnSpark:
         sent = {id(each): each.frame for each in frames.values() if isinstance(each, _Sent)}
         rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent)}
         text = tasks.order_text(order, self._root, {name: self.declared[name] for name in rows}, mode)
-        messages = [(shard, payload) for shard, payloads in given.items() for payload in payloads]
+        held = [Message(shard, payload) for shard, payloads in given.items() for payload in payloads]
+        messages = by_file(self._files, held, order.version, 1)
         said = self._spark.run(text, order.levels, Changes(rows, {}, messages, [*sent.values()]))
         return [tasks.status_of(each.status) for each in said if each.level == order.levels]
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import Error
+from catalog.errors import Error, StorageError
 from catalog.names import key
 from catalog.plain import plain_table, table_of
 from catalog.schema import Table
@@ -24,8 +24,9 @@ from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
+from ivm.cluster.logs import by_file
 from ivm.cluster.notes import note_of
-from ivm.cluster.protocol import Failure, Log, Order, Status, Stored
+from ivm.cluster.protocol import Failure, Log, Message, Order, Status, Stored
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
@@ -103,15 +104,32 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
     for plain in said["tables"]:
         catalog.content = {**catalog.content, key(plain["name"]): table_of(plain)}
     incoming = Incoming(catalog, _NO_HELP)
+    root = Root(*said["root"])
+    files = Files(folder_of(root.address, root.under))
     try:
-        for batch in batches:
-            if batch.num_rows:
-                change = _change(incoming, catalog.table(name), pa.Table.from_batches([batch]), said["mode"])
-                for to, part in parts_of(change, order.shards):
-                    yield to, changes_payload([part], 0)
+        for rows in _together(batches):
+            change = _change(incoming, catalog.table(name), rows, said["mode"])
+            parts = [Message(to, changes_payload([part], 0)) for to, part in parts_of(change, order.shards)]
+            yield from by_file(files, parts, order.version, 1)
+    except StorageError:  # another try may do better
+        raise
     except Error as error:
         note = note_of(Status(_NOBODY, 0, (), Failure(type(error).__name__, str(error))))
         yield from ((to, note) for to in range(order.shards))
+
+
+def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Rows in fewer, larger tables: what is done once for each of them is done once for many rows."""
+    waiting, size = list[pa.RecordBatch](), 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            size += batch.nbytes
+        if size >= _AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _change(incoming: Incoming, table: Table, rows: pa.Table, mode: str) -> Change:
@@ -174,3 +192,5 @@ def _copies(root: Root, shards: int) -> Copies:
 _EVERY = 64
 """Each shard is saved once in so many versions."""
 _NO_HELP = Helpers(1)
+_AT_ONCE = 1 << 26
+"""So many bytes of rows are checked and spread over the shards at once."""

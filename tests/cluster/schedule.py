@@ -19,6 +19,7 @@ from catalog.errors import Error, StorageError
 from ivm.cluster.cleaning import clean
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
+from ivm.cluster.logs import LARGE, by_file
 from ivm.cluster.protocol import Message, Order, Shard, Status, Superseded
 from ivm.cluster.snapshots import read_snapshot
 from ivm.cluster.versions import Version, Versions, is_published, number_of
@@ -89,6 +90,8 @@ class Schedule:
         inner: Folder | None = None,
     ) -> None:
         self.subject, self.dangers, self.batches, self.every = subject, dangers, batches, 1 + seed % 4
+        self.large = (1, 24, LARGE)[seed % 3]
+        """Messages of so many bytes go by files."""
         self.chance = random.Random(seed)
         self.counts: Counter[str] = Counter()
         self.folder = (_Agreeing if dangers.agreement else Faulty)(self.chance, dangers.rates, inner)
@@ -162,7 +165,7 @@ class Schedule:
         id_ = f"{number}.{self.attempts[number]}"
         order = Order(last.version + 1, id_, last.id, what, self.subject.levels, self.subject.shards)
         self.tried[id_] = (order, number, change)
-        statuses = yield from self._job(order, inputs)
+        statuses = yield from self._job(order, self._by_file(versions.files, order, inputs))
         failures = [each.failure for each in statuses if each.failure is not None]
         changes = [*self._changes(last.id), change]
         assert {each.kind for each in failures} == self._failures(changes)
@@ -184,6 +187,13 @@ class Schedule:
         self._ruin_one()
         return last
 
+    def _by_file(self, files: Files, order: Order, inputs: list[list[bytes]]) -> list[list[bytes]]:
+        """What comes in at the first level, of which what is large is in files by now."""
+        given = [Message(to, each) for to, payloads in enumerate(inputs) for each in payloads]
+        with self._dying("drivers", 5):
+            said = by_file(files, given, order.version, 1, self.large, AtOnce())
+        return [[each.payload for each in said if each.to == shard] for shard in range(order.shards)]
+
     def _job(self, order: Order, inputs: list[list[bytes]]) -> Generator[None, None, list[Status]]:
         """All levels of all shards; the statuses of the last."""
         statuses: list[Status] = []
@@ -195,6 +205,7 @@ class Schedule:
                 said += messages
                 statuses.append(status)
                 yield
+            self.counts["by file"] += sum(each.payload.startswith(b"ivm file") for each in said)
             self.chance.shuffle(said)
             inputs = [[each.payload for each in said if each.to == shard] for shard in range(order.shards)]
         return statuses
@@ -249,7 +260,9 @@ class Schedule:
         return None
 
     def _process(self) -> Copies:
-        return Copies(self._versions(), self._make, every=self.every, beside=_Later(self._write_later))
+        return Copies(
+            self._versions(), self._make, every=self.every, beside=_Later(self._write_later), large=self.large
+        )
 
     def _write_later(self, write: Callable[[], object]) -> None:
         """Snapshots are written at once, later, or never."""

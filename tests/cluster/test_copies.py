@@ -226,6 +226,25 @@ def test_messages_come_in_one_order():
     assert logs[0] == logs[1]
 
 
+def test_what_is_large_goes_by_a_file_of_its_own_which_the_log_names():
+    cluster = Cluster(shards=2, levels=2)
+    large = cluster.process(large=len(b"[[1, 1], [3, 1]]"))
+    order, inputs = cluster.order(rows((0, 1), (2, 3), (4, 1)), "id 1")
+    inputs, _ = cluster.go(order, inputs, 1, [large] * 2)
+    said = [each for payloads in inputs for each in payloads if b"ivm note" not in each]
+    assert [each[:9] for each in said] == [b"ivm file\0"]
+    _, statuses = cluster.go(order, inputs, 2, [cluster.one] * 2)
+    cluster.last = cluster.versions.publish(cluster.last, order, statuses, time=1)
+    cluster.changes.append(rows((0, 1), (2, 3), (4, 1)))
+    logs = {each.stored.file for each in cluster.last.logs}
+    others = [name for name in cluster.folder.inner.names("logs/1") if name not in logs]
+    assert [cluster.folder.inner.get(name) for name in others] == [b"[[1, 2], [3, 1]]"]
+    cluster.compare()
+    cluster.folder.ruined.add(others[0])
+    with pytest.raises(StorageError, match=f"cannot read memory/{others[0]}: it is damaged"):
+        cluster.compare(cluster.process())
+
+
 class Noting(ToyShard):
     def __init__(self, shard, levels, given):
         super().__init__(shard, levels)

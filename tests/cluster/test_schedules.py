@@ -48,7 +48,7 @@ def test_every_batch_counts_once(kind):
         assert not [
             each
             for each in (
-                *("refused", "superseded", "killed", "interrupted", "task fails", "clean", "ruined"),
+                *("refused", "superseded", "killed", "interrupted", "task fails", "clean", "ruined", "by file"),
                 *("driver dies", "driver dies in a call", "driver stops by an error"),
                 *("refuse", "deny", "late", "hide", "garble"),
             )

@@ -7,11 +7,13 @@ import signal
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
 import ivm
 import ivm.spark
+from ivm.cluster.logs import LARGE
 from ivm.database import core_of
 from ivm.oracle import VerificationError
 from ivm.spark.database import SparkDatabase
@@ -31,8 +33,13 @@ SHOP = (
 
 
 @pytest.fixture(scope="module")
-def shop(spark, tmp_path_factory) -> Iterator[SparkDatabase]:
-    with ivm.spark.connect(spark, str(tmp_path_factory.mktemp("shop")), shards=2) as db:
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("shop")
+
+
+@pytest.fixture(scope="module")
+def shop(spark, folder) -> Iterator[SparkDatabase]:
+    with ivm.spark.connect(spark, str(folder), shards=2) as db:
         db.sql(SHOP)
         db.sql("INSERT INTO city VALUES ('Bern', 'CH'), ('Oslo', 'NO'), ('Rome', 'IT')")
         yield db
@@ -68,10 +75,14 @@ def test_spark_is_the_oracle_where_the_tables_stay(shop):
     right, wrong = texts["revenue"], "SELECT 'CH' AS country, 1.0 AS total, 1.0 AS mean, 1.0 AS most"
     try:
         texts["revenue"] = wrong
-        with pytest.raises(VerificationError, match=r"3 rows against 1; only in the view: .*only in Spark SQL: .'CH', "):
+        with pytest.raises(
+            VerificationError, match=r"3 rows against 1; only in the view: .*only in Spark SQL: .'CH', "
+        ):
             shop.verify(["revenue"], by="spark")
         texts["revenue"] = "SELECT no_such_function(name) FROM city"
-        with pytest.raises(VerificationError, match=r"cannot compare revenue: Spark SQL does not compute it: .*routine"):
+        with pytest.raises(
+            VerificationError, match=r"cannot compare revenue: Spark SQL does not compute it: .*routine"
+        ):
             shop.verify(["revenue"], by="spark")
     finally:
         texts["revenue"] = right
@@ -200,6 +211,25 @@ def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
             shop.sink("sale", mode=mode, source="plain")(feed, 0)
     assert shop.view("revenue").fetchall() == before
     shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))])}, mode="upsert")
+    shop.verify()
+
+
+def test_many_rows_come_by_files_that_logs_name(spark, shop, folder):
+    old = spark.range(1000, 41_000).selectExpr("id", "'Rome' AS city", "CAST(id % 100 AS DECIMAL(9,2)) AS price")
+    shop.apply({"sale": old})
+    logs = folder / "logs"
+    newest = max(each.name.partition(".")[0] for each in logs.glob("*/*"))
+    sizes = sorted(each.stat().st_size for each in logs.glob(f"*/{newest}.001.*"))
+    assert len(sizes) > 4, "each shard has a log, and a file of each task"
+    assert sizes[1] < 1_000, "which the logs name"
+    assert sizes[2] >= LARGE
+    # Rows that come, and those that go for them, are in different tasks.
+    new = old.selectExpr("id", "'Oslo' AS city", "price", "1 AS _diff")
+    shop.apply({"sale": new.union(old.selectExpr("*", "-1 AS _diff"))})
+    for place in shop.places.values():
+        os.kill(int(place.split("/")[2]), signal.SIGKILL)
+    shop.verify()
+    shop.sql("DELETE FROM sale WHERE id >= 1000")
     shop.verify()
 
 
