@@ -29,8 +29,10 @@ ADVISED = {
 OF_SESSION = {
     # Each commit is one job over partitions that are shards: nothing may split, merge or measure them in between.
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-    "spark.sql.execution.arrow.maxBytesPerBatch": "67108864",
+    # Spark adds up the bytes of a batch anew for each of its rows, unless it may have any number of them; what limits
+    # a batch instead is that rows are few, and that messages of more than `LARGE` bytes go by files.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
 }
 """Settings of queries: commits run in a session of their own, which has these whatever the user's has."""
 
