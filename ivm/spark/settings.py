@@ -26,13 +26,17 @@ ADVISED = {
 }
 """What makes commits faster after a pause or a loss."""
 
+BATCH_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+BOUNDED = str(1 << 26)
+"""The bytes of a batch where messages are large."""
+
 OF_SESSION = {
     # Each commit is one job over partitions that are shards: nothing may split, merge or measure them in between.
     "spark.sql.adaptive.enabled": "false",
-    # Spark adds up the bytes of a batch anew for each of its rows, unless it may have any number of them; what limits
-    # a batch instead is that rows are few, and that messages of more than `LARGE` bytes go by files.
+    # Few rows are a batch, and large messages go by files: that keeps batches below what Arrow can count.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+    # Spark adds up the bytes of a batch anew for each of its rows, unless it may have any number of them.
+    BATCH_BYTES: str((1 << 31) - 1),
 }
 """Settings of queries: commits run in a session of their own, which has these whatever the user's has."""
 

@@ -30,7 +30,7 @@ from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, one_tas
 from ivm.spark.failure import as_one_error
 from ivm.spark.heartbeat import EVERY, Heartbeat
 from ivm.spark.pool import Pool
-from ivm.spark.settings import OF_SESSION, check
+from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check
 from ivm.spark.worker import (
     FRAMES,
     PLACES,
@@ -131,7 +131,8 @@ class SparkTransport:
         with self._working():
             if not self._is_balanced():
                 self._place()
-            rows = self._chain(order, levels, changes).collect()
+            with self._bounded(bool(changes.sent)):
+                rows = self._chain(order, levels, changes).collect()
             self.places = {row.dst: row.place for row in rows}
         statuses = sorted(Status(row.dst, row.level, bytes(row.payload)) for row in rows)
         if len(statuses) != self.shards * levels:
@@ -211,6 +212,18 @@ class SparkTransport:
             frames.append(self._session.createDataFrame(pa.Table.from_batches(framed((to, 0, x) for to, x in held))))
             held = []
         return _together(frames), _by_shard(held)
+
+    @contextmanager
+    def _bounded(self, are_large: bool) -> Iterator[None]:
+        """Batches of frames are bounded by their bytes too, if messages are large."""
+        if not are_large:
+            yield
+            return
+        self._session.conf.set(BATCH_BYTES, BOUNDED)
+        try:
+            yield
+        finally:
+            self._session.conf.set(BATCH_BYTES, OF_SESSION[BATCH_BYTES])
 
     @contextmanager
     def _working(self) -> Iterator[None]:
