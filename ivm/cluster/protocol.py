@@ -12,6 +12,10 @@ class Superseded(errors.StorageError):
     """Another driver has published a version in the meantime: what this one does is of no use any more."""
 
 
+class Unlike(errors.Error):
+    """Rows are not what they seemed to be: they have to be read in another way. No user sees it."""
+
+
 class Message(NamedTuple):
     """What one shard says to another at the next level."""
 

@@ -14,11 +14,13 @@ from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.logs import by_file
-from ivm.cluster.protocol import Message, Order, Status
+from ivm.cluster.protocol import Message, Order, Status, Unlike
 from ivm.cluster.questions import Question
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
 from ivm.spark import tasks
+from ivm.spark.parquet import argument_of
+from ivm.spark.scans import parts, rows_as
 from ivm.spark.transport import Changes, Functions, SparkTransport
 from ivm.spark.worker import FRAMES
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TASKS = "ivm.spark.tasks"
-FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest")
+FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest", "ivm.spark.parquet.rows")
 _ANSWER = "shard int, payload binary"
 
 
@@ -62,7 +64,17 @@ class OnSpark:
         text = tasks.order_text(order, self._root, {name: self.declared[name] for name in rows}, mode)
         held = [Message(shard, payload) for shard, payloads in given.items() for payload in payloads]
         messages = by_file(self._files, held, order.version, 1)
-        said = self._spark.run(text, order.levels, Changes(rows, {}, messages, [*sent.values()]))
+        read = {name: found for name, each in rows.items() if (found := _scans(name, each)) is not None}
+        left = {name: each for name, each in rows.items() if name not in read}
+        scans = [each for several in read.values() for each in several]
+        statuses = self._run(text, order, Changes(left, {}, messages, [*sent.values()], scans))
+        if any(each.failure is not None and each.failure.kind == Unlike.__name__ for each in statuses):
+            # No shard has begun. Spark reads more kinds of files.
+            statuses = self._run(text, order, Changes(rows, {}, messages, [*sent.values()]))
+        return statuses
+
+    def _run(self, text: bytes, order: Order, changes: Changes) -> Sequence[Status]:
+        said = self._spark.run(text, order.levels, changes)
         return [tasks.status_of(each.status) for each in said if each.level == order.levels]
 
     def anew(self, shards: int, time: int, name: str) -> OnSpark:
@@ -117,3 +129,9 @@ def carrier_of(driver: Driver) -> OnSpark:
     carrier = driver.transport
     assert isinstance(carrier, OnSpark), "its shards are on Spark"
     return carrier
+
+
+def _scans(table: str, frame: DataFrame) -> list[tuple[str, bytes]] | None:
+    """What tasks are to read of files, if that is all that a DataFrame does."""
+    found = parts(frame)
+    return None if found is None else [(table, argument_of(each, rows_as(frame))) for each in found]

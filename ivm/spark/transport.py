@@ -4,6 +4,7 @@ It knows nothing of SQL or of engines. What runs is named: a module that Spark's
 
     task(order: bytes, shard: int, level: int, payloads: list[bytes]) -> (iterable of (to, payload), status: bytes)
     ingest(order: bytes, table: str, batches: Iterator[pa.RecordBatch]) -> iterable of (to, payload)
+    rows(argument: bytes) -> iterator of pa.RecordBatch, where tasks are to read rows themselves
 
 Spark runs a task again wherever it likes when a worker, an executor or a fetch fails, also after others have read what
 it sent. So what a task sends and answers must follow from its arguments and from what is stored, and running it twice
@@ -39,6 +40,7 @@ from ivm.spark.worker import (
     Message,
     Read,
     Round,
+    Scan,
     Stage,
     framed,
     named,
@@ -61,6 +63,7 @@ class Functions(NamedTuple):
 
     task: str
     ingest: str
+    rows: str = ""
 
 
 class Status(NamedTuple):
@@ -75,13 +78,15 @@ class Status(NamedTuple):
 class Changes:
     """The rows of a commit by table: DataFrames, which do not pass through the driver, and what the driver holds.
 
-    `messages`: what it has for shards already; `sent`: the same in frames of `worker.FRAMES`.
+    `messages`: what it has for shards already; `sent`: the same in frames of `worker.FRAMES`. `scans`: for rows that
+    tasks read themselves, a table and an argument for each task.
     """
 
     frames: Mapping[str, DataFrame]
     rows: Mapping[str, pa.Table]
     messages: Sequence[Message] = ()
     sent: Sequence[DataFrame] = ()
+    scans: Sequence[tuple[str, bytes]] = ()
 
 
 class SparkTransport:
@@ -107,7 +112,7 @@ class SparkTransport:
         self.session = spark
         """The user's."""
         self._session = _own_session(spark, shards)
-        name, imports = uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions}))
+        name, imports = uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
         self._pool = Pool(name, imports)
         # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
         self._ingesting = Pool(f"{name}.ingest", imports)
@@ -201,6 +206,11 @@ class SparkTransport:
                 frame.mapInArrow(Ingest(function, order, table, versions()), FRAMES)
                 for table, frame in changes.frames.items()
             ]
+            if changes.scans:
+                scans = self._session.createDataFrame(
+                    pa.table([*zip(*changes.scans, strict=True)], ["table", "argument"])
+                )
+                frames.append(scans.mapInArrow(Scan(function, self._functions.rows, order, versions()), FRAMES))
         frames += changes.sent
         held = [*changes.messages]
         held += [
@@ -252,7 +262,7 @@ class SparkTransport:
 
     def _round(self, seconds: float) -> None:
         """A stage of tasks that do nothing for some seconds."""
-        work = Round(tuple(self._functions), seconds, versions())
+        work = Round(tuple(filter(None, self._functions)), seconds, versions())
         self.places = {row.dst: row.place for row in self._among_shards(self._session, work, PLACES).collect()}
 
     def _is_balanced(self) -> bool:

@@ -100,6 +100,28 @@ class Ingest:
 
 
 @dataclass(frozen=True)
+class Scan:
+    """Rows that `rows(argument)` reads become messages as those of a DataFrame do; see `Ingest`.
+
+    What comes in is a table's name and an argument a row.
+    """
+
+    function: str
+    rows: str
+    order: bytes
+    versions: Versions
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Messages, as frames."""
+        self.versions.check()
+        ingest, rows = named(self.function), named(self.rows)
+        for batch in batches:
+            for table, argument in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                yield from framed((to, 0, payload) for to, payload in ingest(self.order, table, rows(argument)))
+        _ended()
+
+
+@dataclass(frozen=True)
 class Stage:
     """One level of a commit, for some of the shards: `task(order, shard, level, payloads)` gives messages for the next
     level, and a status.

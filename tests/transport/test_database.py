@@ -14,9 +14,12 @@ import pytest
 import ivm
 import ivm.spark
 from ivm.cluster.logs import LARGE
+from ivm.cluster.protocol import Unlike
 from ivm.database import core_of
 from ivm.oracle import VerificationError
 from ivm.spark.database import SparkDatabase
+from ivm.spark.parquet import argument_of, rows
+from ivm.spark.scans import parts, rows_as
 from tests.transport.test_kills import executor_of
 from tpch.generate import generate
 from tpch.options import Options
@@ -143,6 +146,61 @@ def test_a_batch_counts_once(spark, shop):
     assert shop.batches() == {"stream": 7}
 
 
+def test_many_rows_come_by_files_that_logs_name(spark, shop, folder):
+    old = spark.range(1000, 41_000).selectExpr("id", "'Rome' AS city", "CAST(id % 100 AS DECIMAL(9,2)) AS price")
+    shop.apply({"sale": old})
+    logs = folder / "logs"
+    newest = max(each.name.partition(".")[0] for each in logs.glob("*/*"))
+    sizes = sorted(each.stat().st_size for each in logs.glob(f"*/{newest}.001.*"))
+    assert len(sizes) > 4, "each shard has a log, and a file of each task"
+    assert sizes[1] < 1_000, "which the logs name"
+    assert sizes[2] >= LARGE
+    # Rows that come, and those that go for them, are in different tasks.
+    new = old.selectExpr("id", "'Oslo' AS city", "price", "1 AS _diff")
+    shop.apply({"sale": new.union(old.selectExpr("*", "-1 AS _diff"))})
+    for place in shop.places.values():
+        os.kill(int(place.split("/")[2]), signal.SIGKILL)
+    shop.verify()
+    shop.sql("DELETE FROM sale WHERE id >= 1000")
+    shop.verify()
+
+
+def test_files_are_read_by_tasks_where_a_dataframe_is_nothing_else(spark, shop, tmp_path, monkeypatch):
+    frame = spark.range(1000, 5000).selectExpr("id", "'Bern' AS city", "CAST(id % 100 AS DECIMAL(9,2)) AS price")
+    frame.write.parquet(str(tmp_path / "a b"))
+    frame.selectExpr("CAST(id AS INT) AS id", "city", "price").write.parquet(str(tmp_path / "narrow"))
+    frame.write.partitionBy("city").parquet(str(tmp_path / "parts"))
+    read = spark.read.parquet(str(tmp_path / "a b"))
+    assert parts(read) is None, "so few rows take less time by Spark"
+    monkeypatch.setattr("ivm.spark.scans.LARGE_SCAN", 0)
+    found = parts(read)
+    assert found is not None
+    assert sum(batch.num_rows for each in found for batch in rows(argument_of(each, rows_as(read)))) == 4000
+    others = [frame, read.where("id > 2000"), read.limit(5), read.union(read), read.selectExpr("id + 1 AS id")]
+    others += [spark.read.parquet(str(tmp_path / "parts")), read.selectExpr("*", "-1 AS _diff")]
+    assert [parts(each) for each in others] == [None] * len(others)
+    shop.apply({"sale": read})
+    assert shop.sql("SELECT count(*), sum(price) FROM sale WHERE id >= 1000").fetchall() == [
+        (4000, Decimal("198000.00"))
+    ]
+    shop.sql("DELETE FROM sale WHERE id >= 1000")
+    # Spark reads these as wider numbers, and does so here.
+    wide = spark.read.schema(read.schema).parquet(str(tmp_path / "narrow"))
+    found = parts(wide)
+    assert found is not None
+    with pytest.raises(Unlike, match="column id is not int64"):
+        list(rows(argument_of(found[0], rows_as(wide))))
+    shop.apply({"sale": wide})
+    assert shop.sql("SELECT count(*), sum(price) FROM sale WHERE id >= 1000").fetchall() == [
+        (4000, Decimal("198000.00"))
+    ]
+    read.cache().count()
+    assert parts(spark.read.parquet(str(tmp_path / "a b"))) is None, "what is cached counts, whatever files are"
+    read.unpersist()
+    shop.sql("DELETE FROM sale WHERE id >= 1000")
+    shop.verify()
+
+
 def test_a_stream_counts_each_batch_once(spark, shop, tmp_path):
     rows = [(200 + i, "Rome", Decimal("0.50"), "insert") for i in range(4)]
     feed = sales(spark, rows, FEED)
@@ -211,25 +269,6 @@ def test_what_is_wrong_with_rows_is_told_as_on_one_machine(spark, shop):
             shop.sink("sale", mode=mode, source="plain")(feed, 0)
     assert shop.view("revenue").fetchall() == before
     shop.apply({"sale": sales(spark, [(6, "Bern", Decimal("1.00"))])}, mode="upsert")
-    shop.verify()
-
-
-def test_many_rows_come_by_files_that_logs_name(spark, shop, folder):
-    old = spark.range(1000, 41_000).selectExpr("id", "'Rome' AS city", "CAST(id % 100 AS DECIMAL(9,2)) AS price")
-    shop.apply({"sale": old})
-    logs = folder / "logs"
-    newest = max(each.name.partition(".")[0] for each in logs.glob("*/*"))
-    sizes = sorted(each.stat().st_size for each in logs.glob(f"*/{newest}.001.*"))
-    assert len(sizes) > 4, "each shard has a log, and a file of each task"
-    assert sizes[1] < 1_000, "which the logs name"
-    assert sizes[2] >= LARGE
-    # Rows that come, and those that go for them, are in different tasks.
-    new = old.selectExpr("id", "'Oslo' AS city", "price", "1 AS _diff")
-    shop.apply({"sale": new.union(old.selectExpr("*", "-1 AS _diff"))})
-    for place in shop.places.values():
-        os.kill(int(place.split("/")[2]), signal.SIGKILL)
-    shop.verify()
-    shop.sql("DELETE FROM sale WHERE id >= 1000")
     shop.verify()
 
 
