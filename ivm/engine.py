@@ -179,7 +179,7 @@ class Engine:
         renderer = self.renderer if renderer is None else renderer
         try:
             errands = Errands(self.helpers)
-            renderer.graph.installation = Installation(pause, aside, errands)
+            renderer.graph.install(Installation(pause, aside, errands))
             with errands:
                 node = renderer.graph.add(f"view {name}", end, (renderer.node(plan),))
                 if end.states:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from catalog.errors import BindError
+from ivm.cluster.filling import Done
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
@@ -24,6 +25,7 @@ _ROWS = 1 << 18
 
 def answer(resident: Resident, question: Question) -> pa.Table:
     """What a shard says, of rows that each shard has only what the first one says."""
+    resident.settle()
     engine = resident.engine
     match question.kind:
         case "table":
@@ -49,6 +51,8 @@ def answer(resident: Resident, question: Question) -> pa.Table:
         case "sizes":
             names = [name for name, _ in _sizes(resident)]
             return pa.table({"name": names, "rows": pa.array([rows for _, rows in _sizes(resident)], pa.int64())})
+        case "fill":
+            return pa.table([[each] for each in resident.work(question.millis / 1e3)], names=list(Done._fields))
         case "relation":
             return RELATIONS[question.name](engine)
     raise AssertionError(f"nobody asks for {question.kind}")

@@ -144,9 +144,11 @@ class Copies:
             return
         if copy.saved == version:
             return
+        pieces = copy.shard.save()
+        if pieces is None:
+            return
         copy.saved = version
         self._saving.add(shard)
-        pieces = copy.shard.save()
 
         def write() -> None:
             try:

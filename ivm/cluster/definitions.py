@@ -26,6 +26,10 @@ class Defines(Protocol):
         """End what was tried."""
         ...
 
+    def sweep(self) -> None:
+        """Nothing is left of what was on its way in."""
+        ...
+
     def tidy(self) -> None:
         """Remove what is needed no more."""
         ...
@@ -50,6 +54,7 @@ class Definitions:
     def take_back(self) -> None:
         """It does not. It may be interrupted, and is then done by whoever comes next."""
         self._driver.settle()
+        self._driver.sweep()
 
     def settle(self) -> None:
         """It has taken effect."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
@@ -17,18 +18,20 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import StorageError
+from catalog.errors import Error
 from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
 from ivm.cluster.definitions import Definitions
 from ivm.cluster.files import fresh
+from ivm.cluster.filler import Filler
 from ivm.cluster.guards import changed_tables, check_replaced, guards_of
-from ivm.cluster.ledger import Ledger
+from ivm.cluster.ledger import Ledger, check_newest
+from ivm.cluster.levels import Read, levels_of
 from ivm.cluster.placing import placement_of
-from ivm.cluster.protocol import Order, Status
+from ivm.cluster.protocol import Order, Status, raise_failure
 from ivm.cluster.questions import Question
-from ivm.cluster.reading import ShardedContents, ShardedView, whole_changes
+from ivm.cluster.reading import Committing, PlannedView, ShardedContents, ShardedView, summed_sizes, whole_changes
 from ivm.cluster.tables import NewTable, ShardedTables
 from ivm.cluster.transport import Given, Transport
 from ivm.cluster.versions import Version
@@ -52,32 +55,10 @@ _COMMITS = 10_000
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedView:
-    """A view before it is installed: how it is distributed, what it reads, by which sizes that was planned."""
-
-    view: ShardedView
-    tables: frozenset[str]
-    sizes: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Commit:
-    """One under way, by the id of its order: what is left to do once it is published."""
-
-    id: str
-    time: int
-    names: Sequence[str]
-    updates: int
-    started: int
-    is_watched: bool
-
-
 class Driver:
     """Tables and views over shards, at one logical time; used as an `Engine` is, by the holder of a database's lock."""
 
     is_whole = False
-    is_installing = False
     compilers: Sequence[Compiler] = ()
 
     def __init__(self, transport: Transport, ledger: Ledger, helpers: Helpers, history: int = 0) -> None:
@@ -101,7 +82,8 @@ class Driver:
         self._guarding: dict[str, dict[str, ShardedView]] = {}
         self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
-        self._under_way: _Commit | None = None
+        self._under_way: Committing | None = None
+        self._filler: Filler | None = None
         self._unsure = False
         """Whether nobody knows if the last order was published."""
 
@@ -116,6 +98,11 @@ class Driver:
         return max(self.time - self._history, self._begins)
 
     @property
+    def is_installing(self) -> bool:
+        """Whether a view is on its way in."""
+        return self._filler is not None
+
+    @property
     def batches(self) -> Mapping[str, int]:
         """The number of the last batch of each source that numbers its batches."""
         return self.version.batches
@@ -127,11 +114,7 @@ class Driver:
     def sizes(self) -> dict[str, float]:
         """The rows of each table and, roughly, of each maintained view. Cost: all shards are asked, once a version."""
         if self._sizes is None or self._sizes[0] != self.version.id:
-            found: dict[str, float] = {}
-            for part in self.ask(Question("sizes")):
-                for name, rows in zip(part["name"].to_pylist(), part["rows"].to_pylist(), strict=True):
-                    found[name] = found.get(name, 0.0) + rows
-            self._sizes = self.version.id, found
+            self._sizes = self.version.id, summed_sizes(self.ask(Question("sizes")))
         return self._sizes[1]
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> PlannedView:
@@ -154,9 +137,21 @@ class Driver:
         return PlannedView(ShardedView(found, tables, known, values, channels, millis), tables, used)
 
     def installed(self, definition: View, planned: PlannedView, pause: Pause, aside: Aside = at_once) -> ShardedView:
-        """A view that will be there once its definition is published; see `Definitions.define`."""
-        self._planned = planned
-        return planned.view.of(definition)
+        """A view that will be there once its definition is published; see `Definitions.define`.
+
+        If it reads many rows, it is filled before that, and others commit at each `pause`.
+        """
+        self._planned = replace(planned, view=planned.view.of(definition))
+        rows = sum(self.sizes().get(name, 0.0) for name in planned.tables)
+        if rows > self.transport.pace.least:
+            self._cancel()
+            self._filler = Filler(self, self._planned.view, rows, self.transport.pace)
+            try:
+                self._filler.fill(pause)
+            except BaseException:
+                self.sweep()
+                raise
+        return self._planned.view
 
     def put(self, name: str, installed: ShardedView | None, oracle_sql: str | None) -> None:
         """The view of a name is this one from now on; see `Engine.put`. It may be interrupted, and called again."""
@@ -231,8 +226,21 @@ class Driver:
         """Shards do it when they keep a commit."""
 
     def sweep(self) -> None:
-        """There is nothing that is not put."""
+        """Nothing is left of a view that is not put; where nobody knows it, before the next definition."""
         self._planned = None
+        with suppress(Error):
+            self._cancel()
+        self._filler = None
+
+    def carry(self, what: bytes, levels: int, *, filling: bool) -> None:
+        """Publish an order that changes no row. `filling`: whether a view is on its way in then."""
+        order, statuses = self._tried(what, levels, {}, {}, "diff")
+        self._publish(order, statuses, time=self.time, filling=filling)
+
+    def _cancel(self) -> None:
+        """Nothing is on its way in, whoever has begun it."""
+        if self.version.filling:
+            self.carry(orders.Filling(orders.Step.CANCEL).text(), 1, filling=False)
 
     def contents(self, view: str, as_of: int | None = None) -> ShardedContents:
         """The rows of a view at present, or as of a time that is kept, whatever happens later."""
@@ -271,6 +279,10 @@ class Driver:
             self._guarding = {}
         if planned is not None:
             definition, levels = definition.planned(planned.view.sizes, planned.view.values), planned.view.level
+        if self._filler is None:
+            self._cancel()
+        else:
+            definition, levels = definition.at(orders.Stage.FILLED), 1
         order, statuses = self._tried(definition.text(), levels, given, {}, "diff")
         self._unsure = True
         return self.ledger.publish(self.version, order, statuses, time=time, is_definition=True)
@@ -278,7 +290,7 @@ class Driver:
     def reach(self, version: Version) -> None:
         """Be at a version that `define` has published. It may be interrupted, and called again."""
         self.version = version
-        self._unsure = False
+        self._unsure, self._filler = False, None
         self.settle()
 
     def leave_for(self, other: Driver) -> None:
@@ -315,15 +327,20 @@ class Driver:
         started, watched = perf_counter_ns(), tuple(dict.fromkeys(each.view for each in self.listeners.of()))
         what = orders.Commit(time, are_apart, watched).text()
         order, statuses = self._tried(what, self._levels(names), given, frames, mode)
-        self._under_way, self._unsure = _Commit(order.id, time, names, updates, started, bool(watched)), True
+        self._under_way = Committing(order.id, time, names, updates, started, bool(watched))
+        self._publish(order, statuses, time=time, batch=batch)
+
+    def _publish(self, order: Order, statuses: Sequence[Status], **more: Any) -> None:
+        """Be at the version that was tried. `more`: see `Ledger.publish`."""
+        self._unsure = True
         try:
-            self.version = self.ledger.publish(self.version, order, statuses, time=time, batch=batch)
+            self.version = self.ledger.publish(self.version, order, statuses, **more)
             self._unsure = False
         finally:
             self.settle()
-        self.ledger.tidy(self.version)
+        self.tidy()
 
-    def _tell(self, commit: _Commit) -> None:
+    def _tell(self, commit: Committing) -> None:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
         for subscription, table in self.listeners.told(self._changes) if commit.is_watched else ():
             subscription.push(table, commit.time)
@@ -341,39 +358,26 @@ class Driver:
         self._is_trying = True
         try:
             statuses = self.transport.run(order, given, frames, mode)
-            _raise_failure(statuses)
+            raise_failure(statuses)
         except BaseException:
             self.settle()
             raise
         return order, statuses
 
     def be_sure(self) -> None:
-        """If publishing has failed, and nobody knows whether it was done: look.
-
-        StorageError if it was, as what this process knows may not be what there is any more.
-        """
-        if self._unsure and not self.ledger.is_newest(self.version):
-            raise StorageError(
-                "cannot go on: the last change was published, though that seemed to fail, or another driver has gone "
-                "on; open the database anew"
-            )
+        """If publishing has failed, and nobody knows whether it was done: look; see `check_newest`."""
+        if self._unsure:
+            check_newest(self.ledger, self.version)
         self._unsure = False
 
     def _levels(self, names: Sequence[str]) -> int:
-        """How many levels a commit of these tables needs: what it reaches goes on at the levels above.
-
-        A view is at a level above that of its tables where only some of what it reads comes by channels.
-        """
-        levels, left = [1], [(each.name, each.relation, each.level + 1) for each in self.channels.by_name.values()]
-        left += [(name, each.relation, each.level) for name, each in self.maintained()]
-        reached, grows = set(names), True
-        while grows:
-            found = [each for each in left if not reached.isdisjoint(tables_of(each[1]))]
-            left = [each for each in left if each not in found]
-            reached |= {name for name, _, _ in found}
-            levels += [level for _, _, level in found]
-            grows = bool(found)
-        return max(levels)
+        """How many levels a commit of these tables needs."""
+        channels = [*self.channels.by_name.values()]
+        readers = [Read(name, each.relation, each.level) for name, each in self.maintained()]
+        if self._filler is not None:
+            readers.append(Read("", self._filler.view.relation, self._filler.view.level))
+            channels += self._filler.view.distributed.channels
+        return levels_of(names, chain(readers, (Read(each.name, each.relation, each.level + 1) for each in channels)))
 
     def maintained(self) -> Iterator[tuple[str, ShardedView]]:
         """Views and guards, by name."""
@@ -391,9 +395,3 @@ class Driver:
     def _changes(self, view: str) -> pa.Table | None:
         parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]
         return whole_changes(parts, self.views[view].placement)
-
-
-def _raise_failure(statuses: Sequence[Status]) -> None:
-    failed = next((each.failure for each in statuses if each.failure is not None), None)
-    if failed is not None:
-        raise failed.error()

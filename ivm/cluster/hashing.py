@@ -32,13 +32,18 @@ def shards_of(columns: Sequence[pa.Array], types: Sequence[SqlType], rows: int, 
 
     Cost: some nanoseconds for each row and column; of text, for each distinct one where Arrow has it as a dictionary.
     """
+    return (hashes_of(columns, types, rows) % np.uint64(shards)).astype(np.int64)
+
+
+def hashes_of(columns: Sequence[pa.Array], types: Sequence[SqlType], rows: int) -> Hashes:
+    """A word for each row, by these of its columns. Cost: see `shards_of`."""
     hashes: Hashes = np.zeros(rows, np.uint64)
     for column, type_ in zip(columns, types, strict=True):
         hashes ^= _hashed(column, type_)
         hashes = (hashes ^ (hashes >> _HALF)) * _FIRST
     hashes = (hashes ^ (hashes >> _HALF)) * _SECOND
     hashes ^= hashes >> _HALF
-    return (hashes % np.uint64(shards)).astype(np.int64)
+    return hashes
 
 
 def _hashed(array: pa.Array, type_: SqlType) -> Hashes:

@@ -34,6 +34,7 @@ class Ledger(Protocol):
         time: int,
         batch: tuple[str, int] | None = None,
         is_definition: bool = False,
+        filling: bool | None = None,
     ) -> Version:
         """Let an order that every shard has gone through be the version after `last`."""
         ...
@@ -77,9 +78,10 @@ class InMemory:
         time: int,
         batch: tuple[str, int] | None = None,
         is_definition: bool = False,
+        filling: bool | None = None,
     ) -> Version:
         """See `Ledger.publish`."""
-        return made(last, order, statuses, time, batch)
+        return made(last, order, statuses, time, batch, False if is_definition else filling)
 
     def is_newest(self, version: Version) -> bool:
         """It is: nobody knows of any but who has it."""
@@ -132,3 +134,15 @@ def opened(root: Files) -> tuple[InFolder, Version]:
     """The ledger of a folder that somebody opens, and its newest version; see `chains.current`."""
     name, newest = chains.current(root)
     return InFolder(root, name), newest
+
+
+def check_newest(ledger: Ledger, version: Version) -> None:
+    """Publishing has failed, and nobody knows whether it was done: look.
+
+    StorageError if it was, as what this process knows may not be what there is any more.
+    """
+    if not ledger.is_newest(version):
+        raise StorageError(
+            "cannot go on: the last change was published, though that seemed to fail, or another driver has gone "
+            "on; open the database anew"
+        )

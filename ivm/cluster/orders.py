@@ -1,10 +1,11 @@
-"""What a driver tells shards to do in a version, as bytes: a commit, or a change of what exists."""
+"""What a driver tells shards to do in a version, as bytes: a commit, a change of what exists, or a step towards one."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 from catalog.catalog import Catalog
@@ -30,13 +31,21 @@ class Commit:
         return json.dumps({"time": self.time, "apart": self.are_apart, "watched": self.watched}).encode()
 
 
+class Stage(StrEnum):
+    """How far a definition goes: all at once; its view begins to be filled; or that has been filled."""
+
+    WHOLE = "whole"
+    BEGUN = "begun"
+    FILLED = "filled"
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """What exists from now on, as `ivm.durable.payload.definition_of` has it beside what did.
 
     `time`: the logical time then, that of the rows which new tables begin with. `sizes`, `values`: what a new view is
     planned by, so that all shards plan alike; and the guards of tables. `made`: the tables that are new; others have
-    other indexes.
+    other indexes. `stage`: of one that is BEGUN nobody sees anything yet, and `defined` has nothing but the view.
     """
 
     defined: Mapping[str, Any]
@@ -44,6 +53,7 @@ class Definition:
     sizes: Mapping[str, float] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
     made: tuple[str, ...] = ()
+    stage: Stage = Stage.WHOLE
 
     @classmethod
     def between(cls, old: Catalog, new: Catalog, time: int, made: Iterable[str] = ()) -> Definition:
@@ -54,6 +64,10 @@ class Definition:
         """With what its view is planned by."""
         return replace(self, sizes=sizes, values=values)
 
+    def at(self, stage: Stage) -> Definition:
+        """The same, to be carried out so far."""
+        return replace(self, stage=stage)
+
     def catalog(self, old: Catalog) -> Catalog:
         """What exists, after `old` did."""
         return catalog_of(self.defined, old)
@@ -62,13 +76,42 @@ class Definition:
         """As bytes."""
         values = [[*place, value] for place, value in self.values.items()]
         said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values, "made": self.made}
-        return json.dumps(said).encode()
+        return json.dumps(said | {"stage": self.stage}).encode()
 
 
-def read(text: bytes) -> Commit | Definition:
+class Step(StrEnum):
+    """What is done to fill a view: see `Filling`."""
+
+    CUT = "cut"
+    PART = "part"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A step of filling the view that is on its way in, between commits; what is to be read changes by none.
+
+    CUT: the fragments of a level are there, and commits send their changes from now on. PART: they send their rows as
+    of then, one of so many parts. CANCEL: nothing is left of the view.
+    """
+
+    step: Step
+    level: int = 0
+    part: int = 0
+    of: int = 1
+
+    def text(self) -> bytes:
+        """As bytes."""
+        return json.dumps({"step": self.step, "level": self.level, "part": self.part, "of": self.of}).encode()
+
+
+def read(text: bytes) -> Commit | Definition | Filling:
     """What `text` made bytes of."""
     said = json.loads(text)
+    if "step" in said:
+        return Filling(Step(said["step"]), said["level"], said["part"], said["of"])
     if "defined" not in said:
         return Commit(said["time"], said["apart"], tuple(said["watched"]))
     values = {(name, column): value for name, column, value in said["values"]}
-    return Definition(said["defined"], said["time"], said["sizes"], values, tuple(said["made"]))
+    stage = Stage(said.get("stage", Stage.WHOLE))
+    return Definition(said["defined"], said["time"], said["sizes"], values, tuple(said["made"]), stage)

@@ -96,9 +96,10 @@ class Shard(Protocol):
         """What was stepped is final. It cannot fail, and it may be called again."""
         ...
 
-    def save(self) -> Iterator[bytes]:
+    def save(self) -> Iterator[bytes] | None:
         """All that is here, in pieces, as it is when this is called; they are read by another thread, later.
 
+        None while something is under way that goes on over several versions: then it is made from older ones.
         A piece that is the same as at the last time is not written again: where little has changed, most should be.
         """
         ...
@@ -106,3 +107,10 @@ class Shard(Protocol):
     def load(self, pieces: Iterable[bytes]) -> None:
         """Be what was saved. It is called once, of a shard that is new."""
         ...
+
+
+def raise_failure(statuses: Iterable[Status]) -> None:
+    """Raise the user's error, if a shard has failed by one."""
+    failed = next((each.failure for each in statuses if each.failure is not None), None)
+    if failed is not None:
+        raise failed.error()

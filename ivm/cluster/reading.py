@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -82,6 +82,27 @@ class ShardedView:
         return self.distributed.level
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedView:
+    """A view before it is installed: how it is distributed, what it reads, by which sizes that was planned."""
+
+    view: ShardedView
+    tables: frozenset[str]
+    sizes: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Committing:
+    """A commit under way, by the id of its order: what is left to do once it is published."""
+
+    id: str
+    time: int
+    names: Sequence[str]
+    updates: int
+    started: int
+    is_watched: bool
+
+
 def no_changes(part: Installed, dictionary: TextDictionary) -> pa.Table:
     """No changes of a view, in the columns that they would have."""
     return changes_to_arrow(part.definition, part.snapshot(0).slice(0, 0), dictionary.now())
@@ -106,3 +127,12 @@ def _net(changes: pa.Table) -> pa.Table:
     summed = changes.rename_columns([*columns, _DIFF]).group_by(columns).aggregate([(_DIFF, "sum")])
     kept = summed.filter(pc.not_equal(summed.column(f"{_DIFF}_sum"), 0))
     return kept.select([*columns, f"{_DIFF}_sum"]).rename_columns(names).cast(changes.schema)
+
+
+def summed_sizes(parts: Iterable[pa.Table]) -> dict[str, float]:
+    """The rows of each table and view at all shards together."""
+    found: dict[str, float] = {}
+    for part in parts:
+        for name, rows in zip(part["name"].to_pylist(), part["rows"].to_pylist(), strict=True):
+            found[name] = found.get(name, 0.0) + rows
+    return found

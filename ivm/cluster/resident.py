@@ -6,16 +6,18 @@ What exists it learns from definitions, which it plans as every other shard and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.catalog import Catalog
-from catalog.errors import NumericError
+from catalog.errors import NumericError, StorageError
+from catalog.names import key
 from catalog.schema import Table, View
 from ivm.cluster import orders
+from ivm.cluster.defining import Defining, Known, New, over_rows
+from ivm.cluster.filling import Done, Filling
 from ivm.cluster.guards import Guard, at_home, guards_of
 from ivm.cluster.placing import placement_of
 from ivm.cluster.protocol import Message, Order
@@ -23,59 +25,18 @@ from ivm.cluster.reading import no_changes
 from ivm.cluster.routing import arrived, routed
 from ivm.cluster.saving import loaded, saved
 from ivm.cluster.shard import Sent, Shard
-from ivm.cluster.wire import changes_in, channels_in, channels_payload
+from ivm.cluster.wire import Boxes, changes_in, channels_in, messages_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import Replicated
 from ivm.durable.restore import bound_again
+from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
 from ivm.tables import Declared
 from ivm.trace.delta import Delta
 from ivm.trace.exported import ArrowRows
 from ivm.transform.pipeline import optimize
-from ivm.view import Installed
 from ivm.view_changes import view_changes
-
-Boxes = dict[int, dict[str, list[pa.RecordBatch]]]
-"""What is said to each shard, by channel."""
-
-
-Known = tuple[Mapping[str, float], orders.Values]
-"""The sizes and values that something was planned by."""
-
-
-@dataclass(slots=True)
-class _New:
-    """A view on its way in; or a guard, which is one that has to stay empty."""
-
-    view: View
-    distributed: Distributed
-    oracle_sql: str = ""
-    guard: Guard | None = None
-    installed: Installed | None = None
-
-
-@dataclass(slots=True)
-class _Defining:
-    """A definition under way: the catalog that it leads to, what is new and what goes.
-
-    `before`: what there was under the names of tables that are put already, as guards read them. `sizes`: those of the
-    definition, and of channels.
-    """
-
-    catalog: Catalog
-    time: int
-    gone: Sequence[str]
-    tables: Mapping[str, Declared]
-    known: Known
-    new: list[_New] = field(default_factory=list)
-    sizes: Mapping[str, float] = field(default_factory=dict)
-    before: dict[str, Declared | None] = field(default_factory=dict)
-
-    def channels(self) -> Sequence[Channel]:
-        """All that what is new needs, each once, inputs first."""
-        found = {each.name: each for new in self.new for each in new.distributed.channels}
-        return sorted(found.values(), key=lambda each: each.level)
 
 
 class Resident:
@@ -97,24 +58,49 @@ class Resident:
         """The changes of views that the last commit was asked to tell."""
         self._shards = shards
         self._channels = Channels()
-        self._defining: _Defining | None = None
+        self._defining: Defining | None = None
         self._committing = False
+        self._filling: Filling | None = None
+        """The view that is filled while commits go on."""
+        self._begun: Filling | None = None
+        self._is_cancelled = False
 
     def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
         """Go through a level. Error: something is wrong with what the user asked for."""
+        self.settle()
         what = orders.read(order.what)
-        if isinstance(what, orders.Definition):
-            return self._define(what, order, level, payloads)
-        return self._commit(what, level, payloads)
+        if isinstance(what, orders.Commit):
+            return self._commit(what, level, payloads)
+        if isinstance(what, orders.Filling):
+            return self._fill(what, level, payloads)
+        if what.stage is orders.Stage.BEGUN:
+            return self._begin_filling(what)
+        return self._define(what, order, level, payloads)
+
+    def settle(self) -> None:
+        """Return when nothing is at work that goes on between two versions."""
+        if self._filling is not None:
+            self._filling.settle()
+
+    def work(self, seconds: float) -> Done:
+        """Work on the view that is filled, if there is one; between commits."""
+        return Done(0, True, 0) if self._filling is None else self._filling.work(seconds)
 
     def undo(self) -> None:
         """Everything is as at the last `keep`."""
+        self.settle()
+        self._is_cancelled = False
+        if self._filling is not None:
+            self._filling.undo()
+        if self._begun is not None:
+            self._begun = None
+            self._tidy()
         if self._committing:
             self.engine.undo()
             self._committing = False
         if self._defining is not None:
             for new in self._defining.new:
-                if new.installed is not None:
+                if new.installed is not None and not self._defining.is_filled:
                     new.installed.node.owners.pop(new.view.name, None)
             self.engine.sweep()
             self._tidy()
@@ -124,6 +110,16 @@ class Resident:
 
     def keep(self) -> None:
         """What was stepped is final."""
+        self.settle()
+        if self._filling is not None:
+            self._filling.keep()
+        if self._is_cancelled:
+            self._cancel()
+            self._is_cancelled = False
+        if self._begun is not None:
+            self.engine.is_filling = True
+            self._filling = self._begun
+            self._begun = None
         if self._committing:
             self.engine.ready()
             self.engine.keep()
@@ -133,8 +129,10 @@ class Resident:
             self._defined(self._defining)
             self._defining = None
 
-    def save(self) -> Iterator[bytes]:
-        """All that is here, in pieces; see `saving.saved`."""
+    def save(self) -> Iterator[bytes] | None:
+        """All that is here, in pieces; see `saving.saved`. None while a view is filled."""
+        if self._filling is not None:
+            return None
         planned = {
             name: [dict(sizes), [[*place, value] for place, value in values.items()]]
             for name, (sizes, values) in self._planned.items()
@@ -150,7 +148,7 @@ class Resident:
         guards = {each.name: each for table in catalog.tables for each in guards_of(table, catalog)}
         for name, (sizes, values) in planned.items():
             known = sizes, {(table, column): value for table, column, value in values}
-            defining = _Defining(catalog, self.engine.time, (), {}, known)
+            defining = Defining(catalog, self.engine.time, (), {}, known)
             self._plan(defining, guards.get(name) or catalog.view(name))
             for channel in defining.channels():
                 self._open(channel, ())
@@ -169,7 +167,10 @@ class Resident:
                 self._committing = True
                 sent = self.engine.begin(changes, commit.time, commit.are_apart)
             else:
-                sent = self.engine.go_on(level, self._arrived(channels_in(payloads)))
+                rows = channels_in(payloads)
+                if self._filling is not None:
+                    self._filling.change(commit.time, rows)
+                sent = self.engine.go_on(level, self._arrived(rows))
         except NumericError as error:
             names = ", ".join(sorted(self.engine.failed()))
             raise NumericError(f"cannot commit: view {names}: {error}; nothing was changed") from error
@@ -180,7 +181,7 @@ class Resident:
         boxes: Boxes = {}
         for name, delta in sent.items():
             self._post(boxes, self._channels.by_name[name], delta)
-        return _messages(boxes)
+        return messages_of(boxes)
 
     def _changes(self, view: str) -> pa.Table:
         """What has changed of a view, of which its level is done; nothing where another shard tells the same."""
@@ -197,19 +198,60 @@ class Resident:
                 if rows is not None:
                     raise guard.refusal(rows.filter(pc.greater(rows.column("_diff"), 0)))
 
+    def _begin_filling(self, definition: orders.Definition) -> list[Message]:
+        """Plan a view that is to be filled while commits go on."""
+        self._check_nothing_is_filled()
+        (name,) = definition.defined["names"]
+        view = definition.catalog(Catalog()).view(name)
+        catalog = self.catalog.fixed()
+        catalog.content = {**catalog.content, key(name): view}
+        defining = Defining(catalog, self.engine.time, (), {}, (definition.sizes, definition.values))
+        self._plan(defining, view)
+        self._begun = Filling(self.engine, self.number, self._shards, defining.new[0], defining.sizes)
+        return []
+
+    def _fill(self, step: orders.Filling, level: int, payloads: Sequence[bytes]) -> list[Message]:
+        """A step of the filling under way."""
+        if step.step is orders.Step.CANCEL:
+            self._is_cancelled = True
+            return []
+        filling = self._under_way()
+        try:
+            return filling.step(step, level, payloads)
+        except NumericError as error:
+            raise over_rows([filling.new], error) from error
+
+    def _under_way(self) -> Filling:
+        if self._filling is None:
+            raise StorageError("cannot go on with a view that is not on its way in; open the database anew")
+        return self._filling
+
+    def _check_nothing_is_filled(self) -> None:
+        if self._filling is not None:
+            raise StorageError(f"view {self._filling.new.view.name} is still on its way in; open the database anew")
+
+    def _cancel(self) -> None:
+        """Let go of the view that is filled. It may be interrupted, and called again."""
+        if self._filling is not None:
+            self._filling.take_back()
+        self.engine.is_filling = False
+        self._filling = None
+        self._tidy()
+
     def _define(self, definition: orders.Definition, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
         if level == 1:
             self._begin(definition, given)
         defining = self._defining
         assert defining is not None, "the first level comes first"
         try:
+            if defining.is_filled:
+                self._under_way().finish()
+                return []
             return self._filled(defining, order, level, given)
         except NumericError as error:
-            names = ", ".join(new.view.name for new in defining.new)
-            what = f"cannot create view {names} over the rows there are"
-            raise NumericError(f"{what}: {error.__cause__ or error}") from error
+            raise over_rows(defining.new, error) from error
 
-    def _filled(self, defining: _Defining, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
+    def _filled(self, defining: Defining, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
         """Fill what is new, a level: take in what has arrived, and let each fragment of the level send its rows."""
         boxes: Boxes = {}
         rows, channels = channels_in(given) if level > 1 else {}, defining.channels()
@@ -223,7 +265,7 @@ class Resident:
                     self._post(boxes, channel, delta)
         if level == order.levels:
             self._install(defining)
-        return _messages(boxes)
+        return messages_of(boxes)
 
     def _begin(self, definition: orders.Definition, payloads: Sequence[bytes]) -> None:
         catalog, old = definition.catalog(self.catalog), self.catalog
@@ -235,15 +277,19 @@ class Resident:
             for each in new
             if isinstance(each, Table)
         }
-        known = definition.sizes, definition.values
-        defining = self._defining = _Defining(catalog, definition.time, gone, tables, known)
+        known, is_filled = (definition.sizes, definition.values), definition.stage is orders.Stage.FILLED
+        defining = self._defining = Defining(catalog, definition.time, gone, tables, known, is_filled=is_filled)
+        if is_filled:
+            defining.new = [self._under_way().new]
+            return
+        self._check_nothing_is_filled()
         for entry in new:
             if isinstance(entry, Table):
                 self._guard(defining, entry, entry.name in definition.made)
             elif entry.maintained:
                 self._plan(defining, entry)
 
-    def _guard(self, defining: _Defining, table: Table, is_new: bool) -> None:
+    def _guard(self, defining: Defining, table: Table, is_new: bool) -> None:
         """Plan the guards of a table that are not there yet; they read it as it is to be."""
         name, guards = table.name, guards_of(table, defining.catalog)
         if guards and is_new:
@@ -254,7 +300,7 @@ class Resident:
             if is_new or guard.name not in self.guards:
                 self._plan(defining, guard)
 
-    def _plan(self, defining: _Defining, wanted: View | Guard) -> None:
+    def _plan(self, defining: Defining, wanted: View | Guard) -> None:
         """Add what is wanted to what is new."""
         catalog, (sizes, values) = defining.catalog, defining.known
         channels = self._channels.copy()
@@ -262,15 +308,15 @@ class Resident:
         placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
         if isinstance(wanted, Guard):
             found = distribute(optimize(wanted.relation), placed, sizes, values, channels)
-            defining.new.append(_New(wanted.view, found, guard=wanted))
+            defining.new.append(New(wanted.view, found, guard=wanted))
         else:
             bound = bound_again(wanted, catalog)
             found = distribute(optimize(bound.relation), placed, sizes, values, channels)
-            defining.new.append(_New(wanted, found, bound.oracle_sql))
+            defining.new.append(New(wanted, found, bound.oracle_sql))
         self._channels = channels
         defining.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
 
-    def _install(self, defining: _Defining) -> None:
+    def _install(self, defining: Defining) -> None:
         """Fill what is new, all that it reads being there. ConstraintError for a guard that has rows."""
         for new in defining.new:
             new.installed = self.engine.view_of(new.view, new.distributed.relation, defining.sizes)
@@ -283,8 +329,12 @@ class Resident:
         tables = self.engine.tables
         return tables.made(table, rows.get(table.name), time) if is_new else tables.indexed(table)
 
-    def _defined(self, defining: _Defining) -> None:
+    def _defined(self, defining: Defining) -> None:
         """The definition takes effect. It may be interrupted, and called again."""
+        if self._filling is not None:
+            self._filling.end()
+            self.engine.is_filling = False  # from here on what is new is as what is there
+            self._filling = None
         guards = {each.name for new in defining.catalog.tables for each in guards_of(new, defining.catalog)}
         for name in [*defining.gone, *(each for each in self.guards if each not in guards)]:
             if name in self.views or name in self.engine.views:
@@ -308,11 +358,13 @@ class Resident:
 
     def _tidy(self) -> None:
         """Let go of channels that no view needs, and of the rows that were sent to fill what is new."""
-        needed = self._channels.needed(each.relation for each in self.views.values())
+        filled = [each.new.distributed for each in (self._filling, self._begun) if each is not None]
+        needed = self._channels.needed(each.relation for each in (*self.views.values(), *filled))
         self._channels = Channels(needed.values())
         self.engine.readers = self._readers()
-        for name in self.engine.arriving:
-            self.engine.arrive(name, ())
+        if self._filling is None:
+            for name in self.engine.arriving:
+                self.engine.arrive(name)
         self.engine.forget([n for n in (*self.engine.arriving, *self.engine.leaving) if n not in needed])
 
     def _readers(self) -> dict[str, list[str]]:
@@ -326,7 +378,7 @@ class Resident:
     def _open(self, channel: Channel, batches: Sequence[pa.RecordBatch]) -> None:
         self.engine.open(channel, channel.level + 1)
         rows = self._taken(channel, batches)
-        self.engine.arrive(channel.name, () if rows is None else (rows,))
+        self.engine.arrive(channel.name, nothing if rows is None else lambda time: iter((rows,)))
 
     def _arrived(self, boxes: Mapping[str, Sequence[pa.RecordBatch]]) -> Sent:
         found = {}
@@ -346,7 +398,3 @@ class Resident:
         fields = channel.relation.schema
         for to, batch in routed(delta, fields, channel.to, self._shards, self.engine.dictionary):
             boxes.setdefault(to, {}).setdefault(channel.name, []).append(batch)
-
-
-def _messages(boxes: Boxes) -> list[Message]:
-    return [Message(to, channels_payload(box)) for to, box in sorted(boxes.items())]

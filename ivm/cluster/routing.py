@@ -45,18 +45,22 @@ def routed(delta: Delta, fields: Schema, to: Placement, shards: int, dictionary:
     yield from _parts(batch, shards_of(chosen, [types[c] for c in to.columns], len(net), shards), shards)
 
 
-def arrived(batches: Sequence[pa.RecordBatch], types: Sequence[SqlType], dictionary: TextDictionary) -> Delta | None:
+def arrived(
+    batches: Sequence[pa.RecordBatch], types: Sequence[SqlType], dictionary: TextDictionary, as_of: int | None = None
+) -> Delta | None:
     """The updates that were sent, net, in the order of their times: what one shard takes back, another may have sent.
 
-    None if nothing is left. Cost: that of taking texts into the dictionary, a copy, and a pass that adds up.
+    `as_of`: the time at which all of them are to be. None if nothing is left. Cost: that of taking texts into the
+    dictionary, a copy, and a pass that adds up.
     """
     found = []
     for batch in batches:
         columns = [to_column(batch.column(i), type_, dictionary) for i, type_ in enumerate(types)]
-        times, diffs = numbers_in(batch.column(len(types))), numbers_in(batch.column(len(types) + 1))
-        found.append(delta_of(columns, _one(times), None if (diffs == 1).all() else diffs, batch.num_rows))
+        times = _one(numbers_in(batch.column(len(types)))) if as_of is None else as_of
+        diffs = numbers_in(batch.column(len(types) + 1))
+        found.append(delta_of(columns, times, None if (diffs == 1).all() else diffs, batch.num_rows))
     whole = concat_deltas(found)
-    if whole is not None and len(found) > 1 and whole.diffs is not None:
+    if whole is not None and (len(found) > 1 or as_of is not None) and whole.diffs is not None:
         whole = consolidate(whole, types)
     if whole is None or isinstance(whole.times, int):
         return whole

@@ -6,7 +6,7 @@ commit's times. Between two levels the shard waits, with what it has done so far
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
@@ -14,11 +14,13 @@ from time import perf_counter_ns
 from catalog.schema import View as Definition
 from ivm.applying import applied
 from ivm.cluster.guards import is_guard
+from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
 from ivm.engine import Decided, Engine
+from ivm.installing import Progress
 from ivm.operators.exchange import Channel as Arriving
-from ivm.operators.exchange import Outlet
+from ivm.operators.exchange import Outlet, nothing
 from ivm.render.scalars.compiler import Compiler
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
@@ -28,6 +30,12 @@ from sql.ir.relation import Relation
 
 Sent = dict[str, Delta]
 """The changes of fragments, by the names of their channels."""
+Rest = Callable[[int], None]
+"""What is called between two chunks of rows, with how many were read since it was called last."""
+
+
+def _on(rows: int) -> None:
+    """Go on at once."""
 
 
 @dataclass(slots=True)
@@ -51,6 +59,8 @@ class Shard(Engine):
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""
         self.readers: Mapping[str, Sequence[str]] = {}
         """Of each channel the views that need it."""
+        self.is_filling = False
+        """Whether commits come while a view is filled: history is kept, and what is new fails no commit."""
         self._under_way: _Commit | None = None
         self._kept: Decided | None = None
 
@@ -64,8 +74,8 @@ class Shard(Engine):
             self.channels[channel.name] = channel.relation.schema
             source.owners[channel.name] = None
 
-    def arrive(self, name: str, rows: Sequence[Delta]) -> None:
-        """All rows of a channel, as long as what is new is filled from them; none to let go of them."""
+    def arrive(self, name: str, rows: Callable[[int], Iterator[Delta]] = nothing) -> None:
+        """All rows of a channel as of a time, as long as what is new is filled from them; none to let go of them."""
         operator = self.arriving[name].operator
         assert isinstance(operator, Arriving), "channels are nothing else"
         operator.arrived = rows
@@ -74,15 +84,18 @@ class Shard(Engine):
         """Maintain the fragment of a channel from now on; what it reads must be there, and its rows at hand."""
         if channel.name in self.leaving:
             return
-        planned = self.planned(channel.relation, sizes)
-        node = self.grown(channel.name, planned.plan, Outlet(), lambda rows: None)
+        node = self.fragment(channel, sizes)
         self.leaving[channel.name] = node
         node.owners[channel.name] = None
         self.sweep()
 
-    def sent(self, name: str) -> Iterator[Delta]:
-        """All rows of a fragment, as of now."""
-        return self.leaving[name].contents(self.time, lambda rows: None)
+    def fragment(self, channel: Channel, sizes: Mapping[str, float], rest: Rest = _on) -> Node:
+        """A new fragment, of which nothing is sent yet. Others may commit while it `rest`s, if this `is_filling`."""
+        return self.grown(channel.name, self.planned(channel.relation, sizes).plan, Outlet(), rest)
+
+    def sent(self, name: str, rest: Rest = _on) -> Iterator[Delta]:
+        """All rows of a fragment, as of now. `rest` is told how many were read."""
+        return self.leaving[name].contents(self.time, rest)
 
     def forget(self, names: Sequence[str]) -> None:
         """Nothing is sent, or arrives, under these names any more. It may be interrupted, and called again."""
@@ -96,9 +109,32 @@ class Shard(Engine):
             self.channels.pop(name, None)
         self.sweep()
 
-    def view_of(self, definition: Definition, relation: Relation, sizes: Mapping[str, float]) -> Installed:
-        """This shard's part of a view, which nobody sees before `put`."""
-        return self.installed(definition, self.planned(relation, sizes), lambda progress: None)
+    def view_of(
+        self, definition: Definition, relation: Relation, sizes: Mapping[str, float], rest: Rest = _on
+    ) -> Installed:
+        """This shard's part of a view, which nobody sees before `put`. `rest`: see `fragment`."""
+        told = 0
+
+        def tell(progress: Callable[[], Progress]) -> None:
+            nonlocal told
+            before, told = told, progress().rows
+            rest(told - before)
+
+        return self.installed(definition, self.planned(relation, sizes), tell)
+
+    def sweep(self) -> None:
+        """See `Engine.sweep`. What a filling has made so far stays its own."""
+        graph = self.renderer.graph
+        before = graph.installation
+        super().sweep()
+        if self.is_filling and before is not None:
+            nodes = {node: None for node in graph.nodes if node in before.nodes}
+            graph.installation = Installation(_on, nodes=nodes, error=before.error)
+
+    def tidy_texts(self) -> None:
+        """See `Engine.tidy_texts`."""
+        if not self.is_filling:
+            super().tidy_texts()
 
     def reach(self, time: int) -> None:
         """Nothing has happened here up to this time."""
@@ -112,7 +148,7 @@ class Shard(Engine):
 
         Raises as `Engine.commit` does; `undo` must follow then.
         """
-        since = max(time - self.history, self._begins)
+        since = BEGINNING if self.is_filling else max(time - self.history, self._begins)
         started, under_way = perf_counter_ns(), _Commit(time, since)
         self._under_way = under_way
         graph, read = self.renderer.graph, self.renderer.sources
@@ -150,6 +186,7 @@ class Shard(Engine):
         """Everything is as before the commit. It may be interrupted, and called again."""
         self._kept = None
         self.settle()
+        self.renderer.graph.rollback()  # also where all that came waits for a node that is filled
         self._under_way = None
 
     def failed(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from ivm.cluster.answers import answer, rows_for
+from ivm.cluster.filler import Pace
 from ivm.cluster.protocol import Failure, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
@@ -22,6 +23,8 @@ class Transport(Protocol):
     """See above. One thread at a time uses it."""
 
     shards: int
+    pace: Pace
+    """How much of filling a view is done between commits."""
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
         """Take an order through all levels of all shards: of each shard the status of the last.
@@ -57,6 +60,8 @@ class Transport(Protocol):
 
 class InProcess:
     """Shards in this process, in memory: one steps after the other."""
+
+    pace = Pace(1 << 16, 1 << 15, 20)
 
     def __init__(self, residents: Sequence[Resident]) -> None:
         self.shards = len(residents)

@@ -30,7 +30,7 @@ class Version:
     changes, and which of its batches they are; `batches`: of each source the number of its last batch; `defined`: the
     version that is the last definition of all, or 0; `plans`: in such a version, the files of all definitions, in their
     order; `moved`: where the versions after this one are, which is the last here and changes nothing; see
-    `ivm.cluster.chains`.
+    `ivm.cluster.chains`; `filling`: whether a view is on its way in, which somebody is to go on with, or to cancel.
     """
 
     version: int = 0
@@ -46,6 +46,7 @@ class Version:
     defined: int = 0
     plans: Sequence[Stored] = ()
     moved: str = ""
+    filling: bool = False
 
     def logs_of(self, shard: int) -> dict[int, Stored]:
         """By level, what came in at a shard; nothing did at the other levels."""
@@ -108,20 +109,23 @@ class Versions:
         time: int,
         batch: tuple[str, int] | None = None,
         is_definition: bool = False,
+        filling: bool | None = None,
     ) -> Version:
         """Let an order that every shard has gone through be the version after `last`. On return it is, for ever.
 
-        `statuses`: of each shard that of the last level. Superseded: another driver has published a version; nothing
+        `statuses`: of each shard that of the last level. `filling`: whether a view is on its way in from now on; None:
+        as before; after a definition none is. Superseded: another driver has published a version; nothing
         is published, and whoever opens the folder anew goes on from there. StorageError: nobody knows whether it
         is; whoever opens the folder anew can see.
         """
-        version = made(last, order, statuses, time, batch)
+        version = made(last, order, statuses, time, batch, filling)
         if is_definition or len(order.what) > _INLINE:
             folder = PLANS if is_definition else WHATS
             stored = self.files.write(f"{folder}/{order.version:020}.{fresh()}", order.what)
             version = replace(version, what=stored)
             if is_definition:
-                version = replace(version, defined=order.version, plans=(*self._plans(last), stored))
+                plans = *self._plans(last), stored
+                version = replace(version, defined=order.version, plans=plans, filling=False)
         self._put(version)
         return version
 
@@ -161,7 +165,14 @@ def _name(version: int) -> str:
     return f"{COMMITS}/{version:020}"
 
 
-def made(last: Version, order: Order, statuses: Sequence[Status], time: int, batch: tuple[str, int] | None) -> Version:
+def made(
+    last: Version,
+    order: Order,
+    statuses: Sequence[Status],
+    time: int,
+    batch: tuple[str, int] | None,
+    filling: bool | None = None,
+) -> Version:
     """The version that an order makes of the one before. ValueError if it does not follow, or is not whole."""
     if (order.version, order.published) != (last.version + 1, last.id):
         raise ValueError(f"{order} does not follow version {last.version} of id {last.id!r}")
@@ -181,6 +192,7 @@ def made(last: Version, order: Order, statuses: Sequence[Status], time: int, bat
         batch,
         last.batches if batch is None else {**last.batches, batch[0]: batch[1]},
         last.defined,
+        filling=last.filling if filling is None else filling,
     )
 
 
@@ -199,6 +211,7 @@ def _plain_of(version: Version) -> dict[str, Any]:
         "batches": version.batches,
         "defined": version.defined,
         "plans": version.plans,
+        "filling": version.filling,
     } | ({"moved": version.moved} if version.moved else {})
 
 

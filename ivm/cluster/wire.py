@@ -14,11 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.catalog import Catalog
+from ivm.cluster.protocol import Message
 from ivm.durable.payload import Commit, Given, commit_payload, read_commit, read_head
 from ivm.durable.streams import Streams
 from ivm.trace.exported import ArrowRows
 from ivm.transaction import Change
 
+Boxes = dict[int, dict[str, list[pa.RecordBatch]]]
+"""What is said to each shard, by channel."""
 _WORD = 4
 _streams = Streams()
 
@@ -72,6 +75,11 @@ def channels_payload(rows: Mapping[str, Sequence[pa.RecordBatch]]) -> bytes:
     streams = [_stream(batches) for batches in rows.values()]
     head = json.dumps([[name, len(stream)] for name, stream in zip(rows, streams, strict=True)]).encode()
     return b"".join([len(head).to_bytes(_WORD, "little"), head, *map(bytes, streams)])
+
+
+def messages_of(boxes: Boxes) -> list[Message]:
+    """What is said to each shard, as messages."""
+    return [Message(to, channels_payload(box)) for to, box in sorted(boxes.items())]
 
 
 def channels_in(payloads: Iterable[bytes]) -> dict[str, list[pa.RecordBatch]]:

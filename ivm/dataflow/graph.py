@@ -59,6 +59,12 @@ class Graph:
         self._ways = {}
         return node
 
+    def install(self, installation: Installation) -> None:
+        """Nodes that are made from now on are those of an installation, which goes on with the one there is, if any."""
+        if self.installation is not None:
+            installation.nodes, installation.error = self.installation.nodes, self.installation.error
+        self.installation = installation
+
     def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Node:
         """Bring a new stateful node up to the present; see `hydrate`."""
         hydrate(node, self.time, self.installing, whole=whole, alone=alone)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ivm.operators.operator import Contents, Kept, Operator
 from ivm.trace.delta import Delta
@@ -20,14 +20,20 @@ class Outlet(Operator):
         return inputs[0]()
 
 
+def nothing(time: int) -> Iterator[Delta]:
+    """No rows."""
+    return iter(())
+
+
 class Channel(Kept):
     """Stands for what other shards send. It keeps nothing: what needs the rows again has arranged them.
 
-    `arrived` are all rows that there are, while what is new is filled from them; they are sent once more for that.
+    `arrived` gives all rows that there are as of a time, while what is new is filled from them; they are sent once more
+    for that.
     """
 
     def __init__(self) -> None:
-        self.arrived: Sequence[Delta] = ()
+        self.arrived: Callable[[int], Iterator[Delta]] = nothing
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The given delta."""
@@ -35,4 +41,4 @@ class Channel(Kept):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """What has arrived."""
-        return iter(self.arrived)
+        return self.arrived(time)

@@ -12,6 +12,7 @@ from catalog.schema import Field, Table
 from ivm.cluster.chains import folder_in
 from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
+from ivm.cluster.filler import Pace
 from ivm.cluster.folders import folder_of
 from ivm.cluster.logs import by_file
 from ivm.cluster.protocol import Message, Order, Status, Unlike
@@ -44,6 +45,8 @@ class OnSpark:
 
     `declared`: the table of a name, for rows that come as DataFrames.
     """
+
+    pace = Pace(1 << 22, 1 << 20, 500)
 
     def __init__(self, spark: SparkTransport, root: tasks.Root) -> None:
         self.shards = spark.shards

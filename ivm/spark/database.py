@@ -59,6 +59,7 @@ def connect(
     driver = Driver(carrier, ledger, Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
     reopen(core, ledger.definitions(newest))
+    driver.sweep()  # what another driver was about to create
     return SparkDatabase(core)
 
 

@@ -19,7 +19,7 @@ from ivm.cluster.ledger import opened
 from ivm.cluster.protocol import Order, Status, Superseded
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
-from ivm.cluster.transport import Given
+from ivm.cluster.transport import Given, InProcess
 from ivm.cluster.versions import Version, Versions
 from ivm.storage.folder import Folder
 from ivm.trace.helpers import Helpers
@@ -31,6 +31,8 @@ Moves = Callable[[int], bool]
 
 class OverCopies:
     """See `ivm.cluster.transport.Transport`. Each shard has a process of its own; a task that fails is tried again."""
+
+    pace = InProcess.pace
 
     def __init__(
         self, root: Files, name: str, shards: int, history: int = 0, moves: Moves = lambda shard: False
@@ -111,6 +113,7 @@ def connect(
     carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves)
     core = ShardedCore(Driver(carrier, ledger, Helpers(1), history), external_access=False)
     reopen(core, ledger.definitions(newest))
+    core.driver.sweep()
     return ShardedDatabase(core)
 
 

@@ -5,7 +5,7 @@ engine as the reference.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +13,7 @@ import ivm
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError
 from ivm.cluster import orders
+from ivm.cluster.orders import Filling, Stage, Step
 from ivm.cluster.placing import placement_of
 from ivm.cluster.protocol import Message, Order
 from ivm.cluster.resident import Resident
@@ -29,15 +30,24 @@ DEFINED = (
     "CREATE MATERIALIZED VIEW best AS SELECT id, price FROM sale ORDER BY price DESC LIMIT 3",
     "DROP VIEW none",
 )
-FIRST = (0, 1, 3, 5, 7, 9)
-"""The numbers of the batches that define something; between them and after them rows come and go."""
+Change = tuple[Any, ...]
+Script = Mapping[int, Change]
+"""What the batches of some numbers do; in all others rows come and go."""
+AT_ONCE: Script = {number: ("define", which) for which, number in enumerate((0, 1, 3, 5, 7, 9))}
+_STEPS = (
+    *(("begin", 2), ("fill", Filling(Step.CUT, 1)), ("fill", Filling(Step.PART, 1, 0, 2))),
+    *(("fill", Filling(Step.PART, 1, 1, 2)), ("fill", Filling(Step.CUT, 2)), ("fill", Filling(Step.PART, 2, 0, 1))),
+    *(("filled", 2), ("begin", 3), ("fill", Filling(Step.CUT, 1)), ("fill", Filling(Step.CANCEL)), ("define", 3)),
+)
+BETWEEN: Script = {0: ("define", 0), 1: ("define", 1), **{4 + 2 * i: step for i, step in enumerate(_STEPS)}}
+"""Two views are filled between commits; one of them is given up, and then defined at once."""
 SIZES = {"shop": 1_000.0, "sale": 10_000.0, "cities": 100.0, "none": 100.0}
 LEVELS = 4
-Change = tuple[Any, ...]
+_STAGES = {"define": Stage.WHOLE, "begin": Stage.BEGUN, "filled": Stage.FILLED}
 
 
 class Meeting(Resident):
-    """A shard that `meet` is called in, in the middle of each step."""
+    """A shard that `meet` is called in, in the middle of each step, and which works now and then on what is filled."""
 
     def __init__(self, number: int, shards: int, meet: Callable[[], None]) -> None:
         super().__init__(number, shards)
@@ -45,18 +55,23 @@ class Meeting(Resident):
 
     def step(self, order: Order, level: int, payloads: Sequence[bytes]) -> Sequence[Message]:
         """See `Resident.step`."""
+        if level == 1 and (order.version + self.number) % 3:
+            self.work(0)
         messages = super().step(order, level, payloads)
         self._meet()
         return messages
 
 
 class Shards:
-    """See `tests.cluster.schedule.Subject`. A change is ("define", which) or ("rows", time, shops, sales, bad)."""
+    """See `tests.cluster.schedule.Subject`. A change is ("define", which) or ("rows", time, shops, sales, bad); or a step
+    of a definition: ("begin", which), ("fill", step), ("filled", which).
+    """
 
     levels = LEVELS
 
-    def __init__(self, shards: int) -> None:
+    def __init__(self, shards: int, script: Script = AT_ONCE) -> None:
         self.shards = shards
+        self._script = script
 
     def make(self, shard: int, meet: Callable[[], None]) -> Resident:
         """A new shard."""
@@ -64,10 +79,10 @@ class Shards:
 
     def draw(self, chance: random.Random, number: int, attempt: int) -> Change:
         """A definition, or rows: upserts of few keys, of which some tries have one that a constraint refuses."""
-        if number in FIRST:
-            return ("define", FIRST.index(number))
+        if number in self._script:
+            return self._script[number]
         shops = tuple((chance.randrange(6), chance.choice(("Bern", "Oslo", None))) for _ in range(chance.randrange(4)))
-        has_sales = number > FIRST[1]
+        has_sales = number > 1
         sales = tuple(
             (chance.randrange(12), chance.choice((None, *range(6))), chance.randrange(80), chance.random() < 0.75)
             for _ in range(chance.randrange(8) if has_sales else 0)
@@ -77,15 +92,21 @@ class Shards:
 
     def is_definition(self, change: Change) -> bool:
         """Whether it defines something."""
-        return bool(change[0] == "define")
+        return change[0] in ("define", "filled")
 
     def order(self, change: Change) -> tuple[bytes, list[list[bytes]]]:
         """What the driver says."""
         none: list[list[bytes]] = [[] for _ in range(self.shards)]
-        if change[0] == "define":
+        if change[0] == "fill":
+            return change[1].text(), none
+        if change[0] in _STAGES:
             old, new = catalogs()[change[1]], catalogs()[change[1] + 1]
             made = [table.name for table in new.tables if old.find(table.name) is None]
-            return orders.Definition.between(old, new, 0, made).planned(SIZES, {("sale", 1): 1_000.0}).text(), none
+            if change[0] == "begin":
+                view, old, new = next(each for each in new.views if old.find(each.name) is None), Catalog(), Catalog()
+                new.content = {view.name: view}
+            definition = orders.Definition.between(old, new, 0, made).planned(SIZES, {("sale", 1): 1_000.0})
+            return definition.at(_STAGES[change[0]]).text(), none
         parts: list[list[Any]] = [[] for _ in range(self.shards)]
         for each in _changes(change):
             for shard, part in change_parts(each, placement_of(each.table), self.shards):  # type: ignore[arg-type]
@@ -171,9 +192,9 @@ def _time(change: Change) -> int:
 
 
 def _to_one(db: ivm.Database, change: Change) -> None:
-    if change[0] == "define":
+    if change[0] in ("define", "filled"):
         db.sql(DEFINED[change[1]])
-    elif _given(change):
+    elif change[0] == "rows" and _given(change):
         db.apply(_given(change), mode="upsert")
 
 

@@ -8,10 +8,13 @@ import random
 from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 import ivm
+from ivm.cluster.filler import Pace
+from ivm.cluster.transport import InProcess
 from ivm.database import core_of
 from tests.faults import lines
 
@@ -85,6 +88,7 @@ def drop_table(db: ivm.Database) -> object:
 PAIRS = {
     "commit": (commit, uncommit),
     "create": (create, drop),
+    "fill": (create, drop),
     "drop": (drop, create),
     "index": (index, drop_index),
     "drop index": (drop_index, index),
@@ -108,7 +112,8 @@ def test_it_is_done_or_undone_at_every_line(pair):
 
 def tried(pair: str, sample: int | None) -> None:
     work, back = PAIRS[pair]
-    with ivm.connect(shards=3, compile="off") as db:
+    pace = Pace(0, 4, 0) if pair == "fill" else InProcess.pace
+    with patch.object(InProcess, "pace", pace), ivm.connect(shards=3, compile="off") as db:
         db.sql(TABLES)
         if "drop" in pair:
             back(db)
@@ -141,6 +146,8 @@ def tried(pair: str, sample: int | None) -> None:
 
 
 def contents(db: ivm.Database) -> dict[str, Any]:
+    with core_of(db).definitions:  # before the next definition what was interrupted goes
+        pass
     names = [*(each.name for each in db.tables()), *(each.name for each in db.views())]
     found = {name: sorted(map(str, db.sql(f"FROM {name}").arrow().to_pylist())) for name in names}
     residents = driver(db).transport.residents

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from random import Random
+from unittest.mock import patch
 
+from ivm.cluster.filler import Pace
+from ivm.cluster.transport import InProcess
 from tests.engine.chunks import chunks_of, sizes_from
 
 
 class Ways:
-    """A function of `seed`: sizes of chunks, whether estimates are used, sharing, orders of views, Arrow layouts.
+    """A function of `seed`: sizes of chunks, whether estimates are used, sharing, orders of views, Arrow layouts, and
+    how many rows shards send at once to fill a view.
 
     `meanwhile`: how many batches come while the late views are installed. With seed 0 all is as it is without it.
     """
@@ -22,6 +26,7 @@ class Ways:
         self._sizes = rng.choice((0, 1, 8, 0)) if seed else 0
         self.sharing = not seed or rng.random() < 0.7
         self.meanwhile = rng.choice((0, 1, 1, 2)) if seed else 0
+        self._sent = rng.choice((1, 2, 7, 0)) if seed else 0
 
     @contextmanager
     def sized(self) -> Iterator[None]:
@@ -29,6 +34,7 @@ class Ways:
         with (
             chunks_of(self._chunk) if self._chunk else nullcontext(),
             sizes_from(self._sizes) if self._sizes else nullcontext(),
+            patch.object(InProcess, "pace", Pace(0, self._sent, 0)) if self._sent else nullcontext(),
         ):
             yield
 

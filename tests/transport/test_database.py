@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -13,10 +14,13 @@ import pytest
 
 import ivm
 import ivm.spark
+from ivm.cluster.driver import Driver
+from ivm.cluster.filler import Pace
 from ivm.cluster.logs import LARGE
 from ivm.cluster.protocol import Unlike
 from ivm.database import core_of
 from ivm.oracle import VerificationError
+from ivm.spark.cluster import OnSpark
 from ivm.spark.database import SparkDatabase
 from ivm.spark.parquet import argument_of, rows
 from ivm.spark.scans import parts, rows_as
@@ -292,6 +296,37 @@ def test_what_changed_is_a_dataframe(spark, tmp_path):
         assert not view.changes_dataframe(db.time).collect()
 
 
+def test_commits_are_published_while_a_view_is_filled(shop, monkeypatch):
+    monkeypatch.setattr(OnSpark, "pace", Pace(0, 2, 50))
+    there, done, killed = threading.Event(), list[int](), list[int]()
+
+    def commit() -> None:
+        while not there.is_set():
+            number = 1_000 + len(done)
+            shop.sql(f"INSERT INTO sale VALUES ({number}, 'Rome', 1.00)")
+            done.append(number)
+
+    def progress(_: ivm.Progress) -> None:
+        if len(done) > 1 and not killed:
+            killed.append(int(shop.places[0].split("/")[2]))
+            os.kill(killed[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=commit)
+    thread.start()
+    try:
+        text = "SELECT price, count(*) AS n, min(city) AS first FROM sale GROUP BY price"
+        shop.sql(f"CREATE MATERIALIZED VIEW prices AS {text}", progress=progress)
+    finally:
+        there.set()
+        thread.join()
+    assert killed
+    assert len(done) > 2
+    assert [each.view for each in shop.verify()] == ["revenue", "prices"]
+    shop.sql("INSERT INTO sale VALUES (999, 'Bern', 1.00)")
+    shop.verify()
+    shop.sql("DROP VIEW prices")
+
+
 def test_a_worker_is_killed_between_commits(shop):
     place = shop.places[1]
     os.kill(int(place.split("/")[2]), signal.SIGKILL)
@@ -306,17 +341,27 @@ def test_an_executor_is_killed_between_commits(shop):
     shop.verify()
 
 
-def test_it_is_opened_again_and_of_two_drivers_one_goes_on(spark, tmp_path):
+def test_it_is_opened_again_and_of_two_drivers_one_goes_on(spark, tmp_path, monkeypatch):
+    def progress(_: ivm.Progress) -> None:
+        if first._driver.version.version > 6:
+            raise InterruptedError  # here it dies
+
     first = ivm.spark.connect(spark, str(tmp_path / "root"), shards=2)
     first.sql(SHOP)
     first.sql("INSERT INTO city VALUES ('Bern', 'CH')")
+    with monkeypatch.context() as context, pytest.raises(InterruptedError):
+        context.setattr(OnSpark, "pace", Pace(-1, 2, 50))  # also over no rows
+        context.setattr(Driver, "sweep", lambda self: None)
+        first.sql("CREATE MATERIALIZED VIEW v AS SELECT price, count(*) AS n FROM sale GROUP BY price", progress=progress)
     second = ivm.spark.connect(spark, str(tmp_path / "root"))
+    assert first._driver.version.filling
+    assert not second._driver.version.filling
     assert [table.name for table in second.tables()] == ["city", "sale"]
     second.sql("INSERT INTO sale VALUES (1, 'Bern', 2.50)")
     assert second.view("revenue").fetchall() == [("CH", Decimal("2.50"), 2.5, Decimal("2.50"))]
     with pytest.raises(ivm.StorageError, match="driver"):
         first.sql("INSERT INTO sale VALUES (2, 'Bern', 2.50)")
-    second.verify()
+    assert [each.view for each in second.verify()] == ["revenue"]
     first.close()
     second.close()
 

@@ -1,0 +1,33 @@
+"""How many levels a commit needs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from ivm.analysis.tables import tables_of
+from sql.ir.relation import Relation
+
+
+class Read(NamedTuple):
+    """What reads something: a view, or a channel. `level`: the one at which all is done for it."""
+
+    name: str
+    relation: Relation
+    level: int
+
+
+def levels_of(names: Collection[str], readers: Iterable[Read]) -> int:
+    """How many levels a commit of these tables needs: what it reaches goes on at the levels above.
+
+    A view is at a level above that of its tables where only some of what it reads comes by channels.
+    """
+    levels, left = [1], list(readers)
+    reached, grows = set(names), True
+    while grows:
+        found = [each for each in left if not reached.isdisjoint(tables_of(each.relation))]
+        left = [each for each in left if each not in found]
+        reached |= {each.name for each in found}
+        levels += [each.level for each in found]
+        grows = bool(found)
+    return max(levels)
