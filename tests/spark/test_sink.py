@@ -368,6 +368,6 @@ def test_a_database_over_shards_takes_streams_too():
         for _ in range(2):
             sink(Frame(rows[8:]), 0)
         assert sorted(db.view("v").fetchall()) == [(0, 368), (1, 384)]
-        with pytest.raises(ivm.UnsupportedError, match="shards"):
+        with pytest.raises(ivm.BindError, match="larger `history`"):
             db.view("v").changes(0)
         db.verify()
