@@ -32,8 +32,8 @@ class Copies:
     """The copies of a process. Tasks of several shards run side by side, those of one shard one after the other.
 
     `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` writes
-    logs while shards step, and snapshots while they go on. A message
-    goes by a file from `large` bytes on.
+    logs while shards step, and snapshots while they go on. A message goes by a file from `large`
+    bytes on.
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from time import perf_counter_ns
 
 from catalog.schema import View as Definition
 from ivm.applying import applied
+from ivm.cluster.growth import Rest
 from ivm.cluster.guards import is_guard
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
@@ -30,8 +31,6 @@ from sql.ir.relation import Relation
 
 Sent = dict[str, Delta]
 """The changes of fragments, by the names of their channels."""
-Rest = Callable[[int], None]
-"""What is called between two chunks of rows, with how many were read since it was called last."""
 
 
 def _on(rows: int) -> None:
@@ -93,9 +92,9 @@ class Shard(Engine):
         """A new fragment, of which nothing is sent yet. Others may commit while it `rest`s, if this `is_filling`."""
         return self.grown(channel.name, self.planned(channel.relation, sizes).plan, Outlet(), rest)
 
-    def sent(self, name: str, rest: Rest = _on) -> Iterator[Delta]:
-        """All rows of a fragment, as of now. `rest` is told how many were read."""
-        return self.leaving[name].contents(self.time, rest)
+    def sent(self, name: str) -> Iterator[Delta]:
+        """All rows of a fragment, as of now."""
+        return self.leaving[name].contents(self.time, _on)
 
     def forget(self, names: Sequence[str]) -> None:
         """Nothing is sent, or arrives, under these names any more. It may be interrupted, and called again."""

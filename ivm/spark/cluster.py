@@ -20,6 +20,7 @@ from ivm.cluster.questions import Question
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
 from ivm.spark import tasks
+from ivm.spark.frames import frame_type, sent_as
 from ivm.spark.parquet import argument_of
 from ivm.spark.scans import parts, rows_as
 from ivm.spark.transport import Changes, Functions, SparkTransport
@@ -108,8 +109,6 @@ class OnSpark:
 
         `session`: the user's own, if None.
         """
-        from ivm.spark.frames import frame_type, sent_as  # noqa: PLC0415
-
         type_ = frame_type(fields, session or self._spark.session)
         text = tasks.question_text(self._root, self.shards, version, question, sent_as(type_))
         return self._spark.read(f"{_TASKS}.rows", text, type_, session)
