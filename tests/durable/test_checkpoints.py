@@ -169,7 +169,7 @@ def test_commits_go_on_meanwhile():
         db.sql(f"DELETE FROM t WHERE a % 97 = {number}")
     end.set()
     beside.join()
-    assert len(set(made)) == 4
+    assert len(set(made)) >= 4
     found = opened(Disk(disk.files()))
     assert contents(found) == contents(db)
     found.verify()
