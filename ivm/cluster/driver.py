@@ -130,7 +130,7 @@ class Driver:
         self, relation: Relation, placed: Placed, known: Mapping[str, float], values: orders.Values, channels: Channels
     ) -> PlannedView:
         started = perf_counter()
-        found = distribute(optimize(relation), placed, known, values, channels)
+        found = distribute(optimize(relation), placed, known, values, channels, self.transport.shards)
         tables = frozenset(tables_of(relation))
         used = {name: known[name] for name in tables}
         millis = (perf_counter() - started) * 1e3

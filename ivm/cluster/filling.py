@@ -159,7 +159,7 @@ class Filling:
         if self._growth is None:
             work: Work
             if self._contents is not None:
-                work = partial(_hold, self._shard, self._shards, self._contents, self._held)
+                work = partial(_hold, self._shard, self._number, self._shards, self._contents, self._held)
             elif self._levels:
                 work = partial(_make, self._shard, self._channels(), self.sizes, self._fragments)
             else:
@@ -208,14 +208,14 @@ def _make(
             made[name].owners[name] = None
 
 
-def _hold(shard: Shard, shards: int, contents: _Contents, held: list[_Held], rest: Rest) -> None:
+def _hold(shard: Shard, number: int, shards: int, contents: _Contents, held: list[_Held], rest: Rest) -> None:
     """Read what is to be sent, and find out where to."""
     for channel, deltas in contents:
         fields = channel.relation.schema
         types = [field.type for field in fields]
         for delta in deltas:
             last: _Held | None = None
-            for to, batch in routed(delta, fields, channel.to, shards, shard.dictionary):
+            for to, batch in routed(delta, fields, channel.to, number, shards, shard.dictionary):
                 same = last is not None and last.batch is batch  # what all get
                 hashes = last.hashes if last is not None and same else row_hashes(batch, types)
                 last = _Held(channel.name, to, batch, hashes)

@@ -307,11 +307,11 @@ class Resident:
         placed = {each.name: (placement_of(each), 1) for each in catalog.tables}
         placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
         if isinstance(wanted, Guard):
-            found = distribute(optimize(wanted.relation), placed, sizes, values, channels)
+            found = distribute(optimize(wanted.relation), placed, sizes, values, channels, self._shards)
             defining.new.append(New(wanted.view, found, guard=wanted))
         else:
             bound = bound_again(wanted, catalog)
-            found = distribute(optimize(bound.relation), placed, sizes, values, channels)
+            found = distribute(optimize(bound.relation), placed, sizes, values, channels, self._shards)
             defining.new.append(New(wanted, found, bound.oracle_sql))
         self._channels = channels
         defining.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
@@ -396,5 +396,5 @@ class Resident:
         if isinstance(channel.placement, Replicated) and self.number:
             return
         fields = channel.relation.schema
-        for to, batch in routed(delta, fields, channel.to, self._shards, self.engine.dictionary):
+        for to, batch in routed(delta, fields, channel.to, self.number, self._shards, self.engine.dictionary):
             boxes.setdefault(to, {}).setdefault(channel.name, []).append(batch)

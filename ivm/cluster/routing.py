@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.schema import Schema
 from catalog.types import SqlType
 from ivm.cluster.hashing import shards_of
-from ivm.distribute.placement import Hashed, Placement
+from ivm.distribute.placement import Gathered, Hashed, Placement
 from ivm.trace.arrow import numbers_from, numbers_in, to_arrow, to_column
 from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate
@@ -23,8 +23,11 @@ Routed = tuple[int, pa.RecordBatch]
 """A shard, and what it gets."""
 
 
-def routed(delta: Delta, fields: Schema, to: Placement, shards: int, dictionary: TextDictionary) -> Iterator[Routed]:
-    """What each shard gets of a delta: the columns, `_time` and `_diff`, of those rows whose place it is; or all.
+def routed(
+    delta: Delta, fields: Schema, to: Placement, sender: int, shards: int, dictionary: TextDictionary
+) -> Iterator[Routed]:
+    """What each of `shards` gets of a delta that the `sender` has: the columns, `_time` and `_diff`, of those rows
+    whose place it is; or all.
 
     Cost: a pass over what is sent, after that which adds up diffs of equal rows where some are negative.
     """
@@ -38,11 +41,21 @@ def routed(delta: Delta, fields: Schema, to: Placement, shards: int, dictionary:
     arrays += [numbers_from(net.time_array()), numbers_from(net.diff_array())]
     names = [*(f"c{i}" for i in range(len(types))), _TIME, _DIFF]
     batch = pa.RecordBatch.from_arrays([_in_one(each) for each in arrays], names=names)
-    if not isinstance(to, Hashed):
+    if not isinstance(to, Hashed | Gathered):
         yield from ((shard, batch) for shard in range(shards))
         return
-    chosen = [arrays[c] for c in to.columns]
-    yield from _parts(batch, shards_of(chosen, [types[c] for c in to.columns], len(net), shards), shards)
+    chosen = shards_of([arrays[c] for c in to.columns], [types[c] for c in to.columns], len(net), shards)
+    if isinstance(to, Gathered):
+        chosen = (chosen + last_of(sender, to.of)) % shards
+    yield from _parts(batch, chosen, shards)
+
+
+def last_of(sender: int, of: int) -> int:
+    """What tells the shards that share a place by `Gathered` from the others: different numbers, far from each other.
+
+    It is their last one, so that the first shard, where all ends that is at one, has no part of it on the way.
+    """
+    return (sender // of + 1) * of - 1
 
 
 def arrived(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ivm.analysis.equivalences import equivalences
 from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
+from ivm.distribute.gathering import gathered
 from ivm.distribute.joins import JoinOrder
 from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
 from ivm.distribute.reduces import reduce_options
@@ -57,13 +58,14 @@ def distribute(
     sizes: Mapping[str, float],
     values: Mapping[tuple[str, int], float],
     known: Channels,
+    shards: int,
 ) -> Distributed:
-    """The cheapest way that was found to have a relation, which the transforms have brought into shape.
+    """The cheapest way that was found to have a relation, which the transforms have brought into shape, over `shards`.
 
     `placed`: where tables and views are. `sizes`, `values`: see `Rows`. Channels that are not `known` are added to it.
     Deterministic. Cost: as many ways as there are orders of its joins, up to nine inputs; then of those that look best.
     """
-    planner = _Planner(placed, Exchanges(Rows(sizes, values)))
+    planner = _Planner(placed, Exchanges(Rows(sizes, values), shards))
     best = planner.options(relation)[0]
     option, channels = planner.exchanges.settled(best, known)
     return Distributed(
@@ -139,15 +141,14 @@ class _Planner:
             ):
                 yield replace(option, relation=replace(relation, input=option.relation))
                 continue
-            first = _first_here(relation, option)
             for to in targets(option.relation, group, self.exchanges.rows):
-                sent = self.exchanges.through(first, to, partial=first is not option)
+                sent = self._sent(relation, option, to)
                 yield replace(sent, relation=replace(relation, input=sent.relation))
 
-
-def _first_here(relation: TopK | Window | Threshold, option: Option) -> Option:
-    """What a shard has to send: of rows of which the first are wanted those that are so at the shard; else all."""
-    if not isinstance(relation, TopK) or relation.limit is None:
-        return option
-    limit = relation.limit + relation.offset
-    return replace(option, relation=replace(relation, input=option.relation, limit=limit, offset=0))
+    def _sent(self, relation: TopK | Window | Threshold, option: Option, to: Hashed) -> Option:
+        """What is to be sent: of rows of which the first are wanted those that are so where they are; else all."""
+        if not isinstance(relation, TopK) or relation.limit is None:
+            return self.exchanges.through(option, to)
+        first = replace(relation, limit=relation.limit + relation.offset, offset=0)
+        here = replace(option, relation=replace(first, input=option.relation))
+        return gathered(here, to, lambda rows: replace(first, input=rows), self.exchanges)

@@ -16,6 +16,8 @@ from sql.ir.relation import Get, Relation
 
 SHARDS = 8.0
 """So many are expected, whatever there are, so that a plan stays when they become more or fewer."""
+MANY = 64
+"""From so many shards on, what is at a few of them may make these the busiest."""
 BALANCED = 100 * SHARDS
 """With so many distinct values, rows that are hashed by them spread evenly."""
 _EACH_ROW = 2.0
@@ -60,10 +62,12 @@ class Channel:
 
 
 class Exchanges:
-    """The exchanges that are considered for one relation, under provisional names; equal ones are one."""
+    """The exchanges that are considered for one relation over `shards`, by provisional names; equal ones are one."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, shards: int) -> None:
         self.rows = rows
+        self.shards = shards
+        self.are_many = shards >= MANY
         self._drafts: dict[str, Channel] = {}
         self._names: dict[tuple[Relation, Placement], str] = {}
 

@@ -28,6 +28,27 @@ class Hashed:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathered:
+    """Each `of` neighbouring shards have a shard for what they send, which the hash of these columns chooses.
+
+    So rows of equal columns are together if neighbours have sent them; others are at another shard. What a shard has
+    sent it takes back where it is, so there are no negative multiplicities here either.
+    """
+
+    columns: tuple[int, ...]
+    of: int
+
+    def moved(self, place: Callable[[int], int | None]) -> Placement:
+        """Anywhere, for whoever does not know what was sent by whom."""
+        return ANYWHERE
+
+    def text(self, names: Sequence[str]) -> str:
+        """For EXPLAIN."""
+        by = f"hashed by {', '.join(names[c] for c in self.columns)}, " if self.columns else ""
+        return f"{by}on one shard for each {self.of} neighbours"
+
+
+@dataclass(frozen=True, slots=True)
 class Replicated:
     """Every shard has all rows."""
 
@@ -53,7 +74,7 @@ class Anywhere:
         return "anywhere"
 
 
-Placement = Hashed | Replicated | Anywhere
+Placement = Hashed | Gathered | Replicated | Anywhere
 SINGLE = Hashed(())
 REPLICATED = Replicated()
 ANYWHERE = Anywhere()

@@ -12,6 +12,7 @@ from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, Kind, SqlType, decim
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.non_negative import is_non_negative
 from ivm.distribute.exchange import SHARDS, Exchanges, Option
+from ivm.distribute.gathering import gathered
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement, Replicated
 from ivm.distribute.spread import targets
 from ivm.transform.rewrite import expressed, names
@@ -100,11 +101,13 @@ def _in_two(reduce: Reduce, option: Option, to: Hashed, exchanges: Exchanges) ->
     titles = (*reduce.names[:width], *(f"#{width + i}" for i in range(len(parts))))
     fine = Reduce(option.relation, reduce.keys, parts, titles)
     placement = option.placement.moved(lambda _: None)
-    sent = exchanges.through(Option(fine, placement, option.cost, option.level), to, partial=True)
     whole = coarser(fine, range(width))
-    made = rebuilt(
-        whole, lambda node: sent.relation if node == fine else node, done=lambda node: node == option.relation
-    )
+
+    def together(rows: Relation) -> Relation:
+        return rebuilt(whole, lambda node: rows if node == fine else node, done=lambda node: node == option.relation)
+
+    sent = gathered(Option(fine, placement, option.cost, option.level), to, together, exchanges)
+    made = together(sent.relation)
     own = row(made)
     values = (*own[:width], *(_value(each, parts, own[width:]) for each in reduce.aggregates))
     return replace(sent, relation=_named(expressed(made, values, reduce.names), reduce.names), placement=to)

@@ -34,13 +34,24 @@ Change = tuple[Any, ...]
 Script = Mapping[int, Change]
 """What the batches of some numbers do; in all others rows come and go."""
 AT_ONCE: Script = {number: ("define", which) for which, number in enumerate((0, 1, 3, 5, 7, 9))}
-_STEPS = (
+_FIRST: tuple[Change, ...] = (
     *(("begin", 2), ("fill", Filling(Step.CUT, 1)), ("fill", Filling(Step.PART, 1, 0, 2))),
     *(("fill", Filling(Step.PART, 1, 1, 2)), ("fill", Filling(Step.CUT, 2)), ("fill", Filling(Step.PART, 2, 0, 1))),
+)
+_ON_THE_WAY: tuple[Change, ...] = (("fill", Filling(Step.CUT, 3)), ("fill", Filling(Step.PART, 3, 0, 1)))
+_LAST: tuple[Change, ...] = (
     *(("filled", 2), ("begin", 3), ("fill", Filling(Step.CUT, 1)), ("fill", Filling(Step.CANCEL)), ("define", 3)),
 )
-BETWEEN: Script = {0: ("define", 0), 1: ("define", 1), **{4 + 2 * i: step for i, step in enumerate(_STEPS)}}
+
+
+def _between(*steps: Change) -> Script:
+    return {0: ("define", 0), 1: ("define", 1), **{4 + 2 * i: step for i, step in enumerate(steps)}}
+
+
+BETWEEN = _between(*_FIRST, *_LAST)
 """Two views are filled between commits; one of them is given up, and then defined at once."""
+BETWEEN_MANY = _between(*_FIRST, *_ON_THE_WAY, *_LAST)
+"""The same where the groups of the first one meet in two steps, as over many shards."""
 SIZES = {"shop": 1_000.0, "sale": 10_000.0, "cities": 100.0, "none": 100.0}
 LEVELS = 4
 _STAGES = {"define": Stage.WHOLE, "begin": Stage.BEGUN, "filled": Stage.FILLED}

@@ -15,6 +15,7 @@ from catalog.errors import BindError, ConstraintError, TypeMismatchError
 from ivm.cluster.database import ShardedDatabase
 from ivm.cluster.resident import Resident
 from tests.cluster import over_copies
+from tests.cluster.many import planned_as_many
 from tests.cluster.memory import MemoryFolder
 
 TABLES = """
@@ -92,6 +93,22 @@ def test_it_is_the_same_and_goes_on(db):
     time = db.time
     db.apply({"sale": [{"shop": 2, "price": 99, "tags": ""}]}, batch=("source", 4))
     assert db.time == time
+
+
+def test_views_are_planned_for_as_many_shards_as_there_are(db):
+    def ways() -> list[str]:
+        return [way for way, *_ in db.sql("SELECT placement FROM ivm_exchanges").fetchall()]
+
+    before = contents(db)
+    with planned_as_many(5):
+        for number in (7, 2, 5):
+            db.rescale(number)
+            assert contents(db) == before
+            assert ("on one shard for each 3 neighbours" in ways()) == (number >= 5)
+            db.sql("INSERT INTO sale VALUES (3, 1000, NULL), (4, 2000, NULL)")
+            db.verify()
+            db.sql("DELETE FROM sale WHERE price >= 1000")
+            before = contents(db)
 
 
 def test_one_that_is_empty_or_has_no_rows(connect):

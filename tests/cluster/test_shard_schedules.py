@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 
 import pytest
 
+from tests.cluster.many import planned_as_many
 from tests.cluster.schedule import ALL, Dangers, Schedule
-from tests.cluster.shards import AT_ONCE, BETWEEN, Script, Shards
+from tests.cluster.shards import AT_ONCE, BETWEEN, BETWEEN_MANY, Script, Shards
 from tests.engine.chunks import chunks_of
 
 MORE = 5
@@ -15,10 +17,12 @@ MORE = 5
 
 
 def run(shards: int, seeds: range, dangers: Dangers, script: Script = AT_ONCE) -> Counter[str]:
+    """How often what has happened. Views are planned as over many shards if the script says so, or an odd seed."""
     counts: Counter[str] = Counter()
     for seed in seeds:
+        are_many = script is BETWEEN_MANY or (script is AT_ONCE and seed % 2 == 1)
         try:
-            with chunks_of(2):
+            with chunks_of(2), planned_as_many() if are_many else nullcontext():
                 counts += Schedule(Shards(shards, script), seed, dangers, batches=max(script) + MORE).run()
         except BaseException as error:
             error.add_note(f"{shards} shards, seed {seed}")
@@ -38,14 +42,18 @@ def test_nothing_is_lost_or_doubled(shards):
     assert counts["made"] > shards
 
 
-@pytest.mark.parametrize(("shards", "dangers"), [(1, Dangers()), (3, Dangers()), (2, ALL), (3, ALL)])
-def test_views_are_filled_between_commits(shards, dangers):
-    counts = run(shards, range(4, 5), dangers, BETWEEN)
-    assert counts["published"] >= (max(BETWEEN) if dangers is ALL else max(BETWEEN) + MORE)
+@pytest.mark.parametrize(
+    ("shards", "dangers", "script"),
+    [(1, Dangers(), BETWEEN), (3, Dangers(), BETWEEN), (2, ALL, BETWEEN), (3, ALL, BETWEEN_MANY)],
+    ids=["1", "3", "2 in danger", "3 as many in danger"],
+)
+def test_views_are_filled_between_commits(shards, dangers, script):
+    counts = run(shards, range(4, 5), dangers, script)
+    assert counts["published"] >= (max(script) if dangers is ALL else max(script) + MORE)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [AT_ONCE, BETWEEN], ids=["at once", "between commits"])
+@pytest.mark.parametrize("script", [AT_ONCE, BETWEEN, BETWEEN_MANY], ids=["at once", "between commits", "as many"])
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_nothing_is_lost_or_doubled_in_many_schedules(shards, script):
     run(shards, range(100, 250), ALL, script)

@@ -9,7 +9,7 @@ from ivm.cluster.placing import placement_of
 from ivm.database import core_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
-from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Hashed
+from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Gathered, Hashed, Placement
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from sql.ir.rebuild import nodes
@@ -22,6 +22,7 @@ TABLES = """
     CREATE TABLE line (id BIGINT, number BIGINT, y BIGINT NOT NULL, PRIMARY KEY (id, number)) PARTITIONED BY (id);
 """
 SIZES = {"small": 25.0, "a": 1e6, "b": 1e6, "line": 4e6}
+VALUES = {("line", 2): 2e5}
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +32,8 @@ def distributed():
     catalog = core_of(db).catalog
     placed = {table.name: (placement_of(table), 1) for table in catalog.tables}
 
-    def found(text: str) -> Distributed:
-        return distribute(optimize(bind(text, catalog, "duckdb").relation), placed, SIZES, {}, Channels())
+    def found(text: str, shards: int = 8) -> Distributed:
+        return distribute(optimize(bind(text, catalog, "duckdb").relation), placed, SIZES, VALUES, Channels(), shards)
 
     return found
 
@@ -102,3 +103,36 @@ def test_equal_parts_of_two_queries_are_one(distributed):
     one = distributed("SELECT a.id, b.y FROM a JOIN b ON b.a = a.id")
     other = distributed("SELECT a.id, b.y + 1 FROM a JOIN b ON b.a = a.id")
     assert {channel.name for channel in one.channels} == {channel.name for channel in other.channels}
+
+
+def ways(found: Distributed) -> list[Placement]:
+    return [channel.to for channel in found.channels]
+
+
+def test_groups_of_many_shards_are_put_together_by_neighbours_first(distributed):
+    query = "SELECT city, sum(x), avg(x), count(*), max(x) FROM a GROUP BY city"
+    assert ways(distributed(query, 63)) == [Hashed((0,))]
+    found = distributed(query, 128)
+    assert ways(found) == [Gathered((0,), 12), Hashed((0,))]
+    assert [[each.function for each in one.aggregates] for one in reduces(found)] == [
+        ["sum", "count_star", "max"],
+        ["sum", "sum", "max"],
+    ]
+    assert found.level == 3
+    assert {channel.relation.schema for channel in found.channels} == {found.channels[0].relation.schema}
+
+
+def test_so_are_the_first_of_many_shards_and_the_one_group_of_everything(distributed):
+    first, second = distributed("SELECT id, x FROM a ORDER BY x DESC LIMIT 3 OFFSET 2", 100).channels
+    assert (first.to, second.to, first.level, second.level) == (Gathered((), 10), SINGLE, 1, 2)
+    for channel in (first, second):
+        assert isinstance(channel.relation, TopK)
+        assert (channel.relation.limit, channel.relation.offset) == (5, 0)
+    assert set(ways(distributed("SELECT count(*) FROM a", 101))) == {Gathered((), 11), SINGLE}
+
+
+@pytest.mark.parametrize("rows", ["y, count(*) FROM line GROUP BY y", "*, row_number() OVER (ORDER BY id) FROM a"])
+def test_what_spreads_over_many_shards_or_has_no_parts_is_sent_once(distributed, rows):
+    few, many = distributed(f"SELECT {rows}"), distributed(f"SELECT {rows}", 128)
+    assert ways(few) == ways(many)
+    assert few.level == many.level
