@@ -36,6 +36,7 @@ from sql.ir.relation import (
     Union,
     Window,
 )
+from sql.ir.scalar import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ class _Planner:
         self._placed = placed
         self.exchanges = exchanges
         self._known: dict[int, tuple[Relation, tuple[Option, ...]]] = {}
+        self._above: dict[int, tuple[int, ...]] = {}
+        """By the id of a node the keys, of its own, by which it is grouped above."""
 
     def options(self, relation: Relation) -> tuple[Option, ...]:
         """At least one, of different placements."""
@@ -102,7 +105,9 @@ class _Planner:
                 assert not isinstance(relation, Join), "a join is below itself"
                 return self._mapped(relation)
             case Reduce():
-                return reduce_options(relation, self.options(relation.input), self.exchanges)
+                self._above.setdefault(id(relation.input), _grouping(relation))
+                options = self.options(relation.input)
+                return reduce_options(relation, options, self.exchanges, self._above.get(id(relation), ()))
             case TopK():
                 return self._grouped(relation, relation.group)
             case Window():
@@ -141,7 +146,7 @@ class _Planner:
             ):
                 yield replace(option, relation=replace(relation, input=option.relation))
                 continue
-            for to in targets(option.relation, group, self.exchanges.rows):
+            for to in targets(option.relation, group, self.exchanges):
                 sent = self._sent(relation, option, to)
                 yield replace(sent, relation=replace(relation, input=sent.relation))
 
@@ -152,3 +157,10 @@ class _Planner:
         first = replace(relation, limit=relation.limit + relation.offset, offset=0)
         here = replace(option, relation=replace(first, input=option.relation))
         return gathered(here, to, lambda rows: replace(first, input=rows), self.exchanges)
+
+
+def _grouping(reduce: Reduce) -> tuple[int, ...]:
+    """The keys of the groups below that groups of groups are by; none if they are by something else too."""
+    below, columns = reduce.input, [key.index for key in reduce.keys if isinstance(key, Column)]
+    is_by_keys = isinstance(below, Reduce) and all(c < len(below.keys) for c in columns)
+    return tuple(columns) if is_by_keys and len(columns) == len(reduce.keys) else ()

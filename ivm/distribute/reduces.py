@@ -25,19 +25,21 @@ _SHRINKS = 0.5
 """Groups are added up first where that leaves at most this share of the rows."""
 
 
-def reduce_options(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges) -> Iterator[Option]:
-    """The ways to have the groups, from the ways to have the rows."""
-    for option in _grouped(reduce, below, exchanges):
+def reduce_options(
+    reduce: Reduce, below: Sequence[Option], exchanges: Exchanges, above: Sequence[int] = ()
+) -> Iterator[Option]:
+    """The ways to have the groups, from the ways to have the rows. `above`: the keys by which they are grouped next."""
+    for option in _grouped(reduce, below, exchanges, above):
         yield option if reduce.keys or option.placement != SINGLE else _at_home(option, exchanges)
 
 
-def _grouped(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges) -> Iterator[Option]:
+def _grouped(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges, above: Sequence[int]) -> Iterator[Option]:
     for option in below:
         placement = _where(reduce, option.placement)
         if placement is not None:
             yield replace(option, relation=replace(reduce, input=option.relation), placement=placement)
             continue
-        for to in targets(reduce, range(len(reduce.keys)), exchanges.rows) if reduce.keys else (SINGLE,):
+        for to in targets(reduce, range(len(reduce.keys)), exchanges, above) if reduce.keys else (SINGLE,):
             if _adds_up(reduce, option, exchanges):
                 yield _in_two(reduce, option, to, exchanges)
             else:

@@ -36,7 +36,7 @@ def _with_all(union: Union, options_of: OptionsOf, exchanges: Exchanges) -> Iter
     if all(map(is_non_negative, union.inputs)):
         yield _united(union, [_spread(each, exchanges) for each in below], ANYWHERE)
     elif not hashed:
-        hashed = list(targets(union, range(len(union.schema)), exchanges.rows))
+        hashed = list(targets(union, range(len(union.schema)), exchanges))
     for to in hashed:
         yield _united(union, [_at(each, to, exchanges) for each in below], to)
     if all(any(isinstance(o.placement, Replicated) for o in each) for each in below):

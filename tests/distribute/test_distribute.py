@@ -136,3 +136,10 @@ def test_what_spreads_over_many_shards_or_has_no_parts_is_sent_once(distributed,
     few, many = distributed(f"SELECT {rows}"), distributed(f"SELECT {rows}", 128)
     assert ways(few) == ways(many)
     assert few.level == many.level
+
+
+def test_over_many_shards_rows_are_hashed_by_all_that_groups_of_groups_are_by(distributed):
+    query = "SELECT city, b, count(DISTINCT d) FROM a GROUP BY city, b"
+    few, many = distributed(query), distributed(query, 128)
+    assert (ways(few), ways(many)) == ([Hashed((0,))], [Hashed((0, 1))])
+    assert len(many.channels) == 1, "nothing is sent again for the outer groups"
