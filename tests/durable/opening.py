@@ -1,5 +1,7 @@
 """Databases over any storage, and what they hold, to compare."""
 
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from shutil import copytree
 
@@ -8,6 +10,7 @@ from ivm.core import Core
 from ivm.database import Database, core_of
 from ivm.durable.recovery import open_storage
 from ivm.engine import Engine
+from tests.durable.disk import Disk
 
 
 def opened(storage, durability="commit", interval=3600.0) -> Database:
@@ -51,3 +54,13 @@ def contents(db: ivm.Database) -> dict[str, object]:
         "time": db.time,
         "batches": db.batches(),
     }
+
+
+def held_by(files: Mapping[str, bytes]) -> dict[str, object]:
+    """The contents of a database over these files. They follow from the files, so the same ones are opened once."""
+    return _held_by(frozenset(files.items()))
+
+
+@lru_cache(maxsize=1 << 10)
+def _held_by(files: frozenset[tuple[str, bytes]]) -> dict[str, object]:
+    return contents(opened(Disk(dict(files))))

@@ -16,7 +16,7 @@ import ivm
 from ivm.durable import journal
 from ivm.storage import backlog
 from tests.durable.disk import Disk
-from tests.durable.opening import begin_file, contents, finish, opened
+from tests.durable.opening import begin_file, contents, finish, held_by, opened
 from tests.durable.workload import TABLES, VIEWS, steps
 
 STEPS = [*(lambda db, text=text: db.sql(text) for text in (*TABLES, *VIEWS)), *steps(21, 14)]
@@ -60,10 +60,10 @@ def test_after_a_loss_of_power_the_commits_up_to_one_are_there(durability):
     db.close()
     for done in range(0, len(disk.steps) + 1, 2):
         for files in disk.after_loss(done, chance):
-            met.add(HELD.index(contents(opened(Disk(files)))))
+            met.add(HELD.index(held_by(files)))
     assert len(met) > 5
     for files in disk.after_loss(len(disk.steps), chance):
-        assert contents(opened(Disk(files))) == HELD[-1]
+        assert held_by(files) == HELD[-1]
 
 
 @pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO, "short"])
@@ -89,7 +89,7 @@ def test_after_a_failure_commits_are_refused_and_what_is_missing_is_said(failure
         with pytest.raises(ivm.StorageError, match="could not be written"):
             db.close()
         db.close()
-        found = contents(opened(Disk(disk.files())))
+        found = held_by(disk.files())
         assert found in HELD[: done + 1]
         assert f"after time {found['time']}," in str(refused.value) or found["time"] == 0
         assert said == "" or "make room" in said
@@ -157,7 +157,7 @@ def test_a_commit_waits_when_too_much_is_left(bound, most, monkeypatch):
     disk.open_gate.set()
     thread.join()
     finish(db)
-    assert contents(opened(Disk(disk.files()))) == contents(db)
+    assert held_by(disk.files()) == contents(db)
 
 
 def test_rows_may_be_written_to_once_they_are_committed():
@@ -171,7 +171,7 @@ def test_rows_may_be_written_to_once_they_are_committed():
     disk.open_gate.set()
     finish(db)
     assert contents(db)["rows"] == {"t": ["(0, 4)", "(1, 3)", "(2, 2)", "(3, 1)", "(4, 0)"]}
-    assert contents(opened(Disk(disk.files()))) == contents(db)
+    assert held_by(disk.files()) == contents(db)
 
 
 @pytest.mark.parametrize("durability", ["off", "interval", "commit"])
@@ -192,7 +192,7 @@ def test_threads_commit_together(durability):
     for thread in threads:
         thread.join()
     finish(db)
-    assert contents(opened(Disk(disk.files()))) == contents(db)
+    assert held_by(disk.files()) == contents(db)
     assert db.time == 120
 
 
@@ -248,4 +248,4 @@ def test_closing_waits_until_all_is_written():
     threading.Timer(0.05, disk.open_gate.set).start()
     db.apply({"t": {"a": [1]}})
     db.close()
-    assert contents(opened(Disk(disk.files())))["rows"] == {"t": ["(1,)"]}
+    assert held_by(disk.files())["rows"] == {"t": ["(1,)"]}

@@ -11,7 +11,7 @@ import pytest
 
 import ivm
 from tests.durable.disk import Disk
-from tests.durable.opening import contents, opened
+from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import begin, steps
 from tests.faults.lines import lines_of, raising
 
@@ -94,7 +94,7 @@ def test_power_may_be_lost_while_one_is_made():
         held += [(number, (before, contents(db))) for number in range(begun + 1, len(disk.steps) + 1)]
     for number, either in held[::2]:
         for files in disk.after_loss(number, chance):
-            assert contents(opened(Disk(files))) in either
+            assert held_by(files) in either
 
 
 @pytest.mark.parametrize("failure", [28, 5, "short"])
@@ -107,12 +107,12 @@ def test_a_call_that_fails_leaves_the_last_one(failure):
         error = _error(db, "CHECKPOINT")
         made += "disk/" in error
         assert contents(db) == before
-        assert contents(opened(Disk(disk.files()))) == before
+        assert held_by(disk.files()) == before
         disk.fails = {}
         if "not known" in _error(db, "INSERT INTO seen VALUES ('ink', 5)"):
             continue
         db.sql("CHECKPOINT")
-        assert contents(opened(Disk(disk.files()))) == contents(db)
+        assert held_by(disk.files()) == contents(db)
         assert len([name for name in disk.names() if name.endswith(".log")]) == 1
     assert made > 3
 
@@ -146,7 +146,7 @@ def test_something_may_be_raised_at_any_line():
     assert len(places) > 50
     for number, place in enumerate(places[::4]):
         raising(work, place, (KeyboardInterrupt, MemoryError)[number % 2])
-        assert contents(opened(Disk(disk.files()))) == contents(db), f"at {place}"
+        assert held_by(disk.files()) == contents(db), f"at {place}"
     work()
     assert len([name for name in disk.names() if name.endswith(".log")]) == 1
 
@@ -186,7 +186,7 @@ def test_it_is_made_when_the_log_is_long(monkeypatch):
             if thread.name == "ivm-checkpoint":
                 thread.join()
     assert "MANIFEST" in disk.names()
-    assert contents(opened(Disk(disk.files()))) == contents(db)
+    assert held_by(disk.files()) == contents(db)
 
 
 def test_a_database_without_changes_is_not_written_at_close():

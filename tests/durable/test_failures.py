@@ -8,7 +8,7 @@ import pytest
 import ivm
 from ivm.durable.grouping import LARGE
 from tests.durable.disk import Disk
-from tests.durable.opening import contents, opened
+from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import TABLES, VIEWS, steps
 
 STEPS = [*(lambda db, text=text: db.sql(text) for text in (*TABLES, *VIEWS)), *steps(11, 25)]
@@ -70,7 +70,7 @@ def test_a_call_that_fails_changes_nothing(failure):
         else:
             db.close()
         if how == "went on":
-            assert contents(opened(Disk(disk.files()))) == HELD[-1]
+            assert held_by(disk.files()) == HELD[-1]
     assert ways == ({"went on", "unknown"} if failure != "short" else {"went on"})
 
 
@@ -83,7 +83,7 @@ def test_a_database_that_cannot_be_cut_back_writes_nothing_more():
         db.apply({"t": {"a": [1]}})
     with pytest.raises(ivm.StorageError, match="cannot be cut back"):
         db.apply({"t": {"a": [2]}})
-    assert contents(opened(Disk(disk.files())))["rows"] == {"t": []}
+    assert held_by(disk.files())["rows"] == {"t": []}
 
 
 @pytest.mark.parametrize("failure", [None, errno.ENOSPC, "short"])
@@ -102,4 +102,4 @@ def test_large_commits_are_written_while_they_are_worked_on(failure):
         db.apply({"t": rows})
     assert disk.calls in (before, before + 2)  # it was written and cut off again, if the other thread came to it
     db.apply({"t": {"a": [-1]}})
-    assert contents(opened(Disk(disk.files()))) == contents(db)
+    assert held_by(disk.files()) == contents(db)

@@ -9,7 +9,7 @@ import pytest
 import ivm
 from ivm.storage.log import log_name
 from tests.durable.disk import Disk
-from tests.durable.opening import begin_file, contents, finish, opened
+from tests.durable.opening import begin_file, contents, finish, held_by, opened
 from tests.durable.workload import TABLES, VIEWS, steps
 from tests.faults.lines import lines_of, raising
 
@@ -45,7 +45,7 @@ def test_power_may_be_lost_meanwhile():
     for done in range(1, len(disk.steps) + 1, 2):
         acknowledged = max(i for i, (by, _) in enumerate(held) if by <= done)
         for files in disk.after_loss(done, chance):
-            assert contents(opened(Disk(files))) in [each for _, each in held[acknowledged : acknowledged + 2]]
+            assert held_by(files) in [each for _, each in held[acknowledged : acknowledged + 2]]
 
 
 @pytest.mark.parametrize("call", range(1, 5))
@@ -65,15 +65,15 @@ def test_where_it_fails_records_go_where_they_went(call, again):
     disk.fails = {}
     db.apply({"t": {"a": [1]}})
     for files in disk.after_loss(len(disk.steps), chance):
-        contents(opened(Disk(files)))
+        held_by(files)
     finish(db)
     found = contents(db)
-    assert contents(opened(Disk(disk.files()))) == found
+    assert held_by(disk.files()) == found
     begin_file(db)
     db.apply({"t": {"a": [2]}})
     begin_file(db)
     for files in disk.after_loss(len(disk.steps), chance):
-        assert contents(opened(Disk(files))) == contents(db)
+        assert held_by(files) == contents(db)
 
 
 def test_something_may_be_raised_at_any_line():
@@ -91,7 +91,7 @@ def test_something_may_be_raised_at_any_line():
     for number, place in enumerate(places):
         raising(work, place, (KeyboardInterrupt, MemoryError)[number % 2])
         db.apply({"t": {"a": [1000 + number]}})
-        assert contents(opened(Disk(disk.files()))) == contents(db)
+        assert held_by(disk.files()) == contents(db)
 
 
 def test_a_torn_record_before_a_file_of_records_is_refused():
@@ -106,4 +106,4 @@ def test_a_torn_record_before_a_file_of_records_is_refused():
         opened(Disk({**files, first: files[first][:-1]}))
     with pytest.raises(ivm.StorageError, match="ends at record 0 and goes on in"):
         opened(Disk({second: files[second]}))
-    assert contents(opened(Disk({**files, second: b""})))["time"] == 0
+    assert held_by({**files, second: b""})["time"] == 0

@@ -17,7 +17,7 @@ from ivm.durable.streams import Streams
 from ivm.storage.directory import Directory
 from ivm.storage.pinned import pinned
 from tests.durable.disk import Disk
-from tests.durable.opening import contents, finish, opened
+from tests.durable.opening import contents, finish, held_by, opened
 from tests.durable.workload import begin, steps
 
 
@@ -26,10 +26,6 @@ def _entries(storage):
     found = list(history(storage, manifest.record if manifest else 0))
     assert [each for each in found if not isinstance(each, Entry)] == []
     return found
-
-
-def _reopened(disk):
-    return contents(opened(Disk(disk.files())))
 
 
 def test_small_commits_share_a_record():
@@ -43,7 +39,7 @@ def test_small_commits_share_a_record():
     entries = _entries(disk)
     assert len(entries) < 50
     assert [time for entry in entries for time in entry.times] == list(range(1, 201))
-    assert _reopened(disk) == contents(db)
+    assert held_by(disk.files()) == contents(db)
     assert db.batches() == {"source 0": 198, "source 1": 199}
 
 
@@ -62,7 +58,7 @@ def test_what_is_not_alike_has_records_of_its_own():
         db.apply({"u": pa.table({"a": [number], "_diff": [2]})})
         db.apply({"u": pa.table({"a": [number, number], "_diff": [1, -1], "_time": [db.time + 1, db.time + 2]})})
     finish(db)
-    assert _reopened(disk) == contents(db)
+    assert held_by(disk.files()) == contents(db)
 
 
 def test_texts_of_different_dictionaries():
@@ -74,7 +70,7 @@ def test_texts_of_different_dictionaries():
         few = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), pa.array([f"x{number}", f"y{number % 5}"]))
         db.apply({"t": pa.table({"a": words.dictionary_encode(), "b": few})})
     finish(db)
-    assert _reopened(disk) == contents(db)
+    assert held_by(disk.files()) == contents(db)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +99,7 @@ def test_a_copy_as_of_any_commit_in_a_record(tmp_path, seed):
         finish(db)
         entries = _entries(pinned(Directory(path, writable=False)))
         assert max(len(entry.times) for entry in entries) > 1
-        for time in sorted({time for entry in entries for time in entry.times}):
+        for time in sorted({time for entry in entries for time in entry.times})[seed % 2 :: 2]:
             out = tmp_path / f"{time}.ivm"
             done = CliRunner().invoke(app, ["recover", str(path), "--out", str(out), "--to", str(time)])
             assert done.exit_code == 0, done.exception

@@ -4,7 +4,7 @@ import pytest
 
 from ivm.durable import journal
 from tests.durable.disk import Disk
-from tests.durable.opening import contents, finish, opened
+from tests.durable.opening import contents, finish, held_by, opened
 from tests.faults.lines import lines_of, raising
 
 PARTS = ("ivm/durable/", "ivm/storage/", "ivm/engine.py", "ivm/core.py")
@@ -29,7 +29,7 @@ def test_the_log_has_what_memory_has(work, durability, monkeypatch):
 
     def found():
         finish(db)
-        return contents(opened(Disk(disk.files())))
+        return held_by(disk.files())
 
     db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, b VARCHAR)")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT b, count(*) AS n FROM t GROUP BY b")

@@ -6,7 +6,7 @@ import pytest
 
 import ivm
 from tests.durable.disk import Disk
-from tests.durable.opening import contents, opened
+from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import begin, steps
 
 COMMITS = 10
@@ -42,7 +42,7 @@ def test_after_a_loss_of_power_all_that_was_acknowledged_is_there(seed):
     for done in range(1, len(disk.steps) + 1):
         acknowledged = max(i for i, (by, _) in enumerate(held) if by <= done)
         for files in disk.after_loss(done, chance):
-            found = contents(opened(Disk(files)))
+            found = held_by(files)
             assert found in [each for _, each in held[acknowledged : acknowledged + 2]]
             met += found != held[acknowledged][1]
     assert met > 10
@@ -51,7 +51,7 @@ def test_after_a_loss_of_power_all_that_was_acknowledged_is_there(seed):
 def test_what_does_not_wait_for_the_disk_is_there_up_to_some_commit():
     disk, held = _history(5, "off")
     chance = random.Random(5)
-    found = [contents(opened(Disk(files))) for files in disk.after_loss(len(disk.steps), chance) for _ in range(6)]
+    found = [held_by(files) for _ in range(6) for files in disk.after_loss(len(disk.steps), chance)]
     known = [each for _, each in held]
     assert all(each in known for each in found)
 
@@ -65,7 +65,7 @@ def test_after_a_loss_the_next_commits_survive_one_too():
         db.sql("INSERT INTO sale (id) VALUES (-1)")
         before = contents(db)
         for left in again.after_loss(len(again.steps), chance):
-            assert contents(opened(Disk(left))) == before
+            assert held_by(left) == before
 
 
 def test_a_log_of_which_a_file_is_missing_is_refused():

@@ -22,6 +22,8 @@ from tpch.spark import session
 SF = 0.001
 SEED = 7
 OPTIONS = Options(parts=1, pairs=900, updates=400, window=500)
+_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+"""Spark writes and compiles Java for each query, which is never earned back by a few thousand rows."""
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         # Jobs of milliseconds: what the optimizing compiler would cost is never earned back.
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        with session("local[2]", brief=True) as running:
+        with session("local[2]", brief=True, more=_INTERPRETED) as running:
             yield running
 
 

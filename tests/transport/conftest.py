@@ -11,8 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.transport.sessions import session
+from tpch.generate import generate
+from tpch.options import Options
 
 TWO_EXECUTORS = "local-cluster[2,1,1024]"
+SF = 0.01
 
 
 def _master(module: Any) -> str:
@@ -45,6 +48,19 @@ def _sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 def spark(request: pytest.FixtureRequest, _sessions: Callable[[str], SparkSession]) -> SparkSession:
     """The session that the module asks for."""
     return _sessions(_master(request.module))
+
+
+@pytest.fixture(scope="session")
+def _streams(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("streams")
+
+
+@pytest.fixture(scope="module")
+def streams(spark: SparkSession, _streams: Path) -> Path:
+    """The stream `refresh` at `SF`, which is made once; over it each of the 22 views has rows."""
+    if not (_streams / "refresh").exists():
+        generate(SF, ("refresh",), _streams, 7, Options(parts=1, pairs=60, updates=400, window=500))
+    return _streams
 
 
 @pytest.fixture

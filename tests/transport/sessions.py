@@ -38,6 +38,8 @@ _SETTINGS = {
     "spark.executor.memory": "512m",
     # A task is tried again once; errors that stay would else take their time.
     "spark.task.maxFailures": "2",
+    # 200 by default, of which each is a task.
+    "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

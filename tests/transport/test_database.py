@@ -25,8 +25,6 @@ from ivm.spark.database import SparkDatabase
 from ivm.spark.parquet import argument_of, rows
 from ivm.spark.scans import parts, rows_as
 from tests.transport.test_kills import executor_of
-from tpch.generate import generate
-from tpch.options import Options
 from tpch.queries import NAMES, view_sql
 from tpch.reader import open_stream
 from tpch.schema import ddl
@@ -366,9 +364,8 @@ def test_it_is_opened_again_and_of_two_drivers_one_goes_on(spark, tmp_path, monk
     second.close()
 
 
-def test_the_delivered_views_equal_duckdb(spark, tmp_path):
-    generate(0.01, ("refresh",), tmp_path / "streams", 7, Options(parts=1, pairs=60, updates=400, window=500))
-    stream = open_stream(tmp_path / "streams" / "refresh")
+def test_the_delivered_views_equal_duckdb(spark, streams, tmp_path):
+    stream = open_stream(streams / "refresh")
     with ivm.spark.connect(spark, str(tmp_path / "root"), shards=2) as db:
         db.sql(ddl())
         for name in NAMES:

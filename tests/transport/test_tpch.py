@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from benchmarks import cluster_engine
-from tests.transport.conftest import TWO_EXECUTORS
+from tests.transport.conftest import SF, TWO_EXECUTORS
 from tpch.cli import app
-from tpch.generate import generate
-from tpch.options import Options
-
-SF = 0.001
-
-
-@pytest.fixture(scope="module")
-def streams(spark, tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("streams")
-    generate(SF, ("refresh",), out, 7, Options(parts=1, pairs=100))
-    return out
 
 
 def test_a_stream_is_maintained_over_spark_and_goes_on_where_it_ended(spark, streams, tmp_path):
@@ -35,7 +23,7 @@ def test_a_stream_is_maintained_over_spark_and_goes_on_where_it_ended(spark, str
         "--json",
         str(tmp_path / "json"),
     ]
-    arguments = ["run", "--sf", str(SF), "--views", "q1,q3", "--batch", "100", "--data", str(streams), *where]
+    arguments = ["run", "--sf", str(SF), "--views", "q1,q3", "--batch", "1000", "--data", str(streams), *where]
     for is_again in (False, True):
         ran = CliRunner().invoke(app, arguments)
         assert ran.exit_code == 0, ran.output + repr(ran.exception)
