@@ -15,7 +15,7 @@ from sql.ir.rebuild import nodes, rebuilt
 from sql.ir.relation import Get, Relation
 
 SHARDS = 8.0
-"""So many are expected, whatever there are, so that a plan stays when they become more or fewer."""
+"""Costs are those of so many, whatever there are, so that a plan stays when they become more or fewer."""
 MANY = 64
 """From so many shards on, what is at a few of them may make these the busiest."""
 BALANCED = 100 * SHARDS

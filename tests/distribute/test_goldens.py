@@ -27,7 +27,7 @@ SIZES = {
     "lineitem": 6e6, "orders": 1.5e6, "partsupp": 8e5, "part": 2e5, "customer": 1.5e5, "supplier": 1e4,
     "nation": 25.0, "region": 5.0,
 }  # fmt: skip
-MOST_LEVELS, MOST_LEVELS_OF_MANY = 5, 7
+MOST_LEVELS, MOST_LEVELS_OF_MANY = 5, 6
 MANY = 128
 
 
