@@ -11,6 +11,7 @@ import pytest
 from pyarrow import fs
 
 from catalog.errors import StorageError
+from ivm.cluster.folders import folder_of
 from ivm.storage.arrow_folder import ArrowFolder
 from ivm.storage.directory_folder import DirectoryFolder
 from tests.cluster.faulty import Faulty
@@ -167,3 +168,29 @@ def test_what_could_not_be_written_leaves_nothing_that_is_seen(kind, tmp_path, m
 
 def no_room(handle):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("address", "uri"),
+    [
+        ("s3a://bucket/shop", "s3://bucket/shop?allow_delayed_open=true"),
+        ("s3n://bucket/shop?region=x", "s3://bucket/shop?region=x&allow_delayed_open=true"),
+        ("s3://bucket/shop?allow_delayed_open=false", "s3://bucket/shop?allow_delayed_open=false"),
+        ("gs://bucket/shop", "gs://bucket/shop"),
+    ],
+)
+def test_addresses_as_arrow_has_them(address, uri, monkeypatch):
+    """A small file goes to S3 by one request: Arrow makes it three, unless it is told to wait for what there is."""
+    told = []
+
+    class FileSystem:
+        type_name = "s3"
+
+        @staticmethod
+        def from_uri(uri):
+            told.append(uri)
+            return FileSystem(), "bucket/shop"
+
+    monkeypatch.setattr(fs, "FileSystem", FileSystem)
+    assert folder_of(address).where("x") == "s3:bucket/shop/x"
+    assert told == [uri]
