@@ -22,7 +22,7 @@ from ivm.transaction import Change
 SinkMode = Literal["changes", "append", "upsert"]
 OnError = Literal["stop", "quarantine"]
 
-_REFUSALS = (TypeMismatchError, ConstraintError, NumericError)
+REFUSALS = (TypeMismatchError, ConstraintError, NumericError)
 """What is wrong with rows, and not with the database or the caller."""
 _TRIES = 8
 _QUARANTINE = ("source", "batch", "error", "data")
@@ -120,7 +120,7 @@ class BatchSink:
                 changes = [self._change(left), *self._put_aside(aside, batch)]
                 core.commit(changes, batch)
                 break
-            except _REFUSALS as error:
+            except REFUSALS as error:
                 self._change(rows.slice(0, 0))  # what is wrong with this is wrong with the columns, and no row's fault
                 units = units_of(left, core.catalog.table(self._table))
                 left, refused = isolated(left, units, self._error_of, error)
@@ -142,7 +142,7 @@ class BatchSink:
         """What committing these rows would raise."""
         try:
             self._core.check([self._change(rows)])
-        except _REFUSALS as error:
+        except REFUSALS as error:
             return error
         return None
 

@@ -20,7 +20,7 @@ from ivm.cluster.questions import Question
 from ivm.cluster.versions import is_published
 from ivm.database import core_of
 from ivm.distribute.placement import Hashed
-from ivm.sink import BatchSink, OnError, SinkMode
+from ivm.sink import REFUSALS, BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
 from ivm.spark.frame_times import timed
@@ -136,8 +136,8 @@ class SparkDatabase(ShardedDatabase):
         return verify(core, views)
 
     def sink(self, table: str, **options: Any) -> BatchSink:
-        """A function for `foreachBatch`; see `Database.sink`. No row passes through this process, unless rows that are
-        refused are put aside.
+        """A function for `foreachBatch`; see `Database.sink`. No row passes through this process, but those of a batch
+        of which some are refused, and put aside.
         """
         return FrameSink(self, table, **options)
 
@@ -166,12 +166,17 @@ class FrameSink(BatchSink):
         self._db = db
 
     def _commit(self, batch: Any, numbered: tuple[str, int]) -> None:
-        if self._quarantine is not None or not _is_frame(batch):
+        if not _is_frame(batch):
             super()._commit(batch, numbered)
-        else:
+            return
+        try:
             if self._mode != "changes":
                 without_marks(batch.columns, self._core.catalog.table(self._table))
             self._db.commit_frames({self._table: batch}, self._mode, numbered)
+        except REFUSALS:
+            if self._quarantine is None:
+                raise
+            super()._commit(batch, numbered)  # nothing has changed; it is looked through for what is refused
 
 
 class SparkView(ShardedReader):
