@@ -60,10 +60,14 @@ def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
 
 def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Table:
     """What a query that was written in `dialect` answers as of now, or a `form` that is made of its text."""
-    text = statement.text
-    if dialect != "duckdb":
-        text = translated(SqlText(statement.written, *statement.origin), dialect, core.catalog.fixed())
-    return query(core, form.replace("{}", text), statement.names)
+    return query(core, form.replace("{}", text_of(core, statement, dialect)), statement.names)
+
+
+def text_of(core: Core, statement: Query, dialect: str) -> str:
+    """A query that was written in `dialect`, in DuckDB's."""
+    if dialect == "duckdb":
+        return statement.text
+    return translated(SqlText(statement.written, *statement.origin), dialect, core.catalog.fixed())
 
 
 def change(

@@ -7,6 +7,7 @@ COPY is by its readers and writers of files, where the application lets SQL text
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 import duckdb
@@ -46,12 +47,31 @@ def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
     """Change what the statement would at the moment of its commit; how many rows, or what it says after RETURNING."""
     match statement:
         case Insert():
+            loaded = _loaded(core, statement)
+            if loaded is not None:
+                return counted(loaded)
             watched = () if statement.conflict is None else (statement.table,)
             return change(core, statement.names, partial(_insert, core, statement), watched)
         case Delete():
             return change(core, statement.names, partial(_delete, core, statement))
         case Update():
             return change(core, statement.names, partial(_update, core, statement))
+
+
+def _loaded(core: Core, statement: Insert) -> int | None:
+    """How many rows were inserted without passing through this process; None if they have to."""
+    needs_rows = statement.values or statement.defaults or statement.conflict or statement.returning
+    if core.loads is None or not core.external_access or needs_rows:
+        return None
+    core.check_writable()
+    table = core.catalog.table(statement.table)
+
+    def rows(given: Sequence[str]) -> str:
+        columns = columns_to_insert(statement, table, given)
+        check_width(table, columns, len(given))
+        return rows_to_insert(statement, table, columns)
+
+    return core.loads.insert(table, statement.query.text, rows)
 
 
 def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
@@ -144,7 +164,8 @@ def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:
     """Read a file into a table, or write a query's rows to one; how many rows.
 
     What is read commits at once, or not at all: its rows are held as they come, batch after batch, as the table then
-    keeps them, and never twice. `progress` is called after each batch; if it raises, nothing has changed.
+    keeps them, and never twice; or elsewhere, see `Loads`. `progress` is called after each batch, and before what is
+    done elsewhere; if it raises, nothing has changed.
     """
     if not core.external_access:
         raise AccessError(
@@ -164,7 +185,16 @@ def _write(core: Core, statement: Copy, query: Query) -> Result:
 
 def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     table = core.catalog.table(statement.table)
+    core.check_writable()
     columns = columns_to_copy(statement, table)
+    _check_file(statement, table, columns)
+    if core.loads is not None:
+        if progress is not None:
+            progress(Progress(table.name, 0, 0))
+        text = rows_to_copy(statement, table, columns)
+        loaded = core.loads.insert(table, text, lambda _: text)
+        if loaded is not None:
+            return counted(loaded)
     rows = 0
     with core.transaction() as tx:
         for batch in _batches(statement, table, columns):
@@ -177,16 +207,26 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
 
 
 def _batches(statement: Copy, table: Table, columns: tuple[Field, ...]) -> Iterator[pa.Table]:
+    with _files() as duck:
+        yield from batches(duck, rows_to_copy(statement, table, columns))
+
+
+@contextmanager
+def _files() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that reaches files. DuckDB's errors are told as ours."""
     try:
         with connection(Use.OPEN) as duck:
-            if statement.format == "parquet":
-                _check_file(answer(duck, f"DESCRIBE FROM read_parquet({as_literal(statement.path)})"), table, columns)
-            yield from batches(duck, rows_to_copy(statement, table, columns))
+            yield duck
     except duckdb.Error as error:
         raise told(error, Use.OPEN) from error
 
 
-def _check_file(described: pa.Table, table: Table, columns: tuple[Field, ...]) -> None:
+def _check_file(statement: Copy, table: Table, columns: tuple[Field, ...]) -> None:
+    """BindError for a Parquet file that has another number of columns; of CSV its reader says so."""
+    if statement.format != "parquet":
+        return
+    with _files() as duck:
+        described = answer(duck, f"DESCRIBE FROM read_parquet({as_literal(statement.path)})")
     if described.num_rows != len(columns):
         names = ", ".join(field.name for field in columns)
         raise BindError(

@@ -60,6 +60,24 @@ class Checkpoints(Protocol):
         ...
 
 
+class Loads(Protocol):
+    """What loads files without their rows passing through this process, where it can; else nothing has happened."""
+
+    def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
+        """Insert all rows of a SELECT, or none; how many they are. None: it is to be done in another way.
+
+        `form`: makes the SELECT of the table's rows, when it is told what columns `query` has.
+        """
+        ...
+
+    def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
+        """Let a new table begin with the rows of a SELECT, whose columns are those of the table; see `insert`.
+
+        `create`: creates the table.
+        """
+        ...
+
+
 class Core:
     """Plain parts, which statements, reads and commits work on; `lock` is taken around every use of `engine`."""
 
@@ -82,6 +100,8 @@ class Core:
         """What EXPLAIN says of how a relation is spread over shards."""
         self.some_rows: SomeRows | None = None
         """What brings rows of a table here, where this has no store of all."""
+        self.loads: Loads | None = None
+        """What loads files where rows are elsewhere; for texts that may reach files."""
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""

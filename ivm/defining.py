@@ -26,6 +26,7 @@ from ivm.trace.ingest import Intake
 from ivm.view import Installed
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
+from sql.changes import renamed
 from sql.create_table import table_like
 from sql.statements import (
     CreateIndex,
@@ -76,7 +77,7 @@ def _create_table(core: Core, statement: CreateTable) -> None:
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
     """The table holds what the query answered when the statement began."""
-    from ivm.adhoc import asked  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+    from ivm.adhoc import asked, text_of  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
 
     if statement.if_not_exists and core.catalog.find(statement.name) is not None:
         return None
@@ -90,6 +91,11 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
         )
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)))
+    if core.loads is not None and core.external_access and not statement.empty:
+        text = renamed(text_of(core, statement.query, dialect), names)
+        loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
+        if loaded is not None:
+            return counted(loaded)
     rows = asked(core, statement.query, dialect, "SELECT * FROM ({}) LIMIT 0" if statement.empty else "{}")
     rows, _ = Intake(table.fields, f"table {table.name}").rows(rows.rename_columns(names))
     _put_table(core, table, statement.replace, rows)

@@ -33,6 +33,7 @@ class Use(Enum):
 
     CLOSED = "SQL text of anybody: no files, no network, no extensions; nothing is spilled to disk"
     OPEN = "SQL text of somebody whom the application trusts with whatever DuckDB can reach"
+    PART = "as OPEN; one of many that read side by side, by one thread each"
     OWN = "the engine's own texts: closed too, but large sorts and joins may spill to disk"
 
 
@@ -68,7 +69,9 @@ def _instance(use: Use) -> duckdb.DuckDBPyConnection:
         "temp_directory": "" if use is Use.CLOSED else spill_directory(),
         "order_by_non_integer_literal": use is Use.OWN,  # a view may have it
     }
-    if use is not Use.OPEN:
+    if use is Use.PART:
+        settings["threads"] = 1
+    elif use is not Use.OPEN:
         settings |= dict.fromkeys(_WAYS_OUT, False)
     made = duckdb.connect(config=settings)
     made.execute("SET GLOBAL TimeZone = 'UTC'")

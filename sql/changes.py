@@ -173,6 +173,11 @@ def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
     return f"SELECT {', '.join(values)} FROM {file} AS file({names})"
 
 
+def renamed(query: str, names: Sequence[str]) -> str:
+    """The SELECT of a query's rows, whose columns are called so."""
+    return f"SELECT * FROM ({query}) AS new_rows({', '.join(map(quoted, names))})"
+
+
 def default_text(table: Table, field: Field) -> str:
     """The value that stands in for a column that is left out, of the column's type."""
     default = table.default(field.name)

@@ -79,6 +79,8 @@ class Driver:
         self._history = history
         self._begins = self.time
         self._planned: PlannedView | None = None
+        self.beginnings: Mapping[str, Any] = {}
+        """What new tables begin with, where the transport has the rows, and the driver not; see `commit_frames`."""
         self._guarding: dict[str, dict[str, ShardedView]] = {}
         self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
@@ -269,7 +271,7 @@ class Driver:
         """
         planned, self._planned = self._planned, None
         changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
-        time = self.time + bool(changes)
+        time = self.time + bool(changes or self.beginnings)
         given = {n: [changes_payload(part, time)] for n, part in self.tables.split(changes).items()}
         definition, levels = orders.Definition.between(old, new, time, made), 1
         if any(guards_of(table, new) for table in changed_tables(old, new)):
@@ -283,7 +285,7 @@ class Driver:
             self._cancel()
         else:
             definition, levels = definition.at(orders.Stage.FILLED), 1
-        order, statuses = self._tried(definition.text(), levels, given, {}, "diff")
+        order, statuses = self._tried(definition.text(), levels, given, self.beginnings, "insert")
         self._unsure = True
         return self.ledger.publish(self.version, order, statuses, time=time, is_definition=True)
 

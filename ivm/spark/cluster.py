@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.schema import Field, Table
 from ivm.cluster.chains import folder_in
 from ivm.cluster.driver import Driver
+from ivm.cluster.file_parts import FileParts
 from ivm.cluster.files import Files
 from ivm.cluster.filler import Pace
 from ivm.cluster.folders import folder_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TASKS = "ivm.spark.tasks"
-FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest", "ivm.spark.parquet.rows")
+FUNCTIONS = Functions(f"{_TASKS}.task", f"{_TASKS}.ingest", f"{_TASKS}.rows_of_files")
 _ANSWER = "shard int, payload binary"
 
 
@@ -61,18 +62,33 @@ class OnSpark:
         """Where each shard was in the last job."""
         return self._spark.places
 
+    @property
+    def readers(self) -> int:
+        """How many tasks read rows at once."""
+        return self._spark.session.sparkContext.defaultParallelism
+
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:
-        """See `Transport.run`; frames are DataFrames, of rows or of messages."""
+        """See `Transport.run`; frames are DataFrames, of rows or of messages, or queries over files in parts.
+
+        Unlike for such a query whose files are not read alike everywhere.
+        """
         sent = {id(each): each.frame for each in frames.values() if isinstance(each, _Sent)}
-        rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent)}
-        text = tasks.order_text(order, self._root, {name: self.declared[name] for name in rows}, mode)
+        files = {name: each for name, each in frames.items() if isinstance(each, FileParts)}
+        rows = {name: each for name, each in frames.items() if not isinstance(each, _Sent | FileParts)}
+        text = tasks.order_text(order, self._root, {name: self.declared[name] for name in (*rows, *files)}, mode)
         held = [Message(shard, payload) for shard, payloads in given.items() for payload in payloads]
         messages = by_file(self._files, held, order.version, 1)
         read = {name: found for name, each in rows.items() if (found := _scans(name, each)) is not None}
         left = {name: each for name, each in rows.items() if name not in read}
         scans = [each for several in read.values() for each in several]
+        scans += [(name, argument) for name, each in files.items() for argument in each.arguments]
         statuses = self._run(text, order, Changes(left, {}, messages, [*sent.values()], scans))
-        if any(each.failure is not None and each.failure.kind == Unlike.__name__ for each in statuses):
+        unlike = [
+            each.failure for each in statuses if each.failure is not None and each.failure.kind == Unlike.__name__
+        ]
+        if unlike and files:
+            raise Unlike(unlike[0].message)
+        if unlike:
             # No shard has begun. Spark reads more kinds of files.
             statuses = self._run(text, order, Changes(rows, {}, messages, [*sent.values()]))
         return statuses

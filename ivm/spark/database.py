@@ -24,6 +24,7 @@ from ivm.sink import REFUSALS, BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
 from ivm.spark.frame_times import timed
+from ivm.spark.loader import Loader
 from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
@@ -58,6 +59,7 @@ def connect(
     carrier = OnSpark(transport, Root(path, folder_in(ledger.name), whole_number(history, "history")))
     driver = Driver(carrier, ledger, Helpers(1), history)
     core = ShardedCore(driver, external_access=external_access)
+    core.loads = Loader(core)
     reopen(core, ledger.definitions(newest))
     driver.sweep()  # what another driver was about to create
     return SparkDatabase(core)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -20,14 +21,13 @@ _LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 def argument_of(parts: Sequence[Part], schema: pa.Schema) -> bytes:
     """What `rows` is told, as bytes."""
-    return json.dumps([schema.serialize().to_pybytes().hex(), parts]).encode()
+    return json.dumps({"columns": schema.serialize().to_pybytes().hex(), "parts": parts}).encode()
 
 
-def rows(argument: bytes) -> Iterator[pa.RecordBatch]:
+def rows(argument: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
     """The rows of parts of files, in these columns and types. Unlike if they have others."""
-    text, parts = json.loads(argument)
-    schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(text)))
-    for part in parts:
+    schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(argument["columns"])))
+    for part in argument["parts"]:
         yield from _rows(Part(*part), schema)
 
 

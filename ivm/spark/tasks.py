@@ -34,6 +34,7 @@ from ivm.cluster.versions import Version, Versions
 from ivm.cluster.wire import changes_payload
 from ivm.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
+from ivm.spark import parquet
 from ivm.spark.worker import framed
 from ivm.trace.helpers import Helpers
 from ivm.transaction import Change
@@ -118,6 +119,17 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
         yield from ((to, note) for to in range(order.shards))
 
 
+def rows_of_files(argument: bytes) -> Iterator[pa.RecordBatch]:
+    """The rows of files that a task is to read: those of a DataFrame that is nothing else, or of a query's part."""
+    said = json.loads(argument)
+    if "query" not in said:
+        yield from parquet.rows(said)
+        return
+    from ivm.cluster.file_parts import rows  # noqa: PLC0415  DuckDB, which other tasks need not load
+
+    yield from rows(said)
+
+
 def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Rows in fewer, larger tables: what is done once for each of them is done once for many rows."""
     waiting, size = list[pa.RecordBatch](), 0
@@ -133,7 +145,9 @@ def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 def _change(incoming: Incoming, table: Table, rows: pa.Table, mode: str) -> Change:
-    """Rows as a change: by a mode of `Database.apply`, or of `Database.sink`."""
+    """Rows as a change: by a mode of `Database.apply`, or of `Database.sink`; or as INSERT has them."""
+    if mode == "insert":
+        return Change(*incoming.rows(table.name, rows, False))
     if mode == "changes":
         return incoming.change(table.name, with_diffs(rows, table), "diff")
     return incoming.change(table.name, rows, "upsert" if mode == "upsert" else "diff")

@@ -22,8 +22,9 @@ from ivm.database import core_of
 from ivm.oracle import VerificationError
 from ivm.spark.cluster import OnSpark
 from ivm.spark.database import SparkDatabase
-from ivm.spark.parquet import argument_of, rows
+from ivm.spark.parquet import argument_of
 from ivm.spark.scans import parts, rows_as
+from ivm.spark.tasks import rows_of_files
 from tests.transport.test_kills import executor_of
 from tpch.queries import NAMES, view_sql
 from tpch.reader import open_stream
@@ -177,7 +178,8 @@ def test_files_are_read_by_tasks_where_a_dataframe_is_nothing_else(spark, shop, 
     monkeypatch.setattr("ivm.spark.scans.LARGE_SCAN", 0)
     found = parts(read)
     assert found is not None
-    assert sum(batch.num_rows for each in found for batch in rows(argument_of(each, rows_as(read)))) == 4000
+    read_by_tasks = (rows_of_files(argument_of(each, rows_as(read))) for each in found)
+    assert sum(batch.num_rows for each in read_by_tasks for batch in each) == 4000
     others = [frame, read.where("id > 2000"), read.limit(5), read.union(read), read.selectExpr("id + 1 AS id")]
     others += [spark.read.parquet(str(tmp_path / "parts")), read.selectExpr("*", "-1 AS _diff")]
     assert [parts(each) for each in others] == [None] * len(others)
@@ -191,7 +193,7 @@ def test_files_are_read_by_tasks_where_a_dataframe_is_nothing_else(spark, shop, 
     found = parts(wide)
     assert found is not None
     with pytest.raises(Unlike, match="column id is not int64"):
-        list(rows(argument_of(found[0], rows_as(wide))))
+        list(rows_of_files(argument_of(found[0], rows_as(wide))))
     shop.apply({"sale": wide})
     assert shop.sql("SELECT count(*), sum(price) FROM sale WHERE id >= 1000").fetchall() == [
         (4000, Decimal("198000.00"))
@@ -350,7 +352,9 @@ def test_it_is_opened_again_and_of_two_drivers_one_goes_on(spark, tmp_path, monk
     with monkeypatch.context() as context, pytest.raises(InterruptedError):
         context.setattr(OnSpark, "pace", Pace(-1, 2, 50))  # also over no rows
         context.setattr(Driver, "sweep", lambda self: None)
-        first.sql("CREATE MATERIALIZED VIEW v AS SELECT price, count(*) AS n FROM sale GROUP BY price", progress=progress)
+        first.sql(
+            "CREATE MATERIALIZED VIEW v AS SELECT price, count(*) AS n FROM sale GROUP BY price", progress=progress
+        )
     second = ivm.spark.connect(spark, str(tmp_path / "root"))
     assert first._driver.version.filling
     assert not second._driver.version.filling

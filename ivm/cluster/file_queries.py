@@ -1,0 +1,228 @@
+"""Queries of which each row follows from one row of files, so that many can read them side by side.
+
+It is proved from the query as DuckDB reads it: one scan of Parquet or CSV files, and above it nothing but columns that
+are computed of a row, and conditions on a row. Whatever is not known here is no such query.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import duckdb
+
+from catalog.names import as_literal, quoted
+from ivm.duck import Use, connection
+
+FILE = "ivm file"
+"""The column that says which file a row is of."""
+_NODE: dict[str, Any] = {
+    "modifiers": [], "cte_map": {"map": []}, "group_expressions": [], "group_sets": [],
+    "aggregate_handling": "STANDARD_HANDLING", "having": None, "sample": None, "qualify": None,
+}  # fmt: skip
+"""What a SELECT has that does no more than that."""
+_PARTS = {*_NODE, "type", "select_list", "from_table", "where_clause"}
+_CLASSES = frozenset(
+    {
+        "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
+        "OPERATOR", "STAR", "TYPE",
+    }
+)  # fmt: skip
+"""What there may be in expressions: no windows, subqueries, lambdas, parameters."""
+_PARQUET, _CSV = ("read_parquet", "parquet_scan"), ("read_csv", "read_csv_auto")
+_ENDINGS = {".parquet": _PARQUET[0], ".csv": _CSV[1]}
+_OF_SESSION = ("current_", "localtime", "session_user", "user")
+"""How names begin, or what they are, that stand for a time or a user where no column is called so."""
+_MACROS = frozenset({"nullif", "split_part"})
+"""Of DuckDB's own, which are written by functions of a row."""
+_OPTIONS = ("filename", "file_row_number", "files_to_sniff", "store_rejects", "rejects_")
+"""How options begin that mean something else where a part of the files is read."""
+
+
+class FileQuery(NamedTuple):
+    """A query over files: its text is `before`, the scan with what it is called, `after`."""
+
+    before: str
+    reader: str
+    paths: tuple[str, ...]
+    options: str
+    after: str
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether the files are Parquet, of which each row has a number; else they are CSV."""
+        return self.reader in _PARQUET
+
+    def scan(self, files: Sequence[str]) -> str:
+        """What reads all rows of files, each with its `FILE`."""
+        return f"{self.reader}({as_list(files)}{self.options}, filename = {as_literal(FILE)})"
+
+    def text(self, files: Sequence[str], condition: str = "true") -> str:
+        """The query over those rows of files that satisfy a condition, which may know the `FILE` of a row."""
+        rows = f"(SELECT * EXCLUDE ({quoted(FILE)}) FROM {self.scan(files)} WHERE {condition})"
+        return f"{self.before}{rows}{self.after}"
+
+
+def file_query(text: str) -> FileQuery | None:
+    """The query as one over files, if each of its rows follows from one of theirs; None for any other."""
+    try:
+        with connection(Use.OWN) as duck:
+            reference = _read(duck, text)
+            if reference is None:
+                return None
+            found = _taken_apart(text, reference)
+            scan = None if found is None else _read(duck, f"SELECT * FROM {found.reader}('x'{found.options})")
+    except (duckdb.Error, KeyError, ValueError, IndexError):  # of another release of DuckDB
+        return None
+    if found is None or scan is None:
+        return None
+    if reference["type"] == "TABLE_FUNCTION" and _bare(_options(reference)) != _bare(_options(scan)):
+        return None
+    return found
+
+
+def as_list(files: Sequence[str]) -> str:
+    """Names of files as DuckDB's readers take them."""
+    return f"[{', '.join(map(as_literal, files))}]"
+
+
+def _read(duck: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any] | None:
+    """What a query scans, as DuckDB reads it, if it does nothing with it that needs more than a row."""
+    ((found,),) = duck.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    said = json.loads(found)
+    if said["error"] or len(said["statements"]) != 1 or said["statements"][0].get("named_param_map"):
+        return None
+    return _scanned(said["statements"][0]["node"])
+
+
+def _scanned(node: dict[str, Any]) -> dict[str, Any] | None:
+    if node["type"] != "SELECT_NODE" or set(node) != _PARTS or any(node[name] != none for name, none in _NODE.items()):
+        return None
+    if not (_is_of_a_row(node["select_list"]) and _is_of_a_row(node["where_clause"])):
+        return None
+    reference: dict[str, Any] = node["from_table"]
+    if reference["sample"] is not None:
+        return None
+    if reference["type"] == "SUBQUERY":
+        inner = reference["subquery"]
+        return None if inner.get("named_param_map") else _scanned(inner["node"])
+    is_file = reference["type"] == "BASE_TABLE" and not reference["schema_name"] and reference["at_clause"] is None
+    if is_file or (reference["type"] == "TABLE_FUNCTION" and reference["with_ordinality"] == "WITHOUT_ORDINALITY"):
+        return reference
+    return None
+
+
+def _is_of_a_row(said: Any) -> bool:
+    """Whether what DuckDB has read of expressions needs no more than a row, and gives the same wherever it is run."""
+    if isinstance(said, list):
+        return all(map(_is_of_a_row, said))
+    if not isinstance(said, dict):
+        return True
+    kind = said.get("class")
+    if kind is not None and kind not in _CLASSES:
+        return False
+    if kind == "FUNCTION" and not (
+        said["function_name"] in _functions()
+        and not (said["schema"] or said["catalog"] or said["filter"] or said["distinct"] or said["export_state"])
+        and not said["order_bys"]["orders"]
+    ):
+        return False
+    if kind == "COLUMN_REF":
+        name = said["column_names"][-1].lower()
+        return not (name.startswith(_OF_SESSION[:2]) or name in _OF_SESSION[2:])
+    return all(map(_is_of_a_row, said.values()))
+
+
+@cache
+def _functions() -> frozenset[str]:
+    """DuckDB's functions of a row, whose values follow from their arguments alone."""
+    text = (
+        "SELECT function_name FROM duckdb_functions() GROUP BY function_name "
+        "HAVING bool_and(function_type = 'scalar' AND coalesce(stability = 'CONSISTENT', false))"
+    )
+    with connection(Use.OWN) as duck:
+        return _MACROS.union(name for (name,) in duck.sql(text).fetchall())
+
+
+def _taken_apart(text: str, reference: dict[str, Any]) -> FileQuery | None:
+    data = text.encode()
+    before, rest = data[: reference["query_location"]].decode(), data[reference["query_location"] :].decode()
+    if reference["type"] == "BASE_TABLE":
+        path, end = reference["table_name"], _end_of_name(rest)
+        reader = next((reader for ending, reader in _ENDINGS.items() if path.lower().endswith(ending)), None)
+        if reader is None or end is None:
+            return None
+        called = "" if reference["alias"] else f" AS {quoted(path.rpartition('/')[2].partition('.')[0])}"
+        return FileQuery(before, reader, (path,), "", f"{called}{rest[end:]}")
+    function = reference["function"]
+    reader, first = function["function_name"], function["arguments"][0]["expression"]
+    paths, end = _paths(first), _end_of_call(rest)
+    if reader not in (*_PARQUET, *_CSV) or function["schema"] or paths is None or end is None:
+        return None
+    if not all(name and not name.startswith(_OPTIONS) for name, _ in _options(reference)):
+        return None
+    at = len(data[reference["query_location"] : first["query_location"] + first["query_location_length"]].decode())
+    called = "" if reference["alias"] else f" AS {quoted(reader)}"
+    return FileQuery(before, reader, paths, rest[at : end - 1], f"{called}{rest[end:]}")
+
+
+def _paths(argument: dict[str, Any]) -> tuple[str, ...] | None:
+    """The names of an argument that is text, or a list of texts."""
+    if argument["class"] == "FUNCTION" and argument["function_name"] == "list_value":
+        several = [_paths(each["expression"]) for each in argument["arguments"]]
+        return tuple(name for each in several for name in each or ()) if all(several) else None
+    if argument["class"] == "CONSTANT" and argument["literal"]["kind"] == "STRING":
+        return (argument["literal"]["text"],)
+    return None
+
+
+def _options(reference: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The named arguments of a scan; of one without a name it is empty."""
+    found = []
+    for each in reference["function"]["arguments"][1:]:
+        name, value = each["name"].lower(), each["expression"]
+        if not name and value["class"] == "COMPARISON" and value["type"] == "COMPARE_EQUAL":
+            left, value = value["left"], value["right"]
+            name = left["column_names"][0].lower() if left["class"] == "COLUMN_REF" else ""
+        found.append((name if _is_of_a_row(value) else "", value))
+    return found
+
+
+def _bare(said: Any) -> Any:
+    """The same without where in the text it is."""
+    if isinstance(said, list | tuple):
+        return [_bare(each) for each in said]
+    if isinstance(said, dict):
+        return {name: _bare(each) for name, each in said.items() if not name.startswith("query_location")}
+    return said
+
+
+def _marks(text: str) -> Iterator[tuple[int, str]]:
+    """The characters of a text that are in no quotes, and where they are."""
+    quote = ""
+    for at, each in enumerate(text):
+        if quote:
+            quote = "" if each == quote else quote
+        elif each in "'\"":
+            quote = each
+        else:
+            yield at, each
+
+
+def _end_of_call(text: str) -> int | None:
+    """Where the call that a text begins with has ended."""
+    depth = 0
+    for at, each in _marks(text):
+        depth += (each == "(") - (each == ")")
+        if each == ")" and depth == 0:
+            return at + 1
+    return None
+
+
+def _end_of_name(text: str) -> int | None:
+    """Where the name in quotes that a text begins with has ended."""
+    if text[:1] not in ("'", '"'):
+        return None
+    return next((at for at, _ in _marks(text)), len(text))
