@@ -206,11 +206,29 @@ def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
 
 
 def batches(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.Table]:
-    """The rows of a query, some at a time, so that they are never all in DuckDB's memory."""
+    """The rows of a query, some at a time, so that they are never all in DuckDB's memory.
+
+    Errors are DuckDB's, also where Arrow, which asks for the rows, has made others of them.
+    """
     relation = duck.sql(_only(duck, query, _QUERIES))
-    types = relation.types
-    for batch in relation.to_arrow_reader(_AT_ONCE):
+    types, reader = relation.types, relation.to_arrow_reader(_AT_ONCE)
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except (OSError, pa.ArrowException) as error:
+            kind = _KINDS.get(str(error).partition(" Error:")[0], duckdb.InvalidInputException)
+            raise kind(str(error)) from error
         yield with_huge(pa.Table.from_batches([batch]), types)
+
+
+_KINDS: dict[str, type[duckdb.Error]] = {
+    "IO": duckdb.IOException, "HTTP": duckdb.HTTPException, "Out of Memory": duckdb.OutOfMemoryException,
+    "Permission": duckdb.PermissionException, "INTERRUPT": duckdb.InterruptException,
+    "INTERNAL": duckdb.InternalException, "FATAL": duckdb.FatalException,
+}  # fmt: skip
+"""By how their words begin, the errors that are no one's who has written the query or the rows."""
 
 
 def write(duck: duckdb.DuckDBPyConnection, copy: str) -> int:

@@ -81,6 +81,16 @@ def test_a_file_that_does_not_fit_changes_nothing(db, tmp_path):
     assert (rows(db), db.time) == (before, time)
 
 
+def test_a_row_far_down_that_does_not_fit_is_told_as_any_other(tmp_path):
+    """By then Arrow asks for the rows, which makes errors of its own of DuckDB's."""
+    (tmp_path / "x.csv").write_text("a,b\n" + "1,x\n" * 300_000 + "bad,x\n")
+    with ivm.connect(compile="off", external_access=True) as db:
+        db.sql("CREATE TABLE t (a BIGINT, b VARCHAR)")
+        with pytest.raises(ivm.BindError, match='Could not convert string "bad" to'):
+            db.sql(f"COPY t FROM '{tmp_path}/x.csv' (HEADER)")
+        assert (db.time, db.sql("FROM t").fetchall()) == (0, [])
+
+
 def test_without_external_access_no_file_is_touched(tmp_path):
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (a INTEGER)")
