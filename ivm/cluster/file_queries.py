@@ -37,8 +37,18 @@ _OF_SESSION = ("current_", "localtime", "session_user", "user")
 """How names begin, or what they are, that stand for a time or a user where no column is called so."""
 _MACROS = frozenset({"nullif", "split_part"})
 """Of DuckDB's own, which are written by functions of a row."""
-_OPTIONS = ("filename", "file_row_number", "files_to_sniff", "store_rejects", "rejects_")
-"""How options begin that mean something else where a part of the files is read."""
+_OPTIONS = (
+    "filename",
+    "file_row_number",
+    "files_to_sniff",
+    "store_rejects",
+    "rejects_",
+    "null_padding",
+    "ignore_errors",
+)
+"""How options begin that mean something else where a part of the files is read, or where another number of threads do;
+which lines DuckDB takes for errors depends on that where files are written differently.
+"""
 
 
 class FileQuery(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from collections import Counter
 
 import duckdb
@@ -129,6 +130,8 @@ def test_a_part_names_no_more_files_than_it_needs(folder, monkeypatch):
         "SELECT * FROM read_parquet('@large.parquet', filename = true)",
         "SELECT * FROM read_parquet('@large.parquet', file_row_number = true)",
         "SELECT * FROM read_csv('@0.csv', store_rejects = true)",
+        "SELECT * FROM read_csv('@0.csv', null_padding = true)",
+        "SELECT * FROM read_csv('@0.csv', ignore_errors = true)",
         "SELECT * FROM read_parquet('@large.parquet') WITH ORDINALITY",
         "SELECT * FROM read_parquet('@large.parquet'), read_parquet('@large.parquet')",
         "SELECT * FROM read_parquet('@large.parquet') UNION ALL SELECT * FROM read_parquet('@large.parquet')",
@@ -190,3 +193,44 @@ def test_relative_names_mean_the_same_everywhere(folder, monkeypatch):
     assert json.loads(found.arguments[0])["files"][0][0] == str(folder / "large.parquet")
     monkeypatch.chdir(folder / "small" / "y=1")
     assert parts_of("SELECT * FROM read_parquet('1.parquet')", 1) is None, "there the folder is a column"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_csv_files_of_many_kinds(seed, tmp_path, monkeypatch):
+    """Whatever is in them, and however some are written otherwise: the same rows, or an error in both ways."""
+    monkeypatch.setattr(file_parts, "_LEAST_BYTES", 1)
+    chance = random.Random(seed)
+    delimiter, newline, header = chance.choice(",;|"), chance.choice(["\n", "\r\n"]), chance.random() < 0.6
+    texts = ["a", '"q"', f'"a{delimiter}b"', f'"l{newline}m"', "", "NULL", "é", "#x"]
+    for number in range(chance.randint(1, 4)):
+        columns = ["id", "s", "x"] if header and chance.random() < 0.9 else []
+        rows_ = [
+            (str(chance.randint(0, 99)), chance.choice(texts), chance.choice(["1.5", "2", ""]))
+            for _ in range(chance.choice([0, 1, 5, 100]))
+        ]
+        lines = [delimiter.join(each) for each in ([columns] if columns else []) + [list(row) for row in rows_]]
+        (tmp_path / f"p={number % 2}").mkdir(exist_ok=True)
+        (tmp_path / f"p={number % 2}" / f"{number}.csv").write_bytes(newline.join([*lines, ""]).encode())
+    options = {
+        "columns = {'id': 'BIGINT', 's': 'VARCHAR', 'x': 'VARCHAR'}": 0.5,
+        f"header = {header}": 0.4,
+        f"delim = '{delimiter}'": 0.4,
+        "nullstr = 'NULL'": 0.3,
+        "hive_partitioning = false": 0.3,
+        "union_by_name = true": 0.2,
+        "sample_size = 5": 0.2,
+    }
+    said = "".join(f", {option}" for option, often in options.items() if chance.random() < often)
+    text = f"SELECT * FROM read_csv('{tmp_path}/*/*.csv'{said})"
+    found = parts_of(text, 2)
+    try:
+        with connection(Use.OPEN) as duck:
+            whole = Counter(map(repr, answer(duck, text).to_pylist()))
+    except (duckdb.Error, OSError):
+        if found is not None:
+            with pytest.raises((BindError, Unlike)):
+                [list(rows(json.loads(each))) for each in found.arguments]
+        return
+    if found is not None:
+        told = (row for each in found.arguments for batch in rows(json.loads(each)) for row in batch.to_pylist())
+        assert Counter(map(repr, told)) == whole
