@@ -13,7 +13,7 @@ from ivm.change_feed import without_marks
 from ivm.cluster.chains import folder_in
 from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
 from ivm.cluster.driver import Driver
-from ivm.cluster.files import Files
+from ivm.cluster.files import Files, fresh
 from ivm.cluster.folders import folder_of
 from ivm.cluster.ledger import opened
 from ivm.cluster.questions import Question
@@ -53,15 +53,20 @@ def connect(
     The rest is as with `ivm.connect`. Raises UnsupportedError for a session whose settings do not fit, with a line for
     each of them, and ClusterError for workers that have another release of ivm, or of Python.
     """
+    whole_number(history, "history")
     ledger, newest = opened(Files(folder_of(path)))
     count = newest.shards or (executors(spark) if shards is None else at_least_one(shards, "shards"))
     transport = SparkTransport(spark, count, FUNCTIONS)
-    carrier = OnSpark(transport, Root(path, folder_in(ledger.name), whole_number(history, "history")))
-    driver = Driver(carrier, ledger, Helpers(1), history)
-    core = ShardedCore(driver, external_access=external_access)
-    core.loads = Loader(core)
-    reopen(core, ledger.definitions(newest))
-    driver.sweep()  # what another driver was about to create
+    try:
+        carrier = OnSpark(transport, Root(path, folder_in(ledger.name), history, fresh()))
+        driver = Driver(carrier, ledger, Helpers(1), history)
+        core = ShardedCore(driver, external_access=external_access)
+        core.loads = Loader(core)
+        reopen(core, ledger.definitions(newest))
+        driver.sweep()  # what another driver was about to create
+    except BaseException:
+        transport.close()
+        raise
     return SparkDatabase(core)
 
 

@@ -1,7 +1,8 @@
 """The pool of Python workers that a database has to itself.
 
 Spark keeps idle workers by what environment they were started with, so a variable of our own keeps all other jobs out
-of the workers that hold shards, and ours out of theirs.
+of the workers that hold shards, and ours out of theirs. The pool of a database that is closed is the next one's: its
+workers have imported everything already.
 """
 
 from __future__ import annotations
@@ -10,12 +11,30 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 
 from pyspark import SparkContext
 
 from ivm.spark.daemon import IMPORTS, POOL
 
 _lock = threading.Lock()
+_taken: set[str] = set()
+INGESTING = "ingest"
+"""The pool of workers that hold no shard, which all databases of an application share."""
+
+
+def taken() -> str:
+    """The name of a pool that no database has; `release` gives it back."""
+    with _lock:
+        name = next(name for name in map(str, count()) if name not in _taken)
+        _taken.add(name)
+        return name
+
+
+def release(name: str) -> None:
+    """Another database may have the pool of this name."""
+    with _lock:
+        _taken.discard(name)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ DataFrames. A process keeps its copies of shards from task to task.
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -45,11 +45,15 @@ _NOBODY = -1
 
 
 class Root(NamedTuple):
-    """Where a cluster keeps what it has: a folder by its address, and where in it the chain is that counts."""
+    """Where a cluster keeps what it has: a folder by its address, and where in it the chain is that counts.
+
+    `connection`: by whose orders, since what one has opened may not be what another opens later.
+    """
 
     address: str
     under: str
     history: int
+    connection: str
 
 
 def order_text(order: Order, root: Root, tables: Mapping[str, Table], mode: str) -> bytes:
@@ -196,11 +200,22 @@ def _read(text: bytes) -> tuple[dict[str, Any], Order]:
     return said, Order(version, id_, published, bytes.fromhex(what), levels, shards)
 
 
-@cache
+_kept: tuple[tuple[Root, int], Copies] | None = None
+
+
 def _copies(root: Root, shards: int) -> Copies:
-    """The copies of this process. What compiles for them ends with it."""
-    compiler, versions = Compiler(wait=False), Versions(Files(folder_of(root.address, root.under)))
-    return Copies(versions, lambda shard: Resident(shard, shards, compiler, root.history), every=_EVERY)
+    """The copies of this process, which are those of one database at a time. What compiles for them ends with them."""
+    global _kept  # noqa: PLW0603  of the process, as the copies are
+    if _kept is not None and _kept[0] != (root, shards):
+        _kept = None
+        gc.unfreeze()  # what was put aside as staying for good does not
+        gc.collect()
+        gc.freeze()
+    if _kept is None:
+        compiler, versions = Compiler(wait=False), Versions(Files(folder_of(root.address, root.under)))
+        copies = Copies(versions, lambda shard: Resident(shard, shards, compiler, root.history), every=_EVERY)
+        _kept = (root, shards), copies
+    return _kept[1]
 
 
 _EVERY = 64

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
-from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -30,7 +29,7 @@ from catalog.errors import ClusterError, InterfaceError
 from ivm.spark.anchor import anchor, executors, is_balanced, most_tasks, one_task_an_executor
 from ivm.spark.failure import as_one_error
 from ivm.spark.heartbeat import EVERY, Heartbeat
-from ivm.spark.pool import Pool
+from ivm.spark.pool import INGESTING, Pool, release, taken
 from ivm.spark.settings import BATCH_BYTES, BOUNDED, OF_SESSION, check
 from ivm.spark.worker import (
     FRAMES,
@@ -93,7 +92,7 @@ class SparkTransport:
     """Shards on the executors of a Spark session.
 
     Commits run in a session of their own, so that no setting of the user's queries matters to them, nor theirs to the
-    user. Close it: its workers end a minute later.
+    user. Close it: its workers end a minute later, unless they are another one's by then.
     """
 
     def __init__(self, spark: SparkSession, shards: int, functions: Functions, *, heartbeat: float = EVERY) -> None:
@@ -112,17 +111,21 @@ class SparkTransport:
         self.session = spark
         """The user's."""
         self._session = _own_session(spark, shards)
-        name, imports = uuid4().hex, tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
-        self._pool = Pool(name, imports)
+        imports = tuple(sorted({name.rpartition(".")[0] for name in functions if name}))
+        self._pool = Pool(taken(), imports)
         # As many tasks as there are cores ingest at once, in workers of which none holds a shard.
-        self._ingesting = Pool(f"{name}.ingest", imports)
+        self._ingesting = Pool(INGESTING, imports)
         self._profile = one_task_an_executor(self._settings)
         self._number = next(_numbers)
         self._anchor = self._anchor_of(self._session)
         self._patient_until = 0.0
         self._lock = threading.Lock()
         self._is_closed = False
-        self._place()
+        try:
+            self._place()
+        except BaseException:
+            release(self._pool.name)
+            raise
         self._heartbeat = Heartbeat(self._beat, heartbeat)
 
     @as_one_error("cannot run a commit on the cluster")
@@ -173,6 +176,7 @@ class SparkTransport:
         self._heartbeat.stop()
         if _is_running(self._session):
             self._anchor.unpersist()
+        release(self._pool.name)
 
     def _anchor_of(self, session: SparkSession) -> DataFrame:
         return anchor(session, self.shards, self.tasks, self._number)

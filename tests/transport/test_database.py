@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -364,8 +365,15 @@ def test_it_is_opened_again_and_of_two_drivers_one_goes_on(spark, tmp_path, monk
     with pytest.raises(ivm.StorageError, match="driver"):
         first.sql("INSERT INTO sale VALUES (2, 'Bern', 2.50)")
     assert [each.view for each in second.verify()] == ["revenue"]
+    workers = {*first.places.values(), *second.places.values()}
     first.close()
     second.close()
+    rmtree(tmp_path / "root")
+    with ivm.spark.connect(spark, str(tmp_path / "root"), shards=2) as third:
+        assert workers.issuperset(third.places.values()), "they have imported everything"
+        third.sql(SHOP)
+        third.sql("INSERT INTO city VALUES ('Bern', 'CH'); INSERT INTO sale VALUES (1, 'Bern', 1.50)")
+        assert third.view("revenue").fetchall() == [("CH", Decimal("1.50"), 1.5, Decimal("1.50"))]
 
 
 def test_the_delivered_views_equal_duckdb(spark, streams, tmp_path):
