@@ -85,6 +85,7 @@ def view_of(plain: Plain) -> View:
         _schema_of(plain["hidden"]),
         plain["unnamed"],
         plain.get("mark", ""),
+        plain.get("change_feed", False),  # which earlier releases did not know
     )
     _check(view, View)
     return view

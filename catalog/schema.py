@@ -135,6 +135,8 @@ class View:
     `hidden` are columns that only ORDER BY names: they are kept after those of `schema`, and no reader sees them.
     `unnamed` is the text before the view gave its columns other names, empty if it did not. `mark` tells it from all
     other views that there were of this name: a random number, or empty in databases of earlier releases.
+    `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
+    each maintained view can be followed.
     """
 
     name: str
@@ -146,6 +148,7 @@ class View:
     hidden: Schema = ()
     unnamed: str = ""
     mark: str = ""
+    change_feed: bool = False
 
     @property
     def columns(self) -> Schema:

@@ -128,7 +128,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(),
+        os.urandom(8).hex(), statement.change_feed,
     )  # fmt: skip
     catalog.add_view(definition)
     install(core, catalog, definition, bound)

@@ -10,7 +10,7 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import quoted
+from catalog.names import key, quoted
 from catalog.schema import Index
 from sql import parse_changes
 from sql.arguments import declared, refuse_unread
@@ -70,6 +70,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
 
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
 _CREATED = frozenset(["TABLE", "VIEW"])
+CHANGE_FEED = "change_feed"
+"""What may be set in CREATE MATERIALIZED VIEW v WITH (name = true)."""
 
 
 def _explain_unreadable(syntax: Syntax, source: SqlText, dialect: str) -> NoReturn:
@@ -208,12 +210,7 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name for item in target.expressions)
-    properties = tree.args.get("properties")
-    maintained = False
-    for item in properties.expressions if properties else ():
-        if not isinstance(item, exp.MaterializedProperty):
-            source.refuse(syntax.tokens[0].start, f"CREATE VIEW with {text_of(item)} is not supported; leave that out")
-        maintained = True
+    maintained, change_feed = _view_options(tree, syntax, source)
     name = table_name(target, source, "CREATE VIEW")
     body = _after_as(syntax.tokens, offset_of(target) or 0)
     if tree.expression is None or body is None:
@@ -221,7 +218,28 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     text = source.text[body.start : syntax.tokens[-1].end + 1]
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
     read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
-    return CreateView(name, text, maintained, exists, place, columns, read, bool(tree.args.get("replace")))
+    replaces = bool(tree.args.get("replace"))
+    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed)
+
+
+def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool]:
+    """Whether it is MATERIALIZED, and whether its changes are written down."""
+    properties, start = tree.args.get("properties"), syntax.tokens[0].start
+    maintained = change_feed = False
+    for item in properties.expressions if properties else ():
+        if isinstance(item, exp.MaterializedProperty):
+            maintained = True
+            continue
+        if not isinstance(item, exp.Property) or key(item.name) != CHANGE_FEED:
+            known = f"WITH ({CHANGE_FEED} = true) is"
+            source.refuse(start, f"CREATE VIEW with {text_of(item)} is not supported; {known}")
+        value = item.args.get("value")
+        if not isinstance(value, exp.Boolean):
+            source.fail(start, f"{CHANGE_FEED} must be true or false")
+        change_feed = bool(value.this)
+    if change_feed and not maintained:
+        source.fail(start, f"{CHANGE_FEED} is for views that are maintained; write CREATE MATERIALIZED VIEW")
+    return maintained, change_feed
 
 
 _IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))

@@ -19,7 +19,8 @@ def definition_text(entry: Table | View) -> str:
     """CREATE TABLE, with the indexes that were created, or CREATE VIEW; with semicolons."""
     if isinstance(entry, View):
         kind = "MATERIALIZED VIEW" if entry.maintained else "VIEW"
-        return f"CREATE {kind} {name_text(entry.name)} AS\n{entry.sql};"
+        feed = " WITH (change_feed = true)" if entry.change_feed else ""
+        return f"CREATE {kind} {name_text(entry.name)}{feed} AS\n{entry.sql};"
     parts = [_column(entry, field) for field in entry.fields]
     if entry.primary_key:
         parts.append(f"PRIMARY KEY {_names(entry.primary_key)}")

@@ -209,7 +209,7 @@ CREATE TABLE emp (
 CREATE UNIQUE INDEX by_pay ON emp (pay);
 CREATE VIEW rich AS
 SELECT id, dept FROM emp WHERE pay > 10;
-CREATE MATERIALIZED VIEW n AS
+CREATE MATERIALIZED VIEW n WITH (change_feed = true) AS
 SELECT dept, count(*) AS n FROM rich GROUP BY dept;
 """.lstrip()
     assert run(shell, made) == 0
@@ -217,7 +217,7 @@ SELECT dept, count(*) AS n FROM rich GROUP BY dept;
     assert capsys.readouterr().out == made
     assert run(shell, ".schema N\n.mode csv\n.tables") == 0
     assert capsys.readouterr().out == (
-        "CREATE MATERIALIZED VIEW n AS\nSELECT dept, count(*) AS n FROM rich GROUP BY dept;\n"
+        "CREATE MATERIALIZED VIEW n WITH (change_feed = true) AS\nSELECT dept, count(*) AS n FROM rich GROUP BY dept;\n"
         "name,kind\ndept,table\nemp,table\nrich,view\nn,materialized view\n"
     )
 

@@ -74,6 +74,18 @@ def test_a_view_may_name_its_columns():
     assert view == CreateView("v", "SELECT 1, 2", False, origin=(1, 29), columns=("A", "b c"))
 
 
+def test_a_view_may_say_that_its_changes_are_written_down():
+    feed, none = parse(
+        "CREATE OR REPLACE MATERIALIZED VIEW v (a) WITH (Change_Feed = true) AS SELECT 1;"
+        "CREATE MATERIALIZED VIEW v WITH (change_feed = false) AS WITH q AS (SELECT 1) FROM q"
+    )
+    assert feed == CreateView(
+        "v", "SELECT 1", True, origin=(1, 72), columns=("a",), replace=True, change_feed=True
+    )
+    assert isinstance(none, CreateView)
+    assert (none.query_text, none.change_feed) == ("WITH q AS (SELECT 1) FROM q", False)
+
+
 def test_queries_name_what_they_read():
     text = "WITH c AS (SELECT * FROM T) SELECT * FROM c, main.U WHERE a IN (SELECT b FROM v)"
     (query,) = parse(text)
@@ -142,6 +154,9 @@ def test_nothing_is_no_statement():
         ("SELECT 'a' FROM /* x", ParseError, r"opened and not closed \(line 1, column 17\)"),
         ("SELEC a", ParseError, "expected CREATE, .* not 'SELEC'"),
         ("CREATE VIEW v", ParseError, "needs AS SELECT"),
+        ("CREATE VIEW v WITH (change_feed = true) AS SELECT 1", BindError, "write CREATE MATERIALIZED VIEW"),
+        ("CREATE MATERIALIZED VIEW v WITH (change_feed = 1) AS SELECT 1", BindError, "must be true or false"),
+        ("CREATE MATERIALIZED VIEW v WITH (feed = true) AS SELECT 1", UnsupportedError, r"WITH \(change_feed = true\) is"),
         (
             "CREATE MATERIALIZED VIEW v AS SELEC 1",
             ParseError,
