@@ -12,9 +12,9 @@ from ivm.cluster.questions import Question
 from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
+from ivm.cluster.telling import is_repeated
 from ivm.cluster.wire import changes_payload
 from ivm.conflicts import met_by
-from ivm.distribute.placement import Replicated
 from ivm.introspection import RELATIONS
 from ivm.transaction import Change
 from ivm.view import Installed
@@ -41,7 +41,7 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             rows = part.shown(part.log.sealed, engine.dictionary.now(), question.as_of).rows()
             return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
         case "changes":
-            found = resident.told.get(question.name)  # a commit that does not reach it stops at a lower level
+            found = resident.teller.told.get(question.name)  # a commit that does not reach it stops at a lower level
             return no_changes(engine.views[question.name], engine.dictionary) if found is None else found
         case "history":
             assert question.as_of is not None, "it says up to when"
@@ -89,4 +89,4 @@ def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:
 
 def _is_repeated(resident: Resident, view: str) -> bool:
     """Whether another shard has the same rows, and gives them."""
-    return bool(resident.number) and isinstance(resident.views[view].placement, Replicated)
+    return is_repeated(resident.number, resident.views[view])

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from catalog.errors import StorageError
+from ivm.cluster.feeds import feeds_under
 from ivm.cluster.files import Files, fresh
 from ivm.cluster.logs import LOGS
 from ivm.cluster.protocol import Superseded
@@ -86,7 +87,7 @@ def remove(root: Files, name: str) -> bool:
     """Remove what there is of a chain, but for the page that says where it has moved; whether there was anything."""
     files, shards = files_of(root, name), range(Chain.of(name).shards)
     under = [PLANS, WHATS]
-    under += [each for n in shards for each in (f"{LOGS}/{n}", pages_under(n), pieces_under(n))]
+    under += [each for n in shards for each in (f"{LOGS}/{n}", feeds_under(n), pages_under(n), pieces_under(n))]
     found = [name for each in under for name in files.names(each)]
     pages = files.names(COMMITS)
     if pages and Versions(files).at(number_of(pages[-1])).moved:
@@ -101,7 +102,7 @@ def clean_left(root: Files) -> None:
     """Remove chains that have moved, and those of which nothing came; whoever still works with them finds out by that.
 
     Their notes stay until there is another chain again, so that what is on its way is removed when it comes. Cost: a
-    list; where there are notes also three lists for each shard of such chains, and the files that go.
+    list; where there are notes also four lists for each shard of such chains, and the files that go.
     """
     notes = [name for name in root.names(NOTES) if _NOTE.fullmatch(name)]
     if not notes:

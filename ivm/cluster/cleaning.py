@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from catalog.errors import StorageError
+from ivm.cluster.feeds import feeds_under
 from ivm.cluster.files import Files
 from ivm.cluster.logs import LOGS
 from ivm.cluster.snapshots import pages_under, pieces_under, read_snapshot
@@ -19,7 +20,7 @@ def clean(files: Files, newest: Version) -> int:
     """Remove files that no shard needs from `newest` on; the version since when all is kept.
 
     Called again it goes on with what could not be removed. Whoever works with the same folder may go on meanwhile.
-    If the version that is returned stays behind, snapshots cannot be written. Cost: three lists for each shard, and
+    If the version that is returned stays behind, snapshots cannot be written. Cost: four lists for each shard, and
     a few files.
     """
     since = [_clean_shard(files, shard, newest.version) for shard in range(newest.shards)]
@@ -27,6 +28,9 @@ def clean(files: Files, newest: Version) -> int:
     for name in _remove_before(files, COMMITS, oldest, {newest.version, newest.defined}):
         files.remove(files.names(bids_under(name)))
     _remove_before(files, WHATS, oldest, set())
+    left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
+    for shard in range(newest.shards if oldest else 0):
+        _remove_before(files, feeds_under(shard), oldest, left)
     return oldest
 
 
@@ -54,7 +58,7 @@ def _oldest_kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> i
             snapshot = read_snapshot(files, name)
         except StorageError:
             continue
-        if all(piece.file in there for piece in snapshot.pieces):
+        if all(piece.file in there for piece in snapshot.files):
             kept.add(snapshot.version)
         if len(kept) == KEPT:
             return min(kept)
@@ -64,12 +68,12 @@ def _oldest_kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> i
 def _needed(files: Files, pages: Sequence[str]) -> frozenset[str] | None:
     """The pieces that these pages name; None if one cannot be read now, since it may be whole all the same."""
     try:
-        return frozenset(piece.file for name in pages for piece in read_snapshot(files, name).pieces)
+        return frozenset(piece.file for name in pages for piece in read_snapshot(files, name).files)
     except StorageError:
         return None
 
 
-def _remove_before(files: Files, under: str, version: int, but: set[int]) -> list[str]:
+def _remove_before(files: Files, under: str, version: int, but: Collection[int]) -> list[str]:
     """Remove the files of versions before this one, and tell which."""
     names = [name for name in files.names(under) if number_of(name) < version and number_of(name) not in but]
     files.remove(names)

@@ -15,11 +15,12 @@ from contextlib import contextmanager
 
 from catalog.errors import Error, StorageError
 from ivm.cluster.copy import Copy
+from ivm.cluster.feeds import write_feed
 from ivm.cluster.files import bundle_of
 from ivm.cluster.loading import follow, load, replay
 from ivm.cluster.logs import LARGE, by_file, in_full, log_name
 from ivm.cluster.notes import note_of, without_notes
-from ivm.cluster.protocol import Failure, Log, Message, Order, Shard, Status, Stored, Superseded
+from ivm.cluster.protocol import Failure, Feed, Log, Message, Order, Shard, Status, Stored, Superseded, Told
 from ivm.cluster.snapshots import write_snapshot
 from ivm.cluster.versions import Versions
 
@@ -32,7 +33,7 @@ class Copies:
     """The copies of a process. Tasks of several shards run side by side, those of one shard one after the other.
 
     `make` makes a new shard. Each shard is saved at every `every`th version, not all at the same; `beside` writes
-    logs while shards step, and snapshots while they go on. A message goes by a file from `large`
+    logs and feeds while shards step, and snapshots while they go on. A message goes by a file from `large`
     bytes on.
     """
 
@@ -55,7 +56,8 @@ class Copies:
         self._saving: set[int] = set()
 
     def run(self, order: Order, shard: int, level: int, payloads: Sequence[bytes]) -> tuple[list[Message], Status]:
-        """The task of a shard at a level: what it says to others, and how it went. The log is certain on return.
+        """The task of a shard at a level: what it says to others, and how it went. Log and feeds are certain
+        on return.
 
         `payloads` is what was said to it at the level below; at the first level, what the driver has for it. Errors of
         the user's are in the status. StorageError: the task may be tried again. Superseded: that is of no use.
@@ -88,6 +90,7 @@ class Copies:
             writing = self._log(order, shard, level, inputs)
             try:
                 messages = copy.step(order, level, in_full(self._versions.files, inputs))
+                telling = [self._feed(order, shard, each) for each in copy.shard.tell(order, level)]
             except StorageError:
                 raise
             except Error as error:
@@ -97,6 +100,8 @@ class Copies:
         said = self._by_file(messages, order, level)
         if writing is not None:
             status = status._replace(logs=(*status.logs, Log(shard, level, writing.result())))
+        if telling:
+            status = status._replace(feeds=(*status.feeds, *(feed for each in telling for feed in each.result())))
         return [*said, Message(shard, note_of(status))], status
 
     def _by_file(self, messages: Sequence[Message], order: Order, level: int) -> Sequence[Message]:
@@ -137,6 +142,10 @@ class Copies:
         name = log_name(shard, order.version, level)
         return self._beside.submit(self._versions.files.write, name, bundle_of(inputs))
 
+    def _feed(self, order: Order, shard: int, told: Told) -> Future[list[Feed]]:
+        """Begin to write what has changed of a view that is followed, likewise."""
+        return self._beside.submit(write_feed, self._versions.files, shard, order.version, told)
+
     def _save_in_turn(self, copy: Copy, shard: int) -> None:
         """Write a snapshot of a copy without a try, if it is its turn. One that fails is made up for by the next."""
         version, version_id = copy.base
@@ -147,12 +156,12 @@ class Copies:
         pieces = copy.shard.save()
         if pieces is None:
             return
-        copy.saved = version
+        copy.saved, held = version, copy.shard.hold()
         self._saving.add(shard)
 
         def write() -> None:
             try:
-                write_snapshot(self._versions.files, shard, version, version_id, pieces)
+                write_snapshot(self._versions.files, shard, version, version_id, pieces, held)
             except StorageError:
                 pass
             finally:

@@ -65,7 +65,7 @@ class Driver:
         self.transport = transport
         self.helpers = helpers
         self.dictionary = TextDictionary()
-        self.version = ledger.newest()
+        self.version = replace(ledger.newest(), again=False)
         self.tables = ShardedTables(self.ask, self.sizes, transport.shards)
         self.views: dict[str, ShardedView] = {}
         self.guards: dict[str, dict[str, ShardedView]] = {}
@@ -251,7 +251,7 @@ class Driver:
     def history(self, view: str, after: int, until: int) -> pa.Table:
         """The changes of a view after one time up to another, both of which are kept."""
         parts = self.ask(Question("history", view, until, after=after))
-        whole = whole_changes([part for part in parts if part.num_rows], self.views[view].placement)
+        whole = whole_changes([part for part in parts if part.num_rows], self.views[view])
         return parts[0] if whole is None else whole
 
     def snapshot(self, view: str) -> pa.Table:
@@ -309,7 +309,7 @@ class Driver:
         self.views, self.guards = other.views, other.guards
         self.tables.shards = other.transport.shards
         self._sizes, self._begins = None, other.time
-        self.version, self._unsure = other.version, False
+        self.version, self._unsure = replace(other.version, again=False), False
 
     def tidy(self) -> None:
         """Now and then: remove what is needed no more."""
@@ -391,9 +391,10 @@ class Driver:
             check_static(table, [name for name, view in self.views.items() if table.name in view.tables])
 
     def _tells_times_apart(self, tables: Iterable[str]) -> bool:
-        """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
-        return bool(self.listeners) or self.tables.tell_times_apart(set(tables))
+        """Whether somebody asks what holds at each of a commit's times: who listens or follows, or a constraint."""
+        is_followed = any(view.definition.change_feed for view in self.views.values())
+        return bool(self.listeners) or is_followed or self.tables.tell_times_apart(set(tables))
 
     def _changes(self, view: str) -> pa.Table | None:
         parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]
-        return whole_changes(parts, self.views[view].placement)
+        return whole_changes(parts, self.views[view])

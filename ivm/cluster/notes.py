@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from catalog.errors import StorageError
-from ivm.cluster.protocol import Failure, Log, Status, Stored
+from ivm.cluster.protocol import Status
 
 _MARK = b"ivm note\0"
 """What notes begin with, and no message of a shard does."""
@@ -39,10 +39,4 @@ def without_notes(shard: int, level: int, payloads: Sequence[bytes]) -> tuple[St
 
 
 def _status_of(payload: bytes) -> Status:
-    shard, level, logs, failure = json.loads(payload[len(_MARK) :])
-    return Status(
-        shard,
-        level,
-        tuple(Log(shard, level, Stored(*stored)) for shard, level, stored in logs),
-        None if failure is None else Failure(*failure),
-    )
+    return Status.of(json.loads(payload[len(_MARK) :]))

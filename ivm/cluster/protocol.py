@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from catalog import errors
 
@@ -66,8 +66,28 @@ class Log(NamedTuple):
     stored: Stored
 
 
+class Feed(NamedTuple):
+    """What has changed of a followed view at a shard, in a file; see `ivm.cluster.feeds`.
+
+    `view`: its mark, which no other view has. `is_apart`: whether equal rows of it are at one shard.
+    """
+
+    view: str
+    shard: int
+    is_apart: bool
+    stored: Stored
+
+
+class Told(NamedTuple):
+    """The same before it is written, in pieces that are to be files; another thread reads them, later."""
+
+    view: str
+    is_apart: bool
+    pieces: Iterator[bytes]
+
+
 class Status(NamedTuple):
-    """How a shard has fared up to a level: the logs of this version so far; what it, or another shard, has failed by.
+    """How a shard has fared up to a level: its logs and feeds of this version so far; what it, or another, failed by.
 
     That of the last level says all that the driver needs.
     """
@@ -76,6 +96,19 @@ class Status(NamedTuple):
     level: int
     logs: tuple[Log, ...]
     failure: Failure | None = None
+    feeds: tuple[Feed, ...] = ()
+
+    @classmethod
+    def of(cls, plain: Sequence[Any]) -> Status:
+        """The status that JSON made lists of."""
+        shard, level, logs, failure, feeds = plain
+        return cls(
+            shard,
+            level,
+            tuple(Log(number, at, Stored(*stored)) for number, at, stored in logs),
+            None if failure is None else Failure(*failure),
+            tuple(Feed(view, number, is_apart, Stored(*stored)) for view, number, is_apart, stored in feeds),
+        )
 
 
 class Shard(Protocol):
@@ -86,6 +119,10 @@ class Shard(Protocol):
 
         What is said to each shard follows from what is here and from `payloads`, whatever the order of these.
         """
+        ...
+
+    def tell(self, order: Order, level: int) -> Sequence[Told]:
+        """What the level that was gone through last has changed in views that are followed."""
         ...
 
     def undo(self) -> None:
@@ -102,6 +139,10 @@ class Shard(Protocol):
         None while something is under way that goes on over several versions: then it is made from older ones.
         A piece that is the same as at the last time is not written again: where little has changed, most should be.
         """
+        ...
+
+    def hold(self) -> Sequence[Told]:
+        """All that is in views that are followed, as it is when this is called, by which these are known."""
         ...
 
     def load(self, pieces: Iterable[bytes]) -> None:

@@ -108,25 +108,40 @@ def no_changes(part: Installed, dictionary: TextDictionary) -> pa.Table:
     return changes_to_arrow(part.definition, part.snapshot(0).slice(0, 0), dictionary.now())
 
 
-def whole_changes(tables: Sequence[pa.Table], placement: Placement) -> pa.Table | None:
+def are_apart(placement: Placement, definition: Definition) -> bool:
+    """Whether rows of a view that are equal to its readers are at one shard."""
+    return isinstance(placement, Hashed) and all(c < len(definition.schema) for c in placement.columns)
+
+
+def whole_changes(tables: Sequence[pa.Table], view: ShardedView) -> pa.Table | None:
     """What shards say of the changes of a view, together, sorted by time; None if there are none."""
     if not tables:
         return None
     whole = pa.concat_tables(tables) if len(tables) > 1 else tables[0]
     if len(tables) > 1:
-        if not isinstance(placement, Hashed):
-            whole = _net(whole)
+        if not are_apart(view.placement, view.definition):
+            whole = added_up(whole, whole.column_names[:-1])
         whole = whole.take(pc.sort_indices(whole, sort_keys=[(_TIME, "ascending")]))
     return whole if whole.num_rows else None
 
 
-def _net(changes: pa.Table) -> pa.Table:
-    """Changes of equal rows at equal times added up: shards may tell different halves of one."""
-    names = changes.column_names
-    columns = [f"c{i}" for i in range(len(names) - 1)]
-    summed = changes.rename_columns([*columns, _DIFF]).group_by(columns).aggregate([(_DIFF, "sum")])
+def added_up(changes: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Changes that agree in these columns added up, by `_diff`: shards may tell different halves of one."""
+    columns = [f"c{i}" for i in range(len(names))]
+    given = changes.select([*names, _DIFF])
+    alike = pa.Table.from_arrays([*map(_alike, given.columns[:-1]), given.column(_DIFF)], [*columns, _DIFF])
+    summed = alike.group_by(columns).aggregate([(_DIFF, "sum")])
     kept = summed.filter(pc.not_equal(summed.column(f"{_DIFF}_sum"), 0))
-    return kept.select([*columns, f"{_DIFF}_sum"]).rename_columns(names).cast(changes.schema)
+    return kept.select([*columns, f"{_DIFF}_sum"]).rename_columns([*names, _DIFF]).cast(given.schema)
+
+
+def _alike(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values that are equal as equal bytes: there are two zeros, and many that are no number."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pc.if_else(
+        pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, pa.scalar(0, column.type))
+    )
 
 
 def summed_sizes(parts: Iterable[pa.Table]) -> dict[str, float]:

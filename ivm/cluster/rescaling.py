@@ -47,7 +47,7 @@ def rescale(core: Core, driver: Driver, shards: int) -> None:
 def _rescaled(driver: Driver, catalog: Catalog, transport: Transport, ledger: Ledger) -> Driver:
     """What a driver has, over new shards, which are at the time before its own; for `Driver.become`."""
     time, made = driver.time, Driver(transport, ledger, Helpers(1))
-    made.version = replace(made.version, time=max(time - 1, 0), batches=driver.version.batches)
+    made.version = replace(made.version, time=max(time - 1, 0), batches=driver.version.batches, again=True)
     there = catalog.fixed()
     there.content = {}
     for table in catalog.tables:

@@ -20,11 +20,11 @@ from ivm.cluster.defining import Defining, Known, New, over_rows
 from ivm.cluster.filling import Done, Filling
 from ivm.cluster.guards import Guard, at_home, guards_of
 from ivm.cluster.placing import placement_of
-from ivm.cluster.protocol import Message, Order
-from ivm.cluster.reading import no_changes
+from ivm.cluster.protocol import Message, Order, Told
 from ivm.cluster.routing import arrived, routed
 from ivm.cluster.saving import loaded, saved
 from ivm.cluster.shard import Sent, Shard
+from ivm.cluster.telling import Teller
 from ivm.cluster.wire import Boxes, changes_in, channels_in, messages_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
@@ -50,12 +50,11 @@ class Resident:
         self.views: dict[str, Distributed] = {}
         """How each maintained view is distributed."""
         self.number = number
+        self.teller = Teller(self.engine, number, self.views)
         self.guards: dict[str, Guard] = {}
         """Those of the views that have to stay empty."""
         self._planned: dict[str, Known] = {}
         """What each maintained view was planned by, in the order in which they came."""
-        self.told: dict[str, pa.Table] = {}
-        """The changes of views that the last commit was asked to tell."""
         self._shards = shards
         self._channels = Channels()
         self._defining: Defining | None = None
@@ -129,6 +128,16 @@ class Resident:
             self._defined(self._defining)
             self._defining = None
 
+    def tell(self, order: Order, level: int) -> Sequence[Told]:
+        """What the level that was gone through last has changed in views that are followed."""
+        if self._defining is not None:
+            return self.teller.filled(self._defining) if level == order.levels else ()
+        return self.teller.followed(level) if self._committing else ()
+
+    def hold(self) -> Sequence[Told]:
+        """All that is in views that are followed."""
+        return self.teller.held()
+
     def save(self) -> Iterator[bytes] | None:
         """All that is here, in pieces; see `saving.saved`. None while a view is filled."""
         if self._filling is not None:
@@ -162,7 +171,7 @@ class Resident:
     def _commit(self, commit: orders.Commit, level: int, payloads: Sequence[bytes]) -> list[Message]:
         try:
             if level == 1:
-                self.told = {}
+                self.teller.told = {}
                 changes = changes_in(payloads, self.catalog)
                 self._committing = True
                 sent = self.engine.begin(changes, commit.time, commit.are_apart)
@@ -175,20 +184,11 @@ class Resident:
             names = ", ".join(sorted(self.engine.failed()))
             raise NumericError(f"cannot commit: view {names}: {error}; nothing was changed") from error
         self._check_guards(level)
-        for view in commit.watched:
-            if self.views[view].level == level:
-                self.told[view] = self._changes(view)
+        self.teller.told |= self.teller.changes(commit.watched, level)
         boxes: Boxes = {}
         for name, delta in sent.items():
             self._post(boxes, self._channels.by_name[name], delta)
         return messages_of(boxes)
-
-    def _changes(self, view: str) -> pa.Table:
-        """What has changed of a view, of which its level is done; nothing where another shard tells the same."""
-        part, is_repeated = self.engine.views[view], self.number and isinstance(self.views[view].placement, Replicated)
-        delta = None if is_repeated else self.engine.changed(view)
-        found = view_changes(part.definition, delta, self.engine.dictionary)
-        return no_changes(part, self.engine.dictionary) if found is None else found
 
     def _check_guards(self, level: int) -> None:
         """ConstraintError if a guard has rows at a time, of those whose changes are there after this level."""

@@ -7,25 +7,32 @@ says that they are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from catalog.errors import StorageError
 from ivm.cluster.files import Files, fresh, page_of
-from ivm.cluster.protocol import Stored
+from ivm.cluster.protocol import Stored, Told
 from ivm.cluster.versions import number_of
 
 _DIGEST = 16
 
 
 class Snapshot(NamedTuple):
-    """A shard as it was at a version, and the id of that."""
+    """A shard as it was at a version, and the id of that. `views`: what is in followed views, by their marks."""
 
     name: str
     version: int
     id: str
     pieces: tuple[Stored, ...]
+    views: Mapping[str, tuple[Stored, ...]]
+
+    @property
+    def files(self) -> Iterator[Stored]:
+        """All that it consists of."""
+        return chain(self.pieces, *self.views.values())
 
 
 def pages_under(shard: int) -> str:
@@ -47,8 +54,9 @@ def read_snapshot(files: Files, name: str) -> Snapshot:
     """What a snapshot consists of. StorageError if that cannot be read."""
     plain = files.read_page(name)
     try:
-        return Snapshot(name, number_of(name), plain["id"], tuple(Stored(*each) for each in plain["pieces"]))
-    except (KeyError, TypeError, ValueError) as error:
+        views = {view: _all_stored(each) for view, each in plain.get("views", {}).items()}
+        return Snapshot(name, number_of(name), plain["id"], _all_stored(plain["pieces"]), views)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"cannot read {files.where(name)}: it was not written by ivm: {error!r}; restore it from a backup"
         ) from error
@@ -59,20 +67,25 @@ def read_pieces(files: Files, snapshot: Snapshot) -> Iterator[bytes]:
     return (files.read(each) for each in snapshot.pieces)
 
 
-def write_snapshot(files: Files, shard: int, version: int, id: str, pieces: Iterable[bytes]) -> None:
+def write_snapshot(
+    files: Files, shard: int, version: int, id: str, pieces: Iterable[bytes], held: Iterable[Told] = ()
+) -> None:
     """A snapshot of a shard at a version. Cost: a sum of each piece, and those are written that cannot be used again.
 
     Pieces are called by the version for which they were written first: one of a version that is not kept, and that
     no snapshot that is kept names, can be removed, whoever is writing.
     """
     known = _reusable(files, shard, version)
-    stored = []
-    for piece in pieces:
+
+    def stored(piece: bytes) -> Stored:
         digest = blake2b(piece, digest_size=_DIGEST).hexdigest()
         if digest not in known:
             known[digest] = files.write(f"{pieces_under(shard)}/{version:020}.{fresh()}.{digest}", piece)
-        stored.append(known[digest])
-    files.write(f"{pages_under(shard)}/{version:020}.{fresh()}", page_of({"id": id, "pieces": stored}))
+        return known[digest]
+
+    page: dict[str, Any] = {"id": id, "pieces": [*map(stored, pieces)]}
+    views = {each.view: [*map(stored, each.pieces)] for each in held}
+    files.write(f"{pages_under(shard)}/{version:020}.{fresh()}", page_of(page | ({"views": views} if views else {})))
 
 
 def _reusable(files: Files, shard: int, version: int) -> dict[str, Stored]:
@@ -87,6 +100,10 @@ def _reusable(files: Files, shard: int, version: int) -> dict[str, Stored]:
         if not last or snapshot.version == last[0].version:
             last.append(snapshot)
             continue
-        there -= {piece.file for each in last for piece in each.pieces}
-        return {each.file.rpartition(".")[2]: each for each in snapshot.pieces if each.file in there}
+        there -= {piece.file for each in last for piece in each.files}
+        return {each.file.rpartition(".")[2]: each for each in snapshot.files if each.file in there}
     return {}
+
+
+def _all_stored(plain: Iterable[Any]) -> tuple[Stored, ...]:
+    return tuple(Stored(*each) for each in plain)

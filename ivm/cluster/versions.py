@@ -13,7 +13,7 @@ from typing import Any
 
 from catalog.errors import StorageError
 from ivm.cluster.files import Files, fresh, page_of
-from ivm.cluster.protocol import Log, Order, Status, Stored, Superseded
+from ivm.cluster.protocol import Feed, Log, Order, Status, Stored, Superseded
 
 COMMITS = "commits"
 PLANS = "plans"
@@ -30,7 +30,9 @@ class Version:
     changes, and which of its batches they are; `batches`: of each source the number of its last batch; `defined`: the
     version that is the last definition of all, or 0; `plans`: in such a version, the files of all definitions, in their
     order; `moved`: where the versions after this one are, which is the last here and changes nothing; see
-    `ivm.cluster.chains`; `filling`: whether a view is on its way in, which somebody is to go on with, or to cancel.
+    `ivm.cluster.chains`; `filling`: whether a view is on its way in, which somebody is to go on with, or to cancel;
+    `feeds`: what has changed of views that are followed; `again`: whether it only makes again, over other shards, what
+    the chain before has.
     """
 
     version: int = 0
@@ -47,6 +49,8 @@ class Version:
     plans: Sequence[Stored] = ()
     moved: str = ""
     filling: bool = False
+    feeds: Sequence[Feed] = ()
+    again: bool = False
 
     def logs_of(self, shard: int) -> dict[int, Stored]:
         """By level, what came in at a shard; nothing did at the other levels."""
@@ -193,12 +197,20 @@ def made(
         last.batches if batch is None else {**last.batches, batch[0]: batch[1]},
         last.defined,
         filling=last.filling if filling is None else filling,
+        feeds=tuple(sorted(feed for each in statuses for feed in each.feeds)),
+        again=last.again,
     )
 
 
 def _plain_of(version: Version) -> dict[str, Any]:
-    what = version.what
-    return {
+    what, more = version.what, dict[str, Any]()  # what most have not
+    if version.moved:
+        more["moved"] = version.moved
+    if version.feeds:
+        more["feeds"] = [[*each[:-1], *each.stored] for each in version.feeds]
+    if version.again:
+        more["again"] = True
+    return more | {
         "version": version.version,
         "id": version.id,
         "previous": version.previous,
@@ -212,7 +224,7 @@ def _plain_of(version: Version) -> dict[str, Any]:
         "defined": version.defined,
         "plans": version.plans,
         "filling": version.filling,
-    } | ({"moved": version.moved} if version.moved else {})
+    }
 
 
 def _version_of(plain: dict[str, Any]) -> Version:
@@ -224,5 +236,9 @@ def _version_of(plain: dict[str, Any]) -> Version:
             "logs": tuple(Log(shard, level, Stored(*stored)) for shard, level, *stored in plain["logs"]),
             "batch": None if batch is None else (batch[0], batch[1]),
             "plans": tuple(Stored(*each) for each in plain["plans"]),
+            "feeds": tuple(
+                Feed(view, shard, is_apart, Stored(*stored))
+                for view, shard, is_apart, *stored in plain.get("feeds", ())
+            ),
         }
     )

@@ -17,9 +17,9 @@ from ivm.cluster.files import Files, fresh
 from ivm.cluster.folders import folder_of
 from ivm.cluster.ledger import opened
 from ivm.cluster.questions import Question
+from ivm.cluster.reading import are_apart
 from ivm.cluster.versions import is_published
 from ivm.database import core_of
-from ivm.distribute.placement import Hashed
 from ivm.sink import REFUSALS, BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
@@ -209,7 +209,7 @@ class SparkView(ShardedReader):
             view, version = self._driver.views[self.name], self._driver.version
             question = Question("history", view.definition.name, until, after=after)
             frame = carrier_of(self._driver).frame(version, question, [*view.definition.schema, *_MARKS])
-        if isinstance(view.placement, Hashed):
+        if are_apart(view.placement, view.definition):
             return frame
         # Shards may tell different halves of one change.
         kept = [quoted(name) for name in frame.columns[:-1]]

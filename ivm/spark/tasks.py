@@ -26,7 +26,7 @@ from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.logs import by_file
 from ivm.cluster.notes import note_of
-from ivm.cluster.protocol import Failure, Log, Message, Order, Status, Stored
+from ivm.cluster.protocol import Failure, Message, Order, Status
 from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
@@ -94,9 +94,7 @@ def task(text: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[li
 
 def status_of(text: bytes) -> Status:
     """What `task` said of how it went."""
-    shard, level, logs, failure = json.loads(text)
-    found = tuple(Log(number, at, Stored(*stored)) for number, at, stored in logs)
-    return Status(shard, level, found, None if failure is None else Failure(*failure))
+    return Status.of(json.loads(text))
 
 
 def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:

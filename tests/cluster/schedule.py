@@ -177,7 +177,7 @@ class Schedule:
                 last,
                 order,
                 statuses,
-                time=order.version,
+                time=self.subject.time(order, change),
                 batch=(SOURCE, number),
                 is_definition=self.subject.is_definition(change),
             )
@@ -351,6 +351,7 @@ class Schedule:
                 with process.reading(shard, newest.version, newest.id) as found:
                     contents = self.subject.contents(found)
                 assert contents == expected[shard], f"shard {shard}: {contents} is not {expected[shard]}"
+        self.counts["followed"] += self.subject.follow(Files(self.folder.inner, ()), self._changes(newest.id))
         defined = [
             self.tried[each][0].what for each in reversed(ids) if self.subject.is_definition(self.tried[each][2])
         ]

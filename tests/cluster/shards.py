@@ -12,7 +12,9 @@ from typing import Any
 import ivm
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError
+from ivm.arguments import MOST
 from ivm.cluster import orders
+from ivm.cluster.files import Files
 from ivm.cluster.orders import Filling, Stage, Step
 from ivm.cluster.placing import placement_of
 from ivm.cluster.protocol import Message, Order
@@ -20,14 +22,15 @@ from ivm.cluster.resident import Resident
 from ivm.cluster.routing import change_parts
 from ivm.cluster.wire import changes_payload
 from ivm.database import core_of
+from tests.cluster.followed import Moment, agree
 
 DEFINED = (
     "CREATE TABLE shop (id BIGINT PRIMARY KEY, city VARCHAR)",
     "CREATE TABLE sale (id BIGINT PRIMARY KEY, shop BIGINT, price DECIMAL(9,2) NOT NULL CHECK (price < 90))",
-    "CREATE MATERIALIZED VIEW cities AS SELECT city, sum(price) AS total, max(price) AS most, count(*) AS n "
+    "CREATE MATERIALIZED VIEW cities WITH (change_feed = true) AS SELECT city, sum(price) AS total, max(price) AS most, count(*) AS n "
     "FROM sale JOIN shop ON sale.shop = shop.id GROUP BY city",
-    "CREATE MATERIALIZED VIEW none AS SELECT id, city FROM shop WHERE id NOT IN (SELECT shop FROM sale)",
-    "CREATE MATERIALIZED VIEW best AS SELECT id, price FROM sale ORDER BY price DESC LIMIT 3",
+    "CREATE MATERIALIZED VIEW none WITH (change_feed = true) AS SELECT id, city FROM shop WHERE id NOT IN (SELECT shop FROM sale)",
+    "CREATE MATERIALIZED VIEW best WITH (change_feed = true) AS SELECT id, price FROM sale ORDER BY price DESC LIMIT 3",
     "DROP VIEW none",
 )
 Change = tuple[Any, ...]
@@ -74,8 +77,8 @@ class Meeting(Resident):
 
 
 class Shards:
-    """See `tests.cluster.schedule.Subject`. A change is ("define", which) or ("rows", time, shops, sales, bad); or a step
-    of a definition: ("begin", which), ("fill", step), ("filled", which).
+    """See `tests.cluster.schedule.Subject`. A change is ("define", which, time) or ("rows", time, shops, sales, bad); or a
+    step of a definition: ("begin", which, time), ("fill", step, time), ("filled", which, time).
     """
 
     levels = LEVELS
@@ -91,7 +94,7 @@ class Shards:
     def draw(self, chance: random.Random, number: int, attempt: int) -> Change:
         """A definition, or rows: upserts of few keys, of which some tries have one that a constraint refuses."""
         if number in self._script:
-            return self._script[number]
+            return (*self._script[number], number * 1_000 + attempt)
         shops = tuple((chance.randrange(6), chance.choice(("Bern", "Oslo", None))) for _ in range(chance.randrange(4)))
         has_sales = number > 1
         sales = tuple(
@@ -116,7 +119,7 @@ class Shards:
             if change[0] == "begin":
                 view, old, new = next(each for each in new.views if old.find(each.name) is None), Catalog(), Catalog()
                 new.content = {view.name: view}
-            definition = orders.Definition.between(old, new, 0, made).planned(SIZES, {("sale", 1): 1_000.0})
+            definition = orders.Definition.between(old, new, _time(change), made).planned(SIZES, {("sale", 1): 1_000.0})
             return definition.at(_STAGES[change[0]]).text(), none
         parts: list[list[Any]] = [[] for _ in range(self.shards)]
         for each in _changes(change):
@@ -124,6 +127,18 @@ class Shards:
                 parts[shard].append(part)
         given = [[changes_payload(each, _time(change))] if each else [] for each in parts]
         return orders.Commit(_time(change)).text(), given
+
+    def time(self, order: Order, change: Change) -> int:
+        """That of the rows, or when something is defined."""
+        return _time(change)
+
+    def follow(self, root: Files, changes: Sequence[Change]) -> int:
+        """All views at all times, and what comes after."""
+        db, moments = ivm.connect(history=MOST, compile="off"), list[Moment]()
+        for change in changes:
+            _to_one(db, change)
+            moments.append((_time(change), db.time, [view.name for view in db.views()]))
+        return agree(root, db, moments)
 
     def expected(self, changes: Sequence[Change]) -> Expected:
         """The contents of each shard. ConstraintError if the last change is bad."""
@@ -199,7 +214,7 @@ def _given(change: Change) -> dict[str, list[dict[str, Any]]]:
 
 
 def _time(change: Change) -> int:
-    return int(change[1])
+    return int(change[1] if change[0] == "rows" else change[2])
 
 
 def _to_one(db: ivm.Database, change: Change) -> None:

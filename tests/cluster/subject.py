@@ -6,7 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ivm.cluster.protocol import Shard
+from ivm.cluster.files import Files
+from ivm.cluster.protocol import Order, Shard
 
 
 class Subject(Protocol):
@@ -29,6 +30,14 @@ class Subject(Protocol):
 
     def order(self, change: Any) -> tuple[bytes, list[list[bytes]]]:
         """What the driver says to all, and to each shard at the first level."""
+        ...
+
+    def time(self, order: Order, change: Any) -> int:
+        """The logical time after a change."""
+        ...
+
+    def follow(self, root: Files, changes: Sequence[Any]) -> int:
+        """Whether who follows views has what one engine has after these changes; how often that was to be seen."""
         ...
 
     def expected(self, changes: Sequence[Any]) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from catalog import errors
 from catalog.errors import StorageError
 from ivm.cluster.files import Files, page_of
-from ivm.cluster.protocol import Failure, Log, Order, Status, Stored, Superseded
+from ivm.cluster.protocol import Failure, Feed, Log, Order, Status, Stored, Superseded
 from ivm.cluster.versions import Version, Versions, is_published
 from tests.cluster.faulty import Faulty, Rates
 
@@ -49,6 +49,17 @@ def test_what_is_published_is_found_again():
     assert found.order_of(two) == order(one, "b", BIG)
     assert (one.logs_of(0), one.logs_of(1), one.time) == ({1: LOG.stored}, {}, 7)
     assert dict(three.batches) == {"s": 4, "t": 1}
+
+
+def test_a_page_names_feeds_if_there_are_any():
+    found, feed = versions(), Feed("mark", 1, True, Stored("feeds/1/x", 3, 4))
+    told = [each._replace(feeds=(feed,) * each.shard) for each in statuses()]
+    one = found.publish(Version(again=True), order(Version(), "a"), told, time=7)
+    two = publish(found, replace(one, again=False), "b")
+    assert [found.at(n) for n in (1, 2)] == [one, two]
+    assert (one.feeds, one.again, two.feeds, two.again) == ((feed,), True, (), False)
+    plain = found.files.read_page(f"commits/{2:020}")
+    assert not {"feeds", "again"} & plain.keys(), "it is as it was before there were any"
 
 
 def test_batches_that_were_published_are_known():

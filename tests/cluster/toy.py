@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from catalog.errors import ConstraintError
-from ivm.cluster.protocol import Message, Order, Shard
+from ivm.cluster.files import Files
+from ivm.cluster.protocol import Message, Order, Shard, Told
 
 KEYS = 12
 
@@ -81,6 +82,14 @@ class ToyShard:
         pieces = [json.dumps(sorted(each.items())).encode() for each in numbers]
         return iter([json.dumps(defined).encode(), *pieces])
 
+    def tell(self, order: Order, level: int) -> tuple[Told, ...]:
+        """See `Shard.tell`."""
+        return ()
+
+    def hold(self) -> tuple[Told, ...]:
+        """See `Shard.hold`."""
+        return ()
+
     def load(self, pieces: Iterable[bytes]) -> None:
         """See `Shard.load`."""
         assert not self.contents()
@@ -136,6 +145,14 @@ class Toy:
         for key, n in change.rows:
             rows[key % self.shards].append((key, n))
         return json.dumps(change.what).encode(), [[json.dumps(each).encode()] if each else [] for each in rows]
+
+    def time(self, order: Order, change: Change) -> int:
+        """That of the version."""
+        return order.version
+
+    def follow(self, root: Files, changes: Sequence[Change]) -> int:
+        """There are no views."""
+        return 0
 
     def expected(self, changes: Sequence[Change]) -> list[dict[str, object]]:
         """The contents of each shard after changes, by an engine that starts anew. ConstraintError for a bad one."""

@@ -1,0 +1,95 @@
+"""What a shard tells of its views: what changes in them, to whoever listens or follows, and what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from ivm.cluster.defining import Defining
+from ivm.cluster.feeds import feed_of
+from ivm.cluster.protocol import Told
+from ivm.cluster.reading import are_apart
+from ivm.cluster.shard import Shard
+from ivm.distribute.distribute import Distributed
+from ivm.distribute.placement import Replicated
+from ivm.trace.delta import delta_of
+from ivm.trace.texts import Strings
+from ivm.trace.view_log import Sealed
+from ivm.view import Installed
+from ivm.view_changes import changes_to_arrow, view_changes
+
+ROWS = 1 << 17
+"""So many rows are a file, at most."""
+
+
+def is_repeated(number: int, view: Distributed) -> bool:
+    """Whether another shard than that of this number has the same rows, and gives them."""
+    return bool(number) and isinstance(view.placement, Replicated)
+
+
+class Teller:
+    """Tells of the views of a shard of this number, which are distributed so.
+
+    `told`: the changes that the last commit was asked to tell, by view.
+    """
+
+    def __init__(self, shard: Shard, number: int, views: Mapping[str, Distributed]) -> None:
+        self._shard = shard
+        self._number = number
+        self._views = views
+        self.told: dict[str, pa.Table] = {}
+
+    def changes(self, names: Iterable[str], level: int) -> dict[str, pa.Table]:
+        """What the commit under way has changed of those views that are done with this level."""
+        found, shard = {}, self._shard
+        for name in names:
+            view = self._views[name]
+            if view.level == level and not is_repeated(self._number, view):
+                rows = view_changes(shard.views[name].definition, shard.changed(name), shard.dictionary)
+                if rows is not None:
+                    found[name] = rows
+        return found
+
+    def followed(self, level: int) -> list[Told]:
+        """The same of those that are followed."""
+        changes = self.changes([each.definition.name for each in self._followed()], level)
+        return [
+            self._told(self._shard.views[name], self._views[name], _changes(rows)) for name, rows in changes.items()
+        ]
+
+    def filled(self, defining: Defining) -> list[Told]:
+        """What those hold that are new."""
+        return [
+            self._holds(new.installed, new.distributed, defining.time)
+            for new in defining.new
+            if new.installed is not None and new.view.change_feed
+        ]
+
+    def held(self) -> list[Told]:
+        """What those hold that there are."""
+        return [self._holds(each, self._views[each.definition.name], self._shard.time) for each in self._followed()]
+
+    def _followed(self) -> list[Installed]:
+        return [each for each in self._shard.views.values() if each.definition.change_feed]
+
+    def _holds(self, part: Installed, view: Distributed, time: int) -> Told:
+        """All rows, as ones that come at a time. Cost now: none; that of all of them where the pieces are read."""
+        if is_repeated(self._number, view):
+            return self._told(part, view, iter(()))
+        return self._told(part, view, _contents(part, part.log.sealed, self._shard.dictionary.now(), time))
+
+    @staticmethod
+    def _told(part: Installed, view: Distributed, pieces: Iterator[bytes]) -> Told:
+        return Told(part.definition.mark, are_apart(view.placement, part.definition), pieces)
+
+
+def _changes(rows: pa.Table) -> Iterator[bytes]:
+    return (feed_of(rows.slice(first, ROWS)) for first in range(0, rows.num_rows, ROWS))
+
+
+def _contents(part: Installed, sealed: Sealed, strings: Strings, time: int) -> Iterator[bytes]:
+    found = part.shown(sealed, strings)
+    rows = delta_of(found.columns, time, found.diffs, len(found.diffs))
+    for first in range(0, len(rows), ROWS):
+        yield feed_of(changes_to_arrow(part.definition, rows.slice(first, min(first + ROWS, len(rows))), strings))
