@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 import ivm
 from catalog.errors import BindError
 from ivm.cluster.files import Files
@@ -44,9 +42,14 @@ def agree(root: Files, db: ivm.Database, moments: Sequence[Moment]) -> int:
 def accumulated(root: Files, rows: Iterable[Any], parts: Iterable[Changes | Contents]) -> Rows:
     """Rows with what is read of parts, anywhere."""
     found: Rows = Counter(rows)
+    told = set[tuple[Any, ...]]()
     for part in pickle.loads(pickle.dumps(parts)):
         for table in part.rows(root):
-            found.update(_told(table))
+            for *row, time, diff in zip(*table.to_pydict().values(), strict=True):
+                change = (*map(_text, row), time)
+                assert isinstance(part, Contents) or change not in told, "what shards tell is added up"
+                told.add(change)
+                found[change[:-1]] += diff
     assert all(n >= 0 for n in found.values())
     return Counter({row: n for row, n in found.items() if n})
 
@@ -54,15 +57,6 @@ def accumulated(root: Files, rows: Iterable[Any], parts: Iterable[Changes | Cont
 def rows_of(db: ivm.Database, view: str, time: int) -> Rows:
     """What a database has in a view as of a time."""
     return Counter(tuple(map(_text, row.values())) for row in db.view(view).arrow(as_of=time).to_pylist())
-
-
-def _told(table: pa.Table) -> Rows:
-    found: Rows = Counter()
-    for row in table.to_pylist():
-        diff = row.pop("_diff")
-        row.pop("_time")
-        found[tuple(map(_text, row.values()))] += diff
-    return found
 
 
 def _text(value: Any) -> str:
