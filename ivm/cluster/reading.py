@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -12,6 +13,7 @@ from catalog.schema import View as Definition
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement
+from ivm.trace.arrow import numbers_from
 from ivm.trace.dictionary import TextDictionary
 from ivm.view import Installed, in_order
 from ivm.view_changes import changes_to_arrow
@@ -127,21 +129,23 @@ def whole_changes(tables: Sequence[pa.Table], view: ShardedView) -> pa.Table | N
 
 def added_up(changes: pa.Table, names: Sequence[str]) -> pa.Table:
     """Changes that agree in these columns added up, by `_diff`: shards may tell different halves of one."""
-    columns = [f"c{i}" for i in range(len(names))]
-    given = changes.select([*names, _DIFF])
-    alike = pa.Table.from_arrays([*map(_alike, given.columns[:-1]), given.column(_DIFF)], [*columns, _DIFF])
-    summed = alike.group_by(columns).aggregate([(_DIFF, "sum")])
+    columns, given = [f"c{i}" for i in range(len(names))], changes.select([*names, _DIFF])
+    rows = numbers_from(np.arange(given.num_rows))
+    alike = pa.table([*map(_alike, given.columns[:-1]), given.column(_DIFF), rows], [*columns, _DIFF, "row"])
+    summed = alike.group_by(columns).aggregate([(_DIFF, "sum"), ("row", "min")])
     kept = summed.filter(pc.not_equal(summed.column(f"{_DIFF}_sum"), 0))
-    return kept.select([*columns, f"{_DIFF}_sum"]).rename_columns([*names, _DIFF]).cast(given.schema)
+    found = given.take(kept.column("row_min"))
+    return found.set_column(len(names), given.schema.field(_DIFF), kept.column(f"{_DIFF}_sum"))
 
 
-def _alike(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values that are equal as equal bytes: there are two zeros, and many that are no number."""
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.if_else(
-        pc.is_nan(column), pa.scalar(float("nan"), column.type), pc.add(column, pa.scalar(0, column.type))
-    )
+def _alike(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
+    """Values by which Arrow groups those that are equal: there are two zeros, and many that are no number."""
+    type_ = column.type
+    if pa.types.is_floating(type_):
+        return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), type_), pc.add(column, pa.scalar(0, type_)))
+    if pa.types.is_nested(type_):
+        return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
+    return column.cast(type_.value_type) if pa.types.is_dictionary(type_) else column
 
 
 def summed_sizes(parts: Iterable[pa.Table]) -> dict[str, float]:

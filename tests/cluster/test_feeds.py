@@ -230,3 +230,34 @@ def test_what_is_gone_or_not_there_yet_is_refused_by_its_times() -> None:
     assert following.changes(view, 30, 40) == []
     feeds = [name for name in case.folder.all() if name.startswith("feeds/")]
     assert not feeds, "those of the shards that were there before are gone"
+
+
+def test_rows_of_every_type_are_added_up() -> None:
+    """Also lists, by which Arrow does not group."""
+    case = Case(0)
+    types = {
+        "e": ("ENUM('low', 'high')", "'high'"),
+        "u": ("UBIGINT", "18000000000000000000"),
+        "h": ("HUGEINT", "-5"),
+        "i": ("UUID", "'6ccd780c-baba-1026-9564-5b8c656024db'"),
+        "t": ("TIME", "'12:30:00'"),
+        "f": ("FLOAT", "1.5"),
+        "s": ("TIMESTAMP", "'2026-01-02 03:04:05'"),
+        "z": ("TIMESTAMPTZ", "'2026-01-02 03:04:05+00'"),
+        "d": ("DATE", "'2026-01-02'"),
+        "b": ("BLOB", "'ab'::BLOB"),
+        "o": ("BOOLEAN", "true"),
+        "v": ("VARCHAR", "'é'"),
+    }
+    case.sql(
+        f"CREATE TABLE many (id BIGINT PRIMARY KEY, {', '.join(f'{name} {each[0]}' for name, each in types.items())})"
+    )
+    values = ", ".join(each[1] for each in types.values())
+    case.sql(f"INSERT INTO many VALUES (1, {values})")
+    case.sql(CREATE.format("", "whole", "SELECT * EXCLUDE (id) FROM many"))
+    case.sql(CREATE.format("", "lists", "SELECT list(u ORDER BY id) AS l FROM many GROUP BY id // 2"))
+    for number in range(2, 7):
+        case.sql(f"INSERT INTO many VALUES ({number}, {values}); INSERT INTO many (id) VALUES ({10 + number})")
+        case.sql(f"DELETE FROM many WHERE id = {number - 1}")
+    times = range(1, case.many.time + 1)
+    assert agree(case.root, case.one, [(time, time, ("whole", "lists")) for time in times]) == 2 * len(times)
