@@ -32,7 +32,9 @@ def run(shards: int, seeds: range, dangers: Dangers, script: Script = AT_ONCE) -
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_shards_hold_what_one_engine_holds(shards):
-    assert run(shards, range(1), Dangers())["published"] >= max(AT_ONCE) + MORE
+    counts = run(shards, range(1), Dangers())
+    assert counts["published"] >= max(AT_ONCE) + MORE
+    assert counts["followed"] > MORE, "views at times"
 
 
 @pytest.mark.parametrize("shards", [2, 3])
