@@ -23,8 +23,12 @@ Ask = Callable[[Question], Sequence[pa.Table]]
 Sizes = Callable[[], Mapping[str, float]]
 """The rows of each table, as all shards have said."""
 _UNKNOWN = 1e6
-"""So many rows has a table that is empty, as far as plans go; one that others refer to has a quarter, and so on."""
+"""So many rows has a table that is empty, as far as plans go."""
 _FEWER = 0.25
+"""The share of them that one has which others refer to; and of these the one that they refer to."""
+_STEPS = 2
+_FAR_FEWER = 1 / 64
+"""The share beyond so many steps: lines have orders, these have customers, but all customers together few nations."""
 _LEAST = 25.0
 
 
@@ -103,7 +107,7 @@ class ShardedTables(dict[str, ShardedTable]):
         """
         tables = {name: each.table for name, each in self.items()} | {each.name: each for each in more}
         known = dict(sizes)
-        known |= {name: _guessed(name, tables, frozenset()) for name in tables if not known.get(name)}
+        known |= {name: _guessed(name, tables, frozenset())[0] for name in tables if not known.get(name)}
         values = {}
         for name, table in tables.items():
             for key in table.foreign_keys:
@@ -132,14 +136,17 @@ class ShardedTables(dict[str, ShardedTable]):
             )
 
 
-def _guessed(name: str, tables: Mapping[str, Table], above: frozenset[str]) -> float:
-    """Tables that others refer to are smaller than these."""
+def _guessed(name: str, tables: Mapping[str, Table], above: frozenset[str]) -> tuple[float, int]:
+    """The rows of a table, as far as others refer to it, and by how many steps the largest does."""
     referring = [
         _guessed(other, tables, above | {name})
         for other, table in tables.items()
         if other not in above | {name} and any(key.table == name for key in table.foreign_keys)
     ]
-    return max(_LEAST, min(referring) * _FEWER) if referring else _UNKNOWN
+    if not referring:
+        return _UNKNOWN, 0
+    rows, steps = min(referring)
+    return max(_LEAST, rows * (_FEWER if steps < _STEPS else _FAR_FEWER)), steps + 1
 
 
 def parts_of(change: Change, shards: int) -> Iterator[tuple[int, Change]]:
