@@ -44,14 +44,30 @@ def by_file(
     if not any(len(each.payload) >= large for each in messages):
         return messages
     if beside is None:
-        with ThreadPoolExecutor(_WRITING) as threads:
+        with writers() as threads:
             return by_file(files, messages, version, level, large, threads)
+    return written(begun(files, messages, version, level, large, beside))
 
-    def written(message: Message) -> Message:
+
+def writers() -> Executor:
+    """Threads that write files."""
+    return ThreadPoolExecutor(_WRITING, "ivm-files")
+
+
+def begun(
+    files: Files, messages: Sequence[Message], version: int, level: int, large: int, beside: Executor
+) -> Sequence[Message | Future[Message]]:
+    """What `by_file` gives, while files are being written; `written` waits for them."""
+
+    def write(message: Message) -> Message:
         stored = files.write(log_name(message.to, version, level), message.payload)
         return message._replace(payload=_MARK + json.dumps(stored).encode())
 
-    said = [beside.submit(written, each) if len(each.payload) >= large else each for each in messages]
+    return [beside.submit(write, each) if len(each.payload) >= large else each for each in messages]
+
+
+def written(said: Iterable[Message | Future[Message]]) -> list[Message]:
+    """The messages, whose files are certain on return. StorageError for one that cannot be written."""
     return [each.result() if isinstance(each, Future) else each for each in said]
 
 

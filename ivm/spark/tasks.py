@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import gc
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -24,7 +26,7 @@ from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
-from ivm.cluster.logs import by_file
+from ivm.cluster.logs import LARGE, begun, writers, written
 from ivm.cluster.notes import note_of
 from ivm.cluster.protocol import Failure, Message, Order, Status
 from ivm.cluster.questions import Question
@@ -110,10 +112,16 @@ def ingest(text: bytes, name: str, batches: Iterator[pa.RecordBatch]) -> Pairs:
     root = Root(*said["root"])
     files = Files(folder_of(root.address, root.under))
     try:
-        for rows in _together(batches):
-            change = _change(incoming, catalog.table(name), rows, said["mode"])
-            parts = [Message(to, changes_payload([part], 0)) for to, part in parts_of(change, order.shards)]
-            yield from by_file(files, parts, order.version, 1)
+        with writers() as beside:
+            waiting = deque[Sequence[Message | Future[Message]]]()
+            for rows in _together(batches, order.shards):
+                change = _change(incoming, catalog.table(name), rows, said["mode"])
+                parts = [Message(to, changes_payload([part], 0)) for to, part in parts_of(change, order.shards)]
+                waiting.append(begun(files, parts, order.version, 1, LARGE, beside))
+                if len(waiting) > _AHEAD:
+                    yield from written(waiting.popleft())
+            for each in waiting:
+                yield from written(each)
     except StorageError:  # another try may do better
         raise
     except Error as error:
@@ -132,14 +140,14 @@ def rows_of_files(argument: bytes) -> Iterator[pa.RecordBatch]:
     yield from rows(said)
 
 
-def _together(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _together(batches: Iterator[pa.RecordBatch], shards: int) -> Iterator[pa.Table]:
     """Rows in fewer, larger tables: what is done once for each of them is done once for many rows."""
-    waiting, size = list[pa.RecordBatch](), 0
+    waiting, size, enough = list[pa.RecordBatch](), 0, min(max(_LEAST, _EACH * shards), _MOST)
     for batch in batches:
         if batch.num_rows:
             waiting.append(batch)
             size += batch.nbytes
-        if size >= _AT_ONCE:
+        if size >= enough:
             yield pa.Table.from_batches(waiting)
             waiting, size = [], 0
     if waiting:
@@ -219,5 +227,7 @@ def _copies(root: Root, shards: int) -> Copies:
 _EVERY = 64
 """Each shard is saved once in so many versions."""
 _NO_HELP = Helpers(1)
-_AT_ONCE = 1 << 26
-"""So many bytes of rows are checked and spread over the shards at once."""
+_LEAST, _EACH, _MOST = 1 << 24, 1 << 20, 1 << 26
+"""So many bytes of rows are checked and spread over the shards at once: some for each, within bounds."""
+_AHEAD = 3
+"""So many times such rows are on their way into files while the next ones are read."""
