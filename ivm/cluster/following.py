@@ -21,7 +21,7 @@ from ivm.cluster.files import Files
 from ivm.cluster.history import History, Stretch
 from ivm.cluster.protocol import Feed, Stored
 from ivm.cluster.reading import added_up
-from ivm.cluster.snapshots import read_snapshot, snapshots_of
+from ivm.cluster.snapshots import pieces_under, read_snapshot, snapshots_of
 from ivm.cluster.versions import Version, number_of
 
 _TIME, _DIFF = "_time", "_diff"
@@ -127,7 +127,7 @@ class Following:
     def contents(self, view: View, until: int) -> list[Contents]:
         """What a view held at a time, in a part for each shard.
 
-        BindError as of `changes`. Cost: a list and a page for each shard, and the pages of the versions since.
+        BindError as of `changes`. Cost: two lists and a page for each shard, and the pages of the versions since.
         """
         stretches = self._connected(view, until)
         stretch = next((each for each in reversed(stretches) if each.begin <= until), None)
@@ -151,30 +151,36 @@ class Following:
 
         names = snapshots_of(history.files(chain), shard, stretch.last)
         before = [name for name in names if max(stretch.first, defined) <= number_of(name) <= last]
-        found = next(self._held(view, chain, before), None)
+        found = next(self._held(view, chain, shard, before), None)
         if found is None and defined >= stretch.first:
             found = defined, told([history.page(chain, defined)])
         if found is not None:
             version, base = found
             return Contents(base, told(history.after(stretch, version, self._top(stretch, until))), (), until)
-        for version, base in self._held(view, chain, [name for name in reversed(names) if number_of(name) > last]):
+        for version, base in self._held(
+            view, chain, shard, [name for name in reversed(names) if number_of(name) > last]
+        ):
             return Contents(base, (), told(history.after(stretch, last, version)), until)
         raise StorageError(
             f"cannot read view {view.name}: no snapshot of shard {shard} under {history.files(chain).where()} says "
             "what it held; restore the whole folder from one backup"
         )
 
-    def _held(self, view: View, chain: str, names: Iterable[str]) -> Iterator[tuple[int, list[Placed]]]:
-        """What snapshots have of a view, and the versions that they are of; those that cannot be read are left out."""
+    def _held(self, view: View, chain: str, shard: int, names: Iterable[str]) -> Iterator[tuple[int, list[Placed]]]:
+        """What snapshots have of a view, and the versions that they are of; those that cannot be read are left out, and
+        those that are on their way out.
+        """
         files = self._history.files(chain)
+        there = frozenset(files.names(pieces_under(shard)))
         for name in names:
             try:
                 snapshot = read_snapshot(files, name)
             except StorageError:
                 continue
             is_ours = snapshot.id == self._history.page(chain, snapshot.version).id
-            if is_ours and view.mark in snapshot.views:
-                yield snapshot.version, [(chain, each) for each in snapshot.views[view.mark]]
+            pieces = snapshot.views.get(view.mark)
+            if is_ours and pieces is not None and there.issuperset(each.file for each in pieces):
+                yield snapshot.version, [(chain, each) for each in pieces]
 
     def _top(self, stretch: Stretch, until: int) -> int:
         """The first version that is not before a time; the last one, if all are."""

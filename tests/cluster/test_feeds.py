@@ -19,6 +19,7 @@ from ivm.cluster.database import ShardedDatabase
 from ivm.cluster.files import Files
 from ivm.cluster.filler import Pace
 from ivm.cluster.following import Following
+from ivm.cluster.snapshots import read_snapshot, snapshots_of
 from ivm.database import core_of
 from tests.cluster import over_copies
 from tests.cluster.followed import Rows, accumulated, agree, rows_of
@@ -261,3 +262,18 @@ def test_rows_of_every_type_are_added_up() -> None:
         case.sql(f"DELETE FROM many WHERE id = {number - 1}")
     times = range(1, case.many.time + 1)
     assert agree(case.root, case.one, [(time, time, ("whole", "lists")) for time in times]) == 2 * len(times)
+
+
+def test_a_snapshot_that_is_on_its_way_out_is_made_up_for_by_another() -> None:
+    case = Case(0)
+    case.sql(TABLES)
+    case.create("everywhere")
+    for number in range(30):
+        case.sql(f"INSERT INTO few VALUES ({number}, 'x')")
+    newest = read_snapshot(case.root, snapshots_of(case.root, 0, case.many.time + 9)[0])
+    ((gone,),) = newest.views.values()
+    case.folder.remove(gone.file)
+    following = Following(case.root)
+    now, catalog = following.known()
+    assert gone not in [each for part in following.contents(catalog.view("everywhere"), now) for _, each in part.base]
+    assert case.check()
