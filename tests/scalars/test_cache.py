@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import stat
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import pytest
 
 from ivm.kernels.compiling import compiled, folder
 from ivm.kernels.compiling.calling import dispatcher_of
-from ivm.kernels.compiling.folder import SEAL, private_folder
+from ivm.kernels.compiling.folder import SEAL, cache_directory, private_folder
 from ivm.render.scalars.cache import load
 
 TEXT = """
@@ -246,3 +247,11 @@ def test_nothing_is_removed_that_fits_and_nobody_minds_what_is_gone(tmp_path: Pa
     assert kept(tmp_path) == set()
     assert (tmp_path / "key").exists()
     folder.prune(tmp_path / "gone", 0)
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="they have other variables")
+@pytest.mark.parametrize("given", ["", "somewhere"])
+def test_a_variable_that_names_no_directory_is_passed_over(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
+    monkeypatch.delenv("IVM_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", given)
+    assert cache_directory() == Path.home() / ".cache" / "ivm"

@@ -37,12 +37,18 @@ def cache_directory() -> Path:
     if chosen:
         return Path(chosen)
     if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+        base = _named("LOCALAPPDATA", Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / "Caches"
     else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+        base = _named("XDG_CACHE_HOME", Path.home() / ".cache")
     return base / "ivm"
+
+
+def _named(variable: str, otherwise: Path) -> Path:
+    """The directory that a variable names; one that is empty, or not from the root on, names none (XDG's rule)."""
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else otherwise
 
 
 @dataclass(frozen=True, slots=True)
