@@ -22,7 +22,7 @@ def run(shards: int, seeds: range, dangers: Dangers, script: Script = AT_ONCE) -
     for seed in seeds:
         are_many = script is BETWEEN_MANY or (script is AT_ONCE and seed % 2 == 1)
         try:
-            with chunks_of(2), planned_as_many() if are_many else nullcontext():
+            with chunks_of(2), planned_as_many(min(shards, 2)) if are_many else nullcontext():
                 counts += Schedule(Shards(shards, script), seed, dangers, batches=max(script) + MORE).run()
         except BaseException as error:
             error.add_note(f"{shards} shards, seed {seed}")
