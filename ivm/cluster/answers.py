@@ -12,9 +12,9 @@ from ivm.cluster.questions import Question
 from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
-from ivm.cluster.telling import is_repeated
 from ivm.cluster.wire import changes_payload
 from ivm.conflicts import met_by
+from ivm.distribute.placement import is_repeated
 from ivm.introspection import RELATIONS
 from ivm.transaction import Change
 from ivm.view import Installed
@@ -89,4 +89,4 @@ def _sizes(resident: Resident) -> Iterator[tuple[str, int]]:
 
 def _is_repeated(resident: Resident, view: str) -> bool:
     """Whether another shard has the same rows, and gives them."""
-    return is_repeated(resident.number, resident.views[view])
+    return is_repeated(resident.views[view].placement, resident.number)

@@ -27,7 +27,7 @@ from ivm.cluster.shard import Shard
 from ivm.cluster.wire import Boxes, channels_in, messages_of
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
-from ivm.distribute.placement import Replicated
+from ivm.distribute.placement import is_repeated
 from ivm.kernels.types import Hashes
 from ivm.trace.delta import Delta
 
@@ -177,7 +177,7 @@ class Filling:
                 types = [field.type for field in channel.relation.schema]
                 self._collected[name] = Collected(types, self._shard.dictionary)
             self._shard.arrive(name, self._collected[name].as_of)
-            if not (isinstance(channel.placement, Replicated) and self._number):
+            if not is_repeated(channel.placement, self._number):
                 contents.append((channel, self._shard.sent(name)))
         self._growth, self._held, self._contents = None, [], contents
 

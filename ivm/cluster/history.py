@@ -6,6 +6,7 @@ versions are taken as far back as each is the one before the next.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -119,14 +120,8 @@ class History:
         probe = high
         while probe > low and self.page(stretch.chain, probe).time > time:
             probe, high, step = max(low, probe - step), probe - 1, step * 2
-        low = probe
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.page(stretch.chain, middle).time <= time:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        later = bisect_left(range(probe + 1, high + 1), True, key=lambda n: self.page(stretch.chain, n).time > time)
+        return probe + later
 
     def after(self, stretch: Stretch, version: int, upto: int) -> Sequence[Version]:
         """The versions after one up to another. StorageError if one does not follow from the one before."""
@@ -167,11 +162,4 @@ class History:
         """The last version that only made again what there was; 0 if there is none."""
         if not self.page(chain, first).again:
             return 0
-        low, high = first, last
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.page(chain, middle).again:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        return first + bisect_left(range(first + 1, last + 1), True, key=lambda n: not self.page(chain, n).again)

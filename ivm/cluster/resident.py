@@ -28,7 +28,7 @@ from ivm.cluster.telling import Teller
 from ivm.cluster.wire import Boxes, changes_in, channels_in, messages_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
-from ivm.distribute.placement import Replicated
+from ivm.distribute.placement import is_repeated
 from ivm.durable.restore import bound_again
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
@@ -393,7 +393,7 @@ class Resident:
         return arrived(batches, [column.type for column in channel.relation.schema], self.engine.dictionary)
 
     def _post(self, boxes: Boxes, channel: Channel, delta: Delta) -> None:
-        if isinstance(channel.placement, Replicated) and self.number:
+        if is_repeated(channel.placement, self.number):
             return
         fields = channel.relation.schema
         for to, batch in routed(delta, fields, channel.to, self.number, self._shards, self.engine.dictionary):

@@ -12,7 +12,7 @@ from ivm.cluster.protocol import Told
 from ivm.cluster.reading import are_apart
 from ivm.cluster.shard import Shard
 from ivm.distribute.distribute import Distributed
-from ivm.distribute.placement import Replicated
+from ivm.distribute.placement import is_repeated
 from ivm.trace.delta import delta_of
 from ivm.trace.texts import Strings
 from ivm.trace.view_log import Sealed
@@ -21,11 +21,6 @@ from ivm.view_changes import changes_to_arrow, view_changes
 
 ROWS = 1 << 17
 """So many rows are a file, at most."""
-
-
-def is_repeated(number: int, view: Distributed) -> bool:
-    """Whether another shard than that of this number has the same rows, and gives them."""
-    return bool(number) and isinstance(view.placement, Replicated)
 
 
 class Teller:
@@ -45,7 +40,7 @@ class Teller:
         found, shard = {}, self._shard
         for name in names:
             view = self._views[name]
-            if view.level == level and not is_repeated(self._number, view):
+            if view.level == level and not is_repeated(view.placement, self._number):
                 rows = view_changes(shard.views[name].definition, shard.changed(name), shard.dictionary)
                 if rows is not None:
                     found[name] = rows
@@ -75,7 +70,7 @@ class Teller:
 
     def _holds(self, part: Installed, view: Distributed, time: int) -> Told:
         """All rows, as ones that come at a time. Cost now: none; that of all of them where the pieces are read."""
-        if is_repeated(self._number, view):
+        if is_repeated(view.placement, self._number):
             return self._told(part, view, iter(()))
         return self._told(part, view, _contents(part, part.log.sealed, self._shard.dictionary.now(), time))
 

@@ -78,3 +78,8 @@ Placement = Hashed | Gathered | Replicated | Anywhere
 SINGLE = Hashed(())
 REPLICATED = Replicated()
 ANYWHERE = Anywhere()
+
+
+def is_repeated(placement: Placement, shard: int) -> bool:
+    """Whether the rows that a shard has of a collection are those that the first shard has, and gives."""
+    return bool(shard) and isinstance(placement, Replicated)
