@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ivm.cluster.files import Files, fresh
 from ivm.cluster.protocol import Feed, Stored, Told
+from ivm.cluster.wire import stream_of
 
 
 def feeds_under(shard: int) -> str:
@@ -30,10 +31,7 @@ def write_feed(files: Files, shard: int, version: int, told: Told) -> list[Feed]
 
 def feed_of(rows: pa.Table) -> bytes:
     """The bytes of such a file."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return sink.getvalue().to_pybytes()
+    return stream_of(rows.schema, rows.to_batches()).to_pybytes()
 
 
 def read_feed(files: Files, stored: Stored) -> pa.Table:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from catalog.schema import Table
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
+from ivm.cluster.wire import stream_of
 from ivm.conflicts import store_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
@@ -25,9 +26,7 @@ def some_rows(
     columns = [
         rows.column(c) if c in used else pa.nulls(rows.num_rows, field.type) for c, field in enumerate(rows.schema)
     ]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(pa.table(columns, schema=rows.schema))
-    question = Question("meeting", table.name, keys=keys, given=bytes(sink.getvalue()).hex())
+    given = stream_of(rows.schema, pa.table(columns, schema=rows.schema).to_batches())
+    question = Question("meeting", table.name, keys=keys, given=given.to_pybytes().hex())
     dictionary = TextDictionary()
     return store_of(table, dictionary, pa.concat_tables(driver.ask(question))), dictionary

@@ -72,7 +72,7 @@ def _placed(buffer: pa.Buffer) -> tuple[dict[str, object], pa.Buffer, int]:
 
 def channels_payload(rows: Mapping[str, Sequence[pa.RecordBatch]]) -> bytes:
     """Rows of channels, by name."""
-    streams = [_stream(batches) for batches in rows.values()]
+    streams = [stream_of(batches[0].schema, batches) for batches in rows.values()]
     head = json.dumps([[name, len(stream)] for name, stream in zip(rows, streams, strict=True)]).encode()
     return b"".join([len(head).to_bytes(_WORD, "little"), head, *map(bytes, streams)])
 
@@ -100,9 +100,10 @@ def _parts(payload: bytes) -> Iterator[tuple[str, pa.Buffer]]:
         at += size
 
 
-def _stream(batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+def stream_of(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> pa.Buffer:
+    """Rows as a stream of Arrow's IPC format."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+    with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return sink.getvalue()

@@ -33,7 +33,7 @@ from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
 from ivm.cluster.versions import Version, Versions
-from ivm.cluster.wire import changes_payload
+from ivm.cluster.wire import changes_payload, stream_of
 from ivm.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
@@ -166,10 +166,8 @@ def _change(incoming: Incoming, table: Table, rows: pa.Table, mode: str) -> Chan
 def answers(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     """What a shard answers, as of a version, as the bytes of a stream of Arrow's IPC format."""
     found = _answered(text, shard)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, found.schema) as writer:
-        writer.write_table(found)
-    columns = [pa.array([shard], pa.int32()), pa.array([sink.getvalue().to_pybytes()], pa.binary())]
+    payload = stream_of(found.schema, found.to_batches()).to_pybytes()
+    columns = [pa.array([shard], pa.int32()), pa.array([payload], pa.binary())]
     yield pa.RecordBatch.from_arrays(columns, ["shard", "payload"])
 
 
