@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ivm.kernels.groups.block import BLOCK_WORDS, COUNTS, KEY_WORDS, USED
+from ivm.kernels.groups.block import BLOCK_WORDS, KEY_WORDS, USED
 from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.types import Int32s
 from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly
@@ -52,9 +52,9 @@ class Written(Generic[Form]):
         return self._store.table.rows.array
 
     @property
-    def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
-        """The arrays by which slots are found, and the counts."""
-        return *self._store.index.arrays, self._store.counts[:COUNTS]
+    def index(self) -> tuple[int, Int32s, Ints, Ints]:
+        """The arrays by which slots are found."""
+        return self._store.index.arrays
 
 
 class GroupReader(Generic[Form]):
@@ -62,14 +62,13 @@ class GroupReader(Generic[Form]):
 
     A step that is about to change a group keeps an image of it here. When the rows of all groups move to another array,
     this one keeps the old one, which nobody writes to any more. No group gives its slot back meanwhile; one that was
-    free has fields of zero until there is an image of it. `counts` are those of then.
+    free has fields of zero until there is an image of it.
     """
 
     def __init__(self, groups: Written[Form], as_of: int) -> None:
         self.as_of = as_of
         self.used = groups.used
         self.fields = groups.fields
-        self.counts = groups.index[-1].copy()
         self._groups = groups
         self._all = groups.state
         self._image_of: Int32s = np.zeros(self.used, np.int32)
@@ -100,9 +99,9 @@ class GroupReader(Generic[Form]):
             part = slice(start, start + _AT_ONCE)
 
             def find(part: slice = part, at: int = count) -> int:
-                size, *arrays, counts = self._groups.index
+                size, *arrays = self._groups.index
                 block = np.empty(BLOCK_WORDS, np.int64)
-                block[:COUNTS], block[KEY_WORDS] = counts, width
+                block[KEY_WORDS] = width
                 name_arrays(block, size, (self._all[: self.used], *arrays))
                 return int(
                     look_up_groups(

@@ -18,7 +18,6 @@ from ivm.kernels.groups.block import (
     ENTRIES,
     KEY_WORDS,
     META,
-    OPEN,
     PARTITIONS,
     PARTS,
     ROWS,
@@ -169,8 +168,7 @@ def empty_table(width: int, fields: Form) -> Table[Form]:
 def empty_store(width: int, fields: Form) -> Store[Form]:
     """An empty table with its index."""
     counts = np.zeros(BLOCK_WORDS, np.int64)
-    counts[[OPEN, PARTITIONS]] = 1
-    counts[KEY_WORDS] = width
+    counts[[PARTITIONS, KEY_WORDS]] = 1, width
     return Store(empty_table(width, fields), _empty(_SMALLEST, np.zeros(1, np.int32), 1), counts)
 
 
@@ -197,7 +195,7 @@ class Cells:
     def __init__(self, rows: int, times: Ints | int) -> None:
         many = 0 if isinstance(times, int) else rows
         self.memory: Ints = np.empty(META + many + 3 * (rows + 1 >> 1), np.int64)
-        _BEGIN.pack_into(self.memory.data, 0, UNTOUCHED, 0, 0, 0, rows, many)
+        _BEGIN.pack_into(self.memory.data, 0, UNTOUCHED, 0, 0, rows, many)
         self.times = times
         self.row_cell = self.slot = self.previous = NO_SLOTS
         self.after = NO_FIELDS

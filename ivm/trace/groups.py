@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.block import EMPTIED, FREE, FREED, LIVE, MELTED, OPEN, OPENED, PARTITIONS, PHASE, PUT, RUN, USED
+from ivm.kernels.groups.block import EMPTIED, FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
 from ivm.kernels.groups.lookup import look_up_groups
-from ivm.kernels.groups.table import fold_cells, melt, open_cells, release_empty, undo_cells
+from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
 from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
 from ivm.trace.dictionary import TextDictionary
@@ -22,7 +21,6 @@ from ivm.trace.group_table import (
     Cells,
     Form,
     GroupKeys,
-    Store,
     Table,
     coded,
     empty_store,
@@ -35,17 +33,12 @@ from ivm.trace.sweep import AT_ONCE
 from ivm.trace.time import BEGINNING
 
 _SMALL = 64
-_LEAST_MELTED = 1024
-_MELTED_EACH = 4
-_FREE_PART = 4
 _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
 
 
 class Groups(Written[Form], State):
     """A hash table from keys, the (type, nullable) of `keys`, to rows of int64 fields, the first the multiplicity.
-
-    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.table`.
 
     A step opens the groups that it touches: `open` gives their cells, `put` takes the new fields of each cell. Until
     the next step lookups see them as of the cells' times; then they become the groups' and the groups' own are kept
@@ -60,7 +53,6 @@ class Groups(Written[Form], State):
         self._steps: list[Cells | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
         self._readers: Held[GroupReader[Form]] = Held()
-        self._searched = 0
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
@@ -160,22 +152,13 @@ class Groups(Written[Form], State):
         touched = 0
         for step in self._steps:
             if isinstance(step, Cells):
-                _, cells, searched, emptied = step.memory[: EMPTIED + 1].tolist()
+                _, cells, emptied = step.memory[: EMPTIED + 1].tolist()
                 touched += cells
-                self._searched += searched
                 if emptied:
                     self._emptied.append(step.filled().slot.copy())
         self._steps.clear()
-        if not self._readers:
-            emptied = bool(self._emptied)
-            if emptied:
-                self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
-            if self._searched or self.is_looked_up:
-                self._melt(touched)
-                emptied = True
-            if emptied:
-                self._start_anew()
-        self._searched = 0  # what was asked while somebody read is not made up for all at once
+        if self._emptied and not self._readers:
+            self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
         self.edition += 1
         self.end()
 
@@ -207,17 +190,11 @@ class Groups(Written[Form], State):
         return reader
 
     def codes(self) -> Iterator[Array]:
-        """Those of keys, and of fields that are texts; see `State.codes`. A group keeps its slot.
-
-        Groups of the run that are gone have keys, too, which are written as segments.
-        """
+        """Those of keys, and of fields that are texts; see `State.codes`. A group keeps its slot."""
         begin, width = 0, self.width
         while begin < self.used:
             rows = self.state[begin : min(begin + AT_ONCE, self.used)]
-            there = rows[:, width] >= 0
-            first, stop = (max(int(self._store.counts[border]) - begin, 0) for border in (MELTED, RUN))
-            there[first:stop] = True
-            rows = rows[there]
+            rows = rows[rows[:, width] >= 0]
             yield from self._keys.layout.codes(rows[:, :width])
             yield from coded(self.fields, rows[:, width + 1 :])
             begin += AT_ONCE
@@ -233,7 +210,10 @@ class Groups(Written[Form], State):
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
         store = empty_store(self.width, self.fields)
-        take_groups(Segments(segments), self._keys, store, partial(self._index_run, store))
+        take_groups(Segments(segments), self._keys, store)
+        indexed = 0
+        while (indexed := index_groups(indexed, store.block())) < store.counts[USED]:
+            store.index = store.index.grown(int(store.counts[PARTITIONS]))
         self._store = store
 
     @property
@@ -261,45 +241,18 @@ class Groups(Written[Form], State):
         """Room for one more group, where a kernel has found none."""
         store = self._store
         counts = store.counts
-        if counts[USED] == self.capacity and (counts[FREE] == 0 or counts[OPEN]):
-            self._make_slots()
+        if counts[USED] == self.capacity and counts[FREE] == 0:
+            store.table.rows.length = self.used
+            store.table.rows.reserve(self.used + 1)
         else:
             store.index = store.index.grown(int(counts[PARTITIONS]))
 
-    def _make_slots(self) -> None:
-        rows = self._store.table.rows
-        rows.length = self.used
-        rows.reserve(self.used + 1)
-
     def _release(self, most: int) -> None:
-        """Forget empty groups, about so many at most."""
+        """Forget empty groups, about so many at most; give everything back where no group is left."""
         while self._emptied and most > 0:
             slots = self._emptied[-1]
             release_empty(slots, self.block())
             self._emptied.pop()
             most -= len(slots)
-
-    def _melt(self, touched: int) -> None:
-        """Move groups of the run to the index, in proportion to the keys that were searched for in it.
-
-        So nobody pays for the whole run at once, and who asks again and again soon finds an index. Where others look
-        keys up, the index follows the run.
-        """
-        counts = self._store.counts
-        asked = max(self._searched, touched if self.is_looked_up else 0)
-        if asked and counts[MELTED] < counts[RUN]:
-            goal = min(int(counts[MELTED]) + max(_MELTED_EACH * asked, _LEAST_MELTED), int(counts[RUN]))
-            self._index_run(self._store, goal)
-
-    def _index_run(self, store: Store[Form], goal: int) -> None:
-        while melt(goal, store.block()) < goal:
-            store.index = store.index.grown(int(store.counts[PARTITIONS]))
-
-    def _start_anew(self) -> None:
-        """Give everything back where no group is left; end a run whose groups go, since it uses no slot again."""
-        counts = self._store.counts
-        live, used, freed = counts.item(LIVE), counts.item(USED), counts.item(FREED)
-        if live == 0 and used > _SMALL and not self._emptied:
+        if not len(self) and self.used > _SMALL and not self._emptied:
             self._store = empty_store(self.width, self.fields)
-        elif _FREE_PART * freed > used:
-            counts[OPEN] = 0

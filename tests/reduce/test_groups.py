@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
-from ivm.kernels.groups.block import LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
+from ivm.kernels.groups.block import FREE, LAST_FREE, LIVE, PARTITIONS, USED
 from ivm.kernels.groups.slots import ENTRIES
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
@@ -115,15 +115,29 @@ class Model:
         state = groups.state[: groups.used]
         held = {tuple(row[: self.width].tolist()): int(row[-1]) for row in state if row[-1]}
         assert held == self.sums
-        size, _, parts, entries, counts = groups.index
         if not self.readers:
             assert len(groups) == len(self.sums)
         assert not (state[:, self.width] > 0).any(), "no cell is open when all is sealed"
-        used = int(counts[PARTITIONS])
-        assert np.count_nonzero(entries[: used * size]) == parts[:used, ENTRIES].sum()
-        run = [tuple(row) for row in state[counts[MELTED] : counts[RUN], : self.width].tolist()]
-        assert run == sorted(set(run))
+        self.check_slots()
         self.check_found([*self.sums, (10**6,) * self.width, (-1,) * self.width])
+
+    def check_slots(self) -> None:
+        """A slot has a group, which the index knows once, by a key of its own; or else it is free, once."""
+        groups, block = self.groups, self.groups.block()
+        marks = groups.state[: groups.used, self.width]
+        size, _, parts, entries = groups.index
+        used = int(block[PARTITIONS])
+        named = entries[: used * size]
+        named = (named[named != 0] & 0xFFFFFFFF) - 1
+        assert sorted(named.tolist()) == np.flatnonzero(marks >= 0).tolist()
+        assert len(named) == parts[:used, ENTRIES].sum() == len(groups)
+        keys = [tuple(key) for key in groups.state[named, : self.width].tolist()]
+        assert len(set(keys)) == len(keys)
+        free, slot = [], int(block[FREE]) - 1
+        while slot >= 0:
+            free.append(slot)
+            slot = LAST_FREE - int(marks[slot]) - 1
+        assert sorted(free) == np.flatnonzero(marks < 0).tolist()
 
     def restore(self) -> None:
         """Go on with groups that were restored from the segments of these."""
@@ -137,14 +151,8 @@ class Model:
         self.check()
 
 
-def in_index(model: Model) -> int:
-    """How many groups the index knows."""
-    _, _, parts, _, counts = model.groups.index
-    return int(parts[: counts[PARTITIONS], ENTRIES].sum())
-
-
 def count_of(model: Model, which: int) -> int:
-    return int(model.groups.index[-1][which])
+    return int(model.groups.block()[which])
 
 
 @st.composite
@@ -195,44 +203,23 @@ def test_groups_are_those_of_a_dictionary(width: int, data: Any) -> None:
     model.check()
 
 
-def test_keys_that_ascend_need_no_index() -> None:
+def test_what_is_rolled_back_leaves_the_slots_as_they_were() -> None:
     model = Model(1)
-    for start in range(0, 40_000, 5_000):
-        model.add([(k // 2,) for k in range(start, start + 5_000)], [1] * 5_000)
-    assert len(model.groups) == 20_000
-    assert in_index(model) == 0
-    assert count_of(model, OPEN)
-
-
-def test_a_small_batch_moves_a_small_part_of_the_run() -> None:
-    model = Model(1)
-    model.add([(k,) for k in range(50_000)], [1] * 50_000)
-    model.add([(7,), (49_000,), (10_000,)], [1, -1, 5])
-    assert 1_000 <= in_index(model) < 2_000
-    model.check_found([(20_000,), (-5,), (10_000,), (49_000,)])
-    for k in range(0, 50_000, 100):
-        model.add([(k + 30,)], [1])
-    assert count_of(model, MELTED) == count_of(model, RUN) == 50_000
+    model.add([(k,) for k in range(100)], [1] * 100)
+    model.add([(k,) for k in range(0, 100, 3)], [-1] * 34)
+    before = [count_of(model, i) for i in (USED, FREE, LIVE)]
+    model.add([(k,) for k in range(90, 400)], [1] * 310, keep=False)
+    assert [count_of(model, i) for i in (USED, FREE, LIVE)] == before
     model.check()
 
 
-def test_where_keys_are_looked_up_the_index_follows_the_run() -> None:
+def test_a_group_that_empties_and_returns_is_there_once() -> None:
     model = Model(1)
-    model.groups.is_looked_up = True
-    for start in range(0, 40_000, 5_000):
-        model.add([(k,) for k in range(start, start + 5_000)], [1] * 5_000)
-    assert in_index(model) == 40_000
-    assert count_of(model, OPEN), "and goes on"
-
-
-def test_what_is_rolled_back_leaves_the_run_as_it_was() -> None:
-    model = Model(1)
-    model.add([(k,) for k in range(100)], [1] * 100)
-    before = model.groups.index[-1].copy()
-    model.add([(k,) for k in range(90, 400)], [1] * 310, keep=False)
-    assert [count_of(model, i) for i in (USED, LIVE, RUN, OPEN)] == [before[i] for i in (USED, LIVE, RUN, OPEN)]
-    model.add([(k,) for k in range(100, 400)], [1] * 300)
-    assert in_index(model) == 0, "new keys need no index"
+    model.add([(k,) for k in range(1, 9)], [1] * 8)
+    model.add([(8,)], [-1])
+    model.add([(7,)], [-1])
+    model.add([(8,)], [1])
+    model.add([(7,), (8,)], [1, 1])
     model.check()
 
 

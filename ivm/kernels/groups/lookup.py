@@ -15,7 +15,6 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import DIRECTORY, ENTRIES, KEY_WORDS, SIZE, STATE
-from ivm.kernels.groups.run import find_in_run, is_in_run
 from ivm.kernels.groups.slots import find_slot, guess, shift_of
 from ivm.kernels.groups.table import BLOCK
 from ivm.kernels.hashing.slots import same_key
@@ -80,7 +79,7 @@ def look_up_groups(
                 continue
             slot = slots[i - first]
             if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
-                slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, block)
+                slot = find_slot(tags[i - first], words, i, shift, size, directory, entries, state)
             other = np.int64(-1)
             if len(limits) == 0:
                 if slot >= len(image_of):
@@ -99,18 +98,6 @@ def look_up_groups(
                 positions[found] = i
                 found += 1
     return found
-
-
-@part()
-def _search(
-    tag: Word, words: Ints, i: Word, width: Word, shift: Word, size: Word, directory: Int32s, entries: Ints,
-    state: Ints, counts: Ints,
-) -> Word:  # fmt: skip
-    """The slot of a key that is not at its home; -1 if it has none."""
-    slot = find_slot(tag, words, i, shift, size, directory, entries, state)
-    if slot < 0 and is_in_run(words, i, width, state, counts):
-        slot = find_in_run(words, i, width, state, counts)
-    return slot
 
 
 @part()

@@ -1,12 +1,15 @@
 """A table of groups: key words to slots, each with a row of state; and the cells that a batch touches.
 
 `state` is int64 (capacity, width + 1 + fields): a group's key words, its mark, its fields; the first field is its
-multiplicity. The mark is 0, or the group's last open cell + 1, or that of a slot without a group: GONE in the run, else
-LAST_FREE - 1 - the next free slot, LAST_FREE if there is none. A cell is a group at one of the batch's times, numbered
-in the order of their times; `previous` links a cell to the same group's cell before it, or says what its group was
-before the batch: KNOWN, NEW or GONE. For `directory`, `parts` and `entries` see `groups.slots`.
+multiplicity. The mark is 0, or the group's last open cell + 1, or that of a slot without a group: LAST_FREE - 1 - the
+next free slot, LAST_FREE if there is none. A cell is a group at one of the batch's times, numbered in the order of
+their times; `previous` links a cell to the same group's cell before it, or says what its group was before the batch:
+KNOWN or NEW. For `directory`, `parts` and `entries` see `groups.slots`.
 
-For `block`, with `counts`, and `memory` see `groups.block`.
+A slot below the number of those ever used has a group, and then the index has the slot, under the group's key, once; or
+it is free, in the list of free slots, once. So a key has one slot at most, whatever comes, goes and comes back.
+
+For `block` and `memory` see `groups.block`.
 """
 
 from __future__ import annotations
@@ -23,24 +26,18 @@ from ivm.kernels.groups.block import (
     ENTRIES,
     FOLDED,
     FREE,
-    FREED,
-    GONE,
     KEY_WORDS,
     KNOWN,
     LAST_FREE,
     LIVE,
-    MELTED,
     META,
     NEW,
-    OPEN,
     OPENED,
     PARTITIONS,
     PARTS,
     PHASE,
     PUT,
     ROWS,
-    RUN,
-    SEARCHED,
     SIZE,
     STATE,
     STEPPED,
@@ -50,7 +47,6 @@ from ivm.kernels.groups.block import (
     USED,
     cells_at,
 )
-from ivm.kernels.groups.run import find_in_run, is_in_run, key_order
 from ivm.kernels.groups.slots import (
     find_slot,
     guess,
@@ -73,7 +69,7 @@ def open_cells(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints)
     """Find or make the cell of each row from `start` on; the row that did not fit, or the number of rows.
 
     `words` (n, width) are the keys; `times` (n,) ascends, or has length 1 if all are the same. Cost: two random
-    accesses a row, plus the making of a group where its key is new; a comparison for rows that go on with the run.
+    accesses a row, plus the making of a group where its key is new.
     """
     return open_rows(words, times, start, block, memory)
 
@@ -88,16 +84,9 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
     cell_slot, cell_previous = int32s_at(cells_at(memory, 1), rows), int32s_at(cells_at(memory, 2), rows)
     cell_time = memory[META : META + memory[TIMES]]
     begin_batch(block, memory)
-    at = np.int64(start)
-    if block[OPEN] != 0:
-        at = _open_ascending(
-            words, times, at, width, state, block, memory, row_cell, cell_slot, cell_previous, cell_time
-        )
-        if at == rows or (block[OPEN] != 0 and block[USED] == len(state)):
-            return at
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(size, np.int64)
     shift, cells = shift_of(directory), memory[CELLS]
-    for first in range(at, rows, BLOCK):
+    for first in range(start, rows, BLOCK):
         stop = min(first + BLOCK, rows)
         guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
         for i in range(first, stop):
@@ -108,27 +97,15 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
             if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
                 tag = tags[np.uint64(i - first)]
                 slot = find_slot(tag, words, i, shift, size, directory, entries, state)
-                if slot < 0 and is_in_run(words, i, width, state, block):
-                    memory[SEARCHED] += 1
-                    slot = find_in_run(words, i, width, state, block)
-                    if slot >= 0 and state[slot, width] == GONE:
-                        state[slot, width] = 0
-                        block[LIVE] += 1
-                        was = np.int64(GONE)
                 if slot < 0:
-                    is_next = _is_next(words, i, width, state, block)
-                    if not is_next:
-                        full = block[FREE] == 0 and block[USED] == len(state)
-                        if full or not has_place(
-                            tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch
-                        ):
-                            memory[CELLS] = cells
-                            return np.int64(i)
-                    slot = _new_slot(is_next, width, state, block)
-                    make_group(slot, words, i, width, state)
+                    full = block[FREE] == 0 and block[USED] == len(state)
+                    if full or not has_place(tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch):
+                        memory[CELLS] = cells
+                        return np.int64(i)
+                    slot = _new_slot(width, state, block)
+                    _make_group(slot, words, i, width, state)
                     was = np.int64(NEW)
-                    if not is_next:
-                        put_slot(tag, slot, shift, size, directory, parts, entries)
+                    put_slot(tag, slot, shift, size, directory, parts, entries)
             cells = touch(i, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
     memory[CELLS] = cells
     return np.int64(rows)
@@ -169,7 +146,7 @@ def touch(
 
 
 @part()
-def make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> None:
+def _make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> None:
     """Let a slot be the group of key i, with nothing in it."""
     for w in range(width):
         state[slot, w] = words[i, w]
@@ -187,35 +164,22 @@ def is_empty(slot: Word, width: Word, state: Ints) -> bool:
 
 
 @part()
-def _is_next(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> bool:
-    """Whether the run goes on, and key i is above all there were."""
-    last = counts[USED] - 1
-    return counts[OPEN] != 0 and last + 1 < len(state) and (last < 0 or key_order(state, last, words, i, width) < 0)
-
-
-@part()
-def _new_slot(in_run: bool, width: Word, state: Ints, counts: Ints) -> Word:
-    """A slot at the end of the run, or any other, whereupon the run does not go on."""
+def _new_slot(width: Word, state: Ints, counts: Ints) -> Word:
+    """A slot that is free, or the next one."""
     counts[LIVE] += 1
-    if not in_run:
-        counts[OPEN] = 0
-        if counts[FREE] != 0:
-            slot = counts[FREE] - 1
-            counts[FREE] = LAST_FREE - state[slot, width]
-            counts[FREED] -= 1
-            return slot
+    if counts[FREE] != 0:
+        slot = counts[FREE] - 1
+        counts[FREE] = LAST_FREE - state[slot, width]
+        return slot
     counts[USED] += 1
-    if in_run:
-        counts[RUN] = counts[USED]
     return counts[USED] - 1
 
 
 @part()
-def free_slot(slot: Word, width: Word, state: Ints, counts: Ints) -> None:
-    """Let a slot outside of the run be used again."""
+def _free_slot(slot: Word, width: Word, state: Ints, counts: Ints) -> None:
+    """Let a slot be used again."""
     state[slot, width] = LAST_FREE - counts[FREE]
     counts[FREE] = slot + 1
-    counts[FREED] += 1
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -272,14 +236,12 @@ def undo_cells(block: Ints, memory: Ints, after: Ints) -> None:
     shift = shift_of(directory)
     # From the last one on, so that free slots are in the order in which they were.
     for cell in range(memory[CELLS] - 1, -1, -1):
-        slot, previous = np.int64(cell_slot[cell]), cell_previous[cell]
+        slot = np.int64(cell_slot[cell])
         state[slot, width] = 0
-        if previous == GONE:
-            state[slot, width] = GONE
-        elif previous == NEW:
+        if cell_previous[cell] == NEW:
             remove_slot(slot, width, shift, size, directory, parts, entries, state)
             if slot < memory[BEFORE + USED]:
-                free_slot(slot, width, state, block)
+                _free_slot(slot, width, state, block)
     for c in range(STEPPED):
         block[c] = memory[BEFORE + c]
     memory[PHASE] = UNDONE
@@ -287,10 +249,7 @@ def undo_cells(block: Ints, memory: Ints, after: Ints) -> None:
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def release_empty(slots: Int32s, block: Ints) -> None:
-    """Forget those of the groups in the given slots that are empty; their slots are free unless they are in the run.
-
-    Cost: one random access each.
-    """
+    """Forget those of the groups in the given slots that are empty. Cost: one random access each."""
     width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
     parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
     shift = shift_of(directory)
@@ -300,76 +259,25 @@ def release_empty(slots: Int32s, block: Ints) -> None:
             continue
         remove_slot(slot, width, shift, size, directory, parts, entries, state)
         block[LIVE] -= 1
-        if block[MELTED] <= slot < block[RUN]:
-            state[slot, width] = GONE
-        else:
-            free_slot(slot, width, state, block)
-    # What is at the end of the run and gone need never have been.
-    while block[OPEN] != 0 and block[USED] > block[MELTED] and state[block[USED] - 1, width] == GONE:
-        block[USED] -= 1
-        block[RUN] = block[USED]
-
-
-@part()
-def _open_ascending(
-    words: Ints,
-    times: Ints,
-    start: Word,
-    width: Word,
-    state: Ints,
-    counts: Ints,
-    meta: Ints,
-    row_cell: Int32s,
-    cell_slot: Int32s,
-    cell_previous: Int32s,
-    cell_time: Ints,
-) -> Word:
-    """The cells of the rows from `start` on as long as their keys do not fall; the row that it ended at.
-
-    As `open_cells`, for a run that goes on. It ends at a key below the last one, or where there is no slot left.
-    Cost: a comparison a row, and the making of a group where its key is new.
-    """
-    cells, slot = meta[CELLS], counts[USED] - 1
-    at = np.int64(start)
-    while at < len(words):
-        if at > start and goes_on(words, times, at):
-            row_cell[np.uint64(at)] = row_cell[np.uint64(at - 1)]
-            at += 1
-            continue
-        order = key_order(state, slot, words, at, width) if slot >= 0 else np.int64(-1)
-        gone = slot >= 0 and state[slot, width] == GONE
-        if order > 0 or (order == 0 and gone) or (order < 0 and slot + 1 == len(state)):
-            break
-        was = np.int64(KNOWN)
-        if order < 0:
-            slot += 1
-            make_group(slot, words, at, width, state)
-            counts[LIVE] += 1
-            was = np.int64(NEW)
-        cells = touch(at, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
-        at += 1
-    meta[CELLS] = cells
-    counts[USED] = counts[RUN] = slot + 1
-    return at
+        _free_slot(slot, width, state, block)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def melt(goal: Word, block: Ints) -> Word:
-    """Move the groups of the run below slot `goal` to the index; slots of those that are gone are free.
+def index_groups(start: Word, block: Ints) -> Word:
+    """Index the groups in the slots from `start` on, where a table is filled; slots without a group become free.
 
-    Returns where the run begins then: below `goal` if the index has no room. Cost: a random access each.
+    Returns the slot for which there is no room in the index, or the number of those used. Cost: a random access each.
     """
     width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
     parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
     scratch, shift = np.empty(size, np.int64), shift_of(directory)
-    while block[MELTED] < goal:
-        slot = block[MELTED]
-        if state[slot, width] == GONE:
-            free_slot(slot, width, state, block)
-        else:
-            tag = tag_of(slot, width, state)
-            if not has_place(tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch):
-                break
-            put_slot(tag, slot, shift, size, directory, parts, entries)
-        block[MELTED] = slot + 1
-    return block[MELTED]
+    for slot in range(start, block[USED]):
+        if state[slot, width] < 0:
+            _free_slot(np.int64(slot), width, state, block)
+            continue
+        tag = tag_of(slot, width, state)
+        if not has_place(tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch):
+            return np.int64(slot)
+        put_slot(tag, np.int64(slot), shift, size, directory, parts, entries)
+        block[LIVE] += 1
+    return block[USED]
