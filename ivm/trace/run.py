@@ -4,6 +4,17 @@ Such rows are found by their order, which also proves that keys are unique, and 
 somebody asks for them. Only every 16th lead is kept, as a fence; the others are read from the store when a key is
 looked up. The lead is the first part of a key (see `ivm.kernels.hashing.ascending`).
 
+What holds at all times, whatever comes, dies, is looked for, leaves the run, or is taken back:
+
+- The leads of the rows below `stop` never fall, and fence i is that of row 16 i. If keys are unique they differ, and no
+  more than 16 have one lead.
+- A key that the hash table knows has all of its rows that somebody may still read in its chain there. All rows of any
+  other key are in the run: from `start` on and below `stop`.
+- Where further rows may be taken for new by their order (`Index.is_ascending`), the table knows no key above the last
+  one.
+
+`tests/trace_state/run_invariant.py` checks it, after each of all short histories.
+
 It earns its lines: without it a commit of 100,000 rows of TPC-H takes 1.1 to 3.6 times as long, and its state twice the
 memory. Groups have no run: theirs saved a fifth of Q18 alone.
 """
