@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ivm.kernels.hashing.slots import EMPTY
-from ivm.trace import run
 from ivm.trace.index import Index
 
 Key = tuple[int, ...]
 
 
-def check_run(index: Index, keys: Sequence[Key], shift: int, dead: Sequence[bool]) -> None:
-    """`keys` are those of rows 0.. of the store, none of which was left out; `dead` rows nobody reads any more."""
+def check_run(index: Index, keys: Sequence[Key], dead: Sequence[bool], *, block: int, shift: int = 0) -> None:
+    """`keys` are those of rows 0.. of the store, none of which was left out; `dead` rows nobody reads any more.
+
+    `block`: how many rows there are to a fence.
+    """
     start, stop = index._run.start, index._run.stop
     leads = [keys[row][0] >> shift for row in range(stop)]
     assert 0 <= start <= stop <= index.rows <= len(keys)
     assert leads == sorted(leads), "leads never fall"
-    fences = index._run._fences.array[: -(-stop // run.FENCED)].tolist()
-    assert fences == leads[:: run.FENCED], "the lead of the first row of each block"
+    fences = index._run._fences.array[: -(-stop // block)].tolist()
+    assert fences == leads[:: block], "the lead of the first row of each block"
     if index.unique:
         assert len(set(keys[:stop])) == stop, "keys differ"
-        assert all(leads.count(lead) <= run.FENCED for lead in leads), "no more of one lead than a block has"
+        assert all(leads.count(lead) <= block for lead in leads), "no more of one lead than a block has"
     known, chains = _table(index), _chains(index)
     for key in {*keys[: index.rows], *known}:
         rows = [row for row in range(index.rows) if keys[row] == key]

@@ -19,6 +19,7 @@ from tests.trace_state.run_invariant import check_run
 FOREVER = 2**63 - 1
 NEVER_ENOUGH = -(10**9)
 """Searches of a run so far, that it never moves to the table."""
+BLOCK = 2
 KEYS = (0, 1, 2)
 ABSENT = (-1, 3)
 Step = tuple[str, tuple[int, ...]]
@@ -86,7 +87,8 @@ class Life:
         """What a reader finds as of the earliest time and now, and what has to hold; nothing is written."""
         for time in {self.since, self.now}:
             self._probe(self.index.reader().probe, (*ABSENT, *KEYS), time)
-        check_run(self.index, [(key,) for key in self.keys], 0, [died <= self.since for died in self.died])
+        dead = [died <= self.since for died in self.died]
+        check_run(self.index, [(key,) for key in self.keys], dead, block=BLOCK)
 
     def _probe(self, probe: Callable[..., Any], keys: tuple[int, ...], time: int | None = None) -> None:
         as_of = self.now if time is None else time
@@ -129,7 +131,7 @@ def histories(unique: bool, melts: bool, begun: History, steps: tuple[Step, ...]
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (run, index_module):
-        monkeypatch.setattr(module, "FENCED", 2)
+        monkeypatch.setattr(module, "FENCED", BLOCK)
         monkeypatch.setattr(module, "_AT_ONCE", 1)
     monkeypatch.setattr(run, "_MELT", 1)
     monkeypatch.setattr(run, "_SEARCH", 0)
