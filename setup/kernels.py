@@ -1,6 +1,6 @@
 """Compiles the kernels ahead, without what `import ivm` brings along: none of it may be installed yet.
 
-It prints a line for each kernel, `x86-64-v3 7/112 groups.emit.emit`, and last on stderr what could not be done.
+It prints a line for each kernel, `x86-64-v3 7/112 9% groups.emit.emit`, and last on stderr what could not be done.
 
 Usage: `python setup/kernels.py FOLDER_OF_IVM [--baselines all | NAME,NAME] [--into FOLDER]`
 """

@@ -1,44 +1,34 @@
-"""Bring `.venv` to what the lock files say, install the project into it, compile its kernels, and see to Java.
+"""Make `.venv`, bring it to what the lock files say, install the project into it, compile its kernels, see to Java.
 
 Runs on the standard library alone, since nothing is installed yet (what it imports of `tpch` must do so too). Each
 step leaves a stamp with the digest of what it read and is skipped while that has not changed.
 
-Usage, in the checkout: `.venv/bin/python -m setup.prepare [--java]`
+Usage, in the checkout: `python -m setup.prepare [--environment] [--java]`; with `--environment` it makes `.venv` anew.
 """
 
 from __future__ import annotations
 
 import compileall
 import hashlib
-import os
+import importlib.util
 import re
-import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 
+from setup.commands import LOG, PYTHON, ROOT, VENV, Pip, SetupError, apt_install, has_apt, reading
+from setup.progress import say, step
 from tpch.errors import SetupError as JavaMissing
 from tpch.java import java_home
 
-ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
 STAMPS = VENV / "stamps"
-LOG = VENV / "setup.log"
 LOCK = ROOT / "requirements.lock"
 BUILD_LOCK = ROOT / "setup" / "build.lock"
 PROJECT = ROOT / "pyproject.toml"
 KERNELS = ROOT / "ivm" / "kernels"
 JAVA_PACKAGE = "openjdk-17-jre-headless"
-
-
-class SetupError(Exception):
-    """Packages could not be installed; the message is one line with pip's last error."""
-
-
-def say(text: str) -> None:
-    """Print one line of set-up output."""
-    print(f"set-up: {text}", flush=True)
+DOWNLOADS = 790_000_000
+"""How many bytes the first set-up downloads on Linux, about; more than half of it is Spark."""
 
 
 def digest(*paths: Path) -> str:
@@ -61,51 +51,26 @@ def mark_done(step: str, seal: str) -> None:
     (STAMPS / step).write_text(seal)
 
 
-def pip_install(*arguments: str, total: int) -> None:
-    """Run `pip install`, showing how far it is; its own output goes to `.venv/setup.log`.
+def make_environment() -> None:
+    """Make `.venv`, with pip in it, for the interpreter that runs this; what was there goes.
 
-    Args:
-        arguments: what follows `pip install`.
-        total: how many packages are asked for, for the count that is shown.
-
-    Raises:
-        SetupError: pip failed; its last error line is in the message.
+    Raises SetupError if this Python cannot; Debian keeps what it takes in a package of its own.
     """
-    command = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *arguments]
-    seen = 0
-    last_error = ""
-    with LOG.open("a") as log, _pip(command) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            log.write(line)
-            found = re.match(r"(?:Collecting|Requirement already satisfied:|Obtaining) ([^\s\[=<>]+)", line)
-            if found:
-                seen += 1
-                _show_progress(f"{min(seen, total)}/{total} {found[1]}")
-            elif line.startswith(("Building wheel", "Installing collected")):
-                _show_progress("building and unpacking (half a minute or two)")
-            elif line.startswith("ERROR"):
-                last_error = line.strip()
-    _show_progress("")
-    if process.returncode:
-        raise SetupError(f"pip could not install the locked packages: {last_error or 'no message'} (all of it: {LOG})")
-
-
-def _pip(command: list[str]) -> subprocess.Popen[str]:
-    return _reading(command, PYTHONUNBUFFERED="1", PIP_PROGRESS_BAR="off")
-
-
-def _reading(command: list[str], **variables: str) -> subprocess.Popen[str]:
-    """A process whose output, and what it says of errors, is read line by line."""
-    return subprocess.Popen(
-        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **variables}
-    )
-
-
-def _show_progress(text: str) -> None:
-    # Without a terminal a line for each package would bury everything else.
-    if sys.stdout.isatty():
-        print(f"\r\033[K{'set-up: ' if text else ''}{text}", end="", flush=True)
+    version = ".".join(map(str, sys.version_info[:2]))
+    package = f"python{version}-venv"
+    if importlib.util.find_spec("ensurepip") is None and has_apt():
+        apt_install(package, f"Python {version} has no venv with pip")
+        importlib.invalidate_caches()
+    if importlib.util.find_spec("ensurepip") is None:
+        raise SetupError(
+            f"{sys.executable} has no venv with pip; install it (Debian, Ubuntu: apt-get install {package}) "
+            "and try again"
+        )
+    said: list[str] = []
+    with step(f"making .venv with Python {sys.version.split()[0]}"):
+        failed = reading([sys.executable, "-m", "venv", "--clear", str(VENV)], said.append)
+    if failed:
+        raise SetupError(f"cannot make .venv: {said[-1].strip() if said else 'no message'}")
 
 
 def install_packages() -> None:
@@ -118,13 +83,14 @@ def install_packages() -> None:
     if is_done("packages", seal):
         return
     count = len(re.findall(r"^\S+==", LOCK.read_text(), flags=re.MULTILINE))
+    is_first = not (STAMPS / "packages").exists()
     LOG.write_text("")
-    say(f"installing {count} pinned packages into .venv (about 600 MB to download the first time)")
-    start = time.monotonic()
-    pip_install("--require-hashes", "-r", str(BUILD_LOCK), total=1)
-    pip_install("--require-hashes", "--no-build-isolation", "-r", str(LOCK), total=count)
+    with step(f"installing {count} pinned packages into .venv", "packages") as running:
+        pip = Pip(running, count, DOWNLOADS if is_first else 0)
+        running.watch(pip.look)
+        pip.install("--require-hashes", "-r", str(BUILD_LOCK))
+        pip.install("--require-hashes", "--no-build-isolation", "-r", str(LOCK))
     mark_done("packages", seal)
-    say(f"packages took {time.monotonic() - start:.0f} s")
 
 
 def install_project() -> None:
@@ -138,9 +104,11 @@ def install_project() -> None:
     seal = f"{digest(PROJECT)} {' '.join(packages)}"
     if is_done("project", seal):
         return
-    pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT), total=1)
-    for package in packages:
-        compileall.compile_dir(ROOT / package, quiet=2)
+    with step("installing ivm itself into .venv") as running:
+        Pip(running, 1).install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+        for package in packages:
+            running.begin(f"writing the bytecode of {package}/")
+            compileall.compile_dir(ROOT / package, quiet=2)
     mark_done("project", seal)
 
 
@@ -152,24 +120,23 @@ def compile_kernels() -> None:
     seal = digest(LOCK, *sorted(path for kind in ("*.py", "*.txt") for path in KERNELS.rglob(kind)))
     if is_done("kernels", seal) and any((KERNELS / "machine").glob("*.kernels")):
         return
-    say("compiling the kernels for this kind of processor")
-    start = time.monotonic()
-    command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(ROOT / "ivm")]
+    command = [str(PYTHON), str(ROOT / "setup" / "kernels.py"), str(ROOT / "ivm")]
     last_error = ""
-    with LOG.open("a") as log, _reading(command) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            log.write(line)
-            if re.match(r"\S+ \d+/\d+ \S+$", line):
-                _show_progress(line.strip())
-            else:
-                last_error = line.strip()
-    _show_progress("")
-    if process.returncode:
+
+    def line(said: str) -> None:
+        nonlocal last_error
+        log.write(said)
+        if found := re.match(r"\S+ (\d+)/(\d+) (\d+)% (\S+)$", said):
+            running.now, running.share = f"kernel {found[1]} of {found[2]}, {found[4]}", int(found[3]) / 100
+        else:
+            last_error = said.strip()
+
+    with step("compiling the kernels for this kind of processor", "kernels") as running, LOG.open("a") as log:
+        failed = reading(command, line)
+    if failed:
         say(f"some kernels are compiled when they are first needed: {last_error or 'no message'} (all of it: {LOG})")
     else:
         mark_done("kernels", seal)
-        say(f"kernels took {time.monotonic() - start:.0f} s")
 
 
 def install_java() -> None:
@@ -178,20 +145,14 @@ def install_java() -> None:
     Raises:
         tpch.errors.SetupError: there is none, and none could be installed; the message says what to install.
     """
-    apt = shutil.which("apt-get")
     try:
         java_home()
     except JavaMissing:
-        if apt is None or os.geteuid() != 0:
+        if not has_apt():
             raise
     else:
         return
-    say(f"no Java found for Spark, installing {JAVA_PACKAGE} with apt-get")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    with LOG.open("a") as log:
-        for command in ([apt, "update"], [apt, "install", "-y", "--no-install-recommends", JAVA_PACKAGE]):
-            # A failed update may still leave a usable package list, so only the outcome counts.
-            subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment, check=False)
+    apt_install(JAVA_PACKAGE, "no Java found for Spark")
     java_home.cache_clear()
     java_home()
 
@@ -200,6 +161,8 @@ def main(arguments: list[str]) -> int:
     """Do what is missing; returns the exit code."""
     start = time.monotonic()
     try:
+        if "--environment" in arguments:
+            make_environment()
         install_packages()
         install_project()
         compile_kernels()
@@ -208,6 +171,9 @@ def main(arguments: list[str]) -> int:
     except (SetupError, JavaMissing) as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("set-up: interrupted; the next run goes on from here", file=sys.stderr)
+        return 130
     seconds = time.monotonic() - start
     if seconds >= 1:
         say(f"ready after {seconds:.0f} s (not part of what follows)")

@@ -103,7 +103,7 @@ def test_only_what_has_changed_is_compiled_again(package, target):
     assert run("setup/kernels.py", package) == []
     with (package / "kernels" / "memory" / "in_place.py").open("a") as file:
         file.write("# another text\n")
-    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 memory.in_place.decimals_fit"]
+    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 100% memory.in_place.decimals_fit"]
     assert run("setup/kernels.py", package) == []
 
 

@@ -64,7 +64,8 @@ def build(target: Target, into: Path, tell: Callable[[str], None], processes: in
     Args:
         target: the baseline.
         into: where the folder `machine` is, or will be.
-        tell: told how far it is, of each kernel after those of its module.
+        tell: told how far it is, of each kernel after those of its module: of how many it is which, how much of the
+            work is done, and its name.
         processes: how many compile at the same time; by default as many as there are processors, at most 6.
 
     Returns:
@@ -105,14 +106,17 @@ def _compiled(
     begin = _BEGIN.format(cpu=target.cpu, package=str(FOLDER.parent))
     with ProcessPoolExecutor(min(processes, len(modules)), get_context("spawn"), exec, (begin,)) as pool:
         largest_first = sorted(modules, key=size, reverse=True)
-        for answers in as_completed([pool.submit(compile_all, modules[module]) for module in largest_first]):
+        sizes = {pool.submit(compile_all, modules[module]): size(module) for module in largest_first}
+        whole, so_far = sum(sizes.values()), 0
+        for answers in as_completed(sizes):
+            so_far += sizes[answers]
             try:
                 for kernel, answer in answers.result():
                     if isinstance(answer, Entry):
                         done[kernel] = answer
                     else:
                         wrong.append(answer)
-                    tell(f"{len(done) + len(wrong)}/{len(kernels)} {kernel[0]}")
+                    tell(f"{len(done) + len(wrong)}/{len(kernels)} {so_far / whole:.0%} {kernel[0]}")
             except BrokenExecutor as error:  # what it was at is missing, and what was to come
                 wrong.append(f"a process that compiles has ended: {error}")
                 break
