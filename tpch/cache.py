@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ivm.progress import progress
 from tpch import manifest, queries
-from tpch.errors import StreamError
+from tpch.errors import SetupError, StreamError
 from tpch.options import DEFAULT_SEED, DEFAULTS, Options
 from tpch.reader import Stream, open_stream
 
@@ -46,8 +46,11 @@ def ensure(sf: float, stream: str, seed: int | None, data: Path | None) -> Strea
 
 
 def make(sf: float, streams: Sequence[str], target: Path, seed: int, options: Options) -> None:
-    """Generate `streams` into `target` with a progress bar on standard error."""
-    from tpch.generate import generate  # noqa: PLC0415  Spark, which few commands need
+    """Generate `streams` into `target` with a progress bar on standard error. SetupError without what that needs."""
+    try:
+        from tpch.generate import generate  # noqa: PLC0415  Spark, which few commands need
+    except ImportError as error:
+        raise SetupError(f"to generate TPC-H streams needs pyspark ({error}); install ivm-engine[tpch]") from error
 
     with progress(Console(stderr=True)) as tell:
         tell(f"starting Spark for {', '.join(streams)}", 0, 0)

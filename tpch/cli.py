@@ -24,13 +24,15 @@ app = typer.Typer(
 _Sf = Annotated[float, typer.Option("--sf", min=SMALLEST_SCALE, help="Scale factor; 1 is 8.7 million rows.")]
 _Seed = Annotated[int, typer.Option(help="Decides the changes, together with the scale factor.")]
 _Stream = Annotated[str, typer.Option("--stream", help=f"One of {', '.join(STREAMS)}.")]
-_Batch = Annotated[int, typer.Option("--batch", min=1, help="Logical times per physical batch (on refresh: orders).")]
+_Batch = Annotated[int, typer.Option("--batch", min=1, help="Steps of the stream in a commit (on refresh: orders).")]
 _Views = Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")]
 _Data = Annotated[
     Path | None, typer.Option("--data", help="Where streams are; made there if missing. Default: ./data/sf<SF>.")
 ]
-_Every = Annotated[int, typer.Option("--every", min=0, help="Verify after every n-th batch; 0: only at the end.")]
-_Coalesce = Annotated[bool, typer.Option("--coalesce", help="Make each batch one logical time.")]
+_Every = Annotated[
+    int, typer.Option("--every", min=0, help="Compare with DuckDB after every n-th commit; 0: only at the end.")
+]
+_Coalesce = Annotated[bool, typer.Option("--coalesce", help="Make each commit one step.")]
 _Db = Annotated[
     Path | None,
     typer.Option("--db", metavar="PATH", help="A database to keep it in; another run goes on where this one ended."),
@@ -66,8 +68,8 @@ def generate_command(
     generated(sf, wanted, out, seed, Options(parts, pairs, updates, window))
 
 
-def _running(at_scale: float, times: int, after_every: int) -> Callable[..., None]:
-    """What `run` and `verify` do, which differ in their defaults."""
+def _running(at_scale: float, times: int, after_every: int, *, suggests: bool) -> Callable[..., None]:
+    """What `run` and `verify` do, which differ in their defaults, and in whether they say what to try next."""
 
     def command(
         sf: _Sf = at_scale,
@@ -84,21 +86,24 @@ def _running(at_scale: float, times: int, after_every: int) -> Callable[..., Non
         json_file: _Json = None,
     ) -> None:
         (known,) = _known([stream])
-        from tpch.commands import maintained  # noqa: PLC0415  the engine, which help does not need
+        from tpch.cache import views_of  # noqa: PLC0415  the engine, which help does not need
+        from tpch.commands import maintained  # noqa: PLC0415
+        from tpch.runner import Settings  # noqa: PLC0415
 
         place = Place(path, master, shards)
-        maintained(sf, known, seed, data, json_file, place, views=views, times=batch, every=every, coalesce=coalesce)
+        settings = Settings(views_of(views), batch, every, coalesce)
+        maintained(sf, known, seed, data, json_file, place, settings, suggests=suggests)
 
     return command
 
 
 app.command("run", help="Maintain TPC-H views over a stream and verify them; generates the stream if it is not there.")(
-    _running(0.1, 10_000, 0)
+    _running(0.1, 10_000, 0, suggests=True)
 )
 app.command(
     "verify",
     help="Like run, but compare every view with DuckDB after every batch; ends with an error at the first difference.",
-)(_running(0.01, 1_000, 1))
+)(_running(0.01, 1_000, 1, suggests=False))
 
 
 @app.command(
@@ -113,6 +118,7 @@ def bench_command(
     known = {point.name: point for point in entry_points(group=BENCHMARKS)}
     if name is None:
         typer.echo("benchmarks: " + (", ".join(sorted(known)) or "none is installed"))
+        typer.echo(f"{context.command_path} NAME --help says what it measures")
         return
     if name not in known:
         raise typer.BadParameter(f"{name} is not a benchmark; there are: {', '.join(sorted(known)) or 'none'}")

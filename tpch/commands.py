@@ -8,14 +8,14 @@ from pathlib import Path
 from rich.console import Console
 
 from ivm.progress import progress
-from tpch.cache import ensure, make, open_cached, place, views_of
+from tpch.cache import ensure, make, open_cached, place
 from tpch.cluster import database
 from tpch.options import Options, Place
 from tpch.reader import Stream
-from tpch.report import save, show, size
+from tpch.report import save, show, size, suggest
 from tpch.runner import Settings, run
 
-_err = Console(stderr=True)
+_out, _err = Console(), Console(stderr=True)
 
 
 def generated(sf: float, streams: Sequence[str], out: Path | None, seed: int, options: Options) -> None:
@@ -33,21 +33,21 @@ def maintained(
     data: Path | None,
     json_file: Path | None,
     place: Place,
+    settings: Settings,
     *,
-    views: str,
-    times: int,
-    every: int,
-    coalesce: bool,
+    suggests: bool,
 ) -> None:
-    """Maintain views over a stream, and save or show how it went; see `Settings`, `Place`."""
-    settings = Settings(views_of(views), times, every, coalesce)
+    """Maintain views over a stream, and save or show how it went, and what to try next; see `Settings`, `Place`."""
     opened = ensure(sf, stream, seed, data)
     with database(place, _err) as db, progress(_err) as tell:
         report = run(opened, settings, tell, db, is_kept=place.path is not None)
     if json_file is not None:
         save(report, json_file)
-    if json_file is None or str(json_file) != "-":
-        show(report, Console())
+    if json_file is not None and str(json_file) == "-":
+        return
+    show(report, _out)
+    if suggests:
+        suggest(place, _out)
 
 
 def _describe(stream: Stream) -> None:

@@ -92,10 +92,11 @@ class Stream:
         coalesce: bool = False,
         ahead: bool = True,
         after: int = 0,
+        alone: range = range(0),
     ) -> Iterator[StreamBatch]:
         """The changes in physical batches of `times` consecutive logical times across the relations `wanted`.
 
-        Those of times up to `after` are left out; they are decoded all the same.
+        Those of times up to `after` are left out; they are decoded all the same. Each of the times `alone` is a batch.
         `coalesce` makes each batch one logical time, by leaving `_time` out. With `ahead` a thread decodes a few
         batches ahead; it ends with the iterator. Without, each is decoded when it is asked for, so that nothing else
         runs while it is used. Raises StreamError if a file turns out to be damaged, ValueError if times < 1.
@@ -103,10 +104,21 @@ class Stream:
         """
         if times < 1:
             raise ValueError(f"a batch of {times} logical times is empty; give at least 1")
-        decoded = self._decoded(times, wanted, coalesce, after)
+        decoded = self._decoded(self._cuts(times, after, alone), wanted, coalesce, after)
         return _ahead(decoded) if ahead else decoded
 
-    def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool, after: int) -> Iterator[StreamBatch]:
+    def _cuts(self, times: int, after: int, alone: range) -> Iterator[tuple[int, int]]:
+        """The first and the last time of each batch."""
+        first, end = max(self.manifest.first_time, after + 1), self.manifest.last_time
+        while first <= end:
+            most = first if first in alone else alone.start - 1 if first < alone.start else end
+            last = min(first + times - 1, most, end)
+            yield first, last
+            first = last + 1
+
+    def _decoded(
+        self, cuts: Iterator[tuple[int, int]], wanted: Sequence[str] | None, coalesce: bool, after: int
+    ) -> Iterator[StreamBatch]:
         entries = self._entries(wanted)
         cursors = {
             name: _Cursor(_row_groups(self.directory, entry.changes, self.dictionaries[name], self.shorts[name]))
@@ -114,9 +126,8 @@ class Stream:
         }
         for cursor in cursors.values():
             cursor.skip_until(after)
-        for first in range(max(self.manifest.first_time, after + 1), self.manifest.last_time + 1, times):
+        for first, last in cuts:
             started = time.perf_counter()
-            last = min(first + times - 1, self.manifest.last_time)
             tables: dict[str, pa.Table] = {}
             for name, cursor in cursors.items():
                 table = cursor.take_until(last)

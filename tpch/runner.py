@@ -15,6 +15,7 @@ import ivm
 from ivm.duck import Use, connection
 from ivm.progress import Tell
 from tpch import queries
+from tpch.alone import Alone, Watch, middle
 from tpch.keeping import Kept, begin
 from tpch.reader import Stream
 
@@ -93,7 +94,8 @@ class Report:
 
     `seconds` is engine time (applying the batches), `decode_seconds` that of the reading thread, `rerun_seconds`
     what DuckDB takes to run the views' queries once, over the tables as they are at the end. `reached`: up to which
-    time of the stream everything was there before (0: nothing was), and is not counted.
+    time of the stream everything was there before (0: nothing was), and is not counted. `latency` is that of batches,
+    without the steps that were committed one by one, of which `alone` tells; None if there was nothing to commit.
     """
 
     stream: str
@@ -113,6 +115,7 @@ class Report:
     verify_seconds: float
     verifications: int
     latency: Latency
+    alone: Alone | None
     rerun_seconds: float
     state: State
     spread: Spread
@@ -141,11 +144,11 @@ def run(
     install_seconds = _install(db, settings.views, progress)
     checks = _Checks(db)
     busy = _busy(db)
-    commits = _apply(db, stream, settings, kept, checks, progress)
+    commits, alone = _apply(db, stream, settings, kept, checks, progress)
     busy = {view: millis - busy[view] for view, millis in _busy(db).items()}
-    progress("last verification", 0, 0)
+    progress("comparing with DuckDB", 0, 0)
     checks.verify()
-    progress("the same queries in DuckDB", 0, 0)
+    progress("running the queries in DuckDB", 0, 0)
     return Report(
         stream=stream.manifest.stream,
         sf=stream.manifest.sf,
@@ -163,7 +166,8 @@ def run(
         decode_seconds=sum(commit.decode_seconds for commit in commits),
         verify_seconds=checks.seconds,
         verifications=checks.done,
-        latency=_latency(commits),
+        latency=_latency([commit for commit in commits if not commit.is_alone] or commits),
+        alone=alone,
         rerun_seconds=_rerun_seconds(db, settings.views),
         state=_state(db),
         spread=_spread(db),
@@ -176,6 +180,7 @@ class _Commit:
     changes: dict[str, int]
     seconds: float
     decode_seconds: float
+    is_alone: bool
 
 
 class _Checks:
@@ -199,12 +204,12 @@ class _Checks:
 
 
 def _load_base(db: ivm.Database, stream: Stream, kept: Kept, progress: Tell) -> tuple[int, float]:
-    progress("reading the base", 0, 0)
+    progress("reading the rows to begin with", 0, 0)
     base = stream.base()
     rows = sum(table.num_rows for table in base.values())
     if not base:
         return 0, 0.0
-    progress(f"loading the base of {rows:,} rows", 0, 0)
+    progress(f"loading {rows:,} rows", 0, 0)
     started = time.perf_counter()
     db.apply(base, **kept.options(stream.manifest.first_time - 1))
     return rows, time.perf_counter() - started
@@ -216,8 +221,8 @@ def _install(db: ivm.Database, views: Sequence[str], progress: Tell) -> float:
     for view in views:
         if view in there:
             continue
-        progress(f"installing {view}", 0, 0)
-        db.sql(queries.view_sql(view), progress=lambda now: progress(f"installing {now.view}", now.rows, now.expected))
+        progress(f"creating {view}", 0, 0)
+        db.sql(queries.view_sql(view), progress=lambda now: progress(f"creating {now.view}", now.rows, now.expected))
     return time.perf_counter() - started
 
 
@@ -251,21 +256,26 @@ def _spread(db: ivm.Database) -> Spread:
 
 def _apply(
     db: ivm.Database, stream: Stream, settings: Settings, kept: Kept, checks: _Checks, progress: Tell
-) -> list[_Commit]:
+) -> tuple[list[_Commit], Alone | None]:
     commits: list[_Commit] = []
-    total, done = stream.manifest.rows, 0
-    for batch in stream.batches(settings.times, coalesce=settings.coalesce, after=kept.reached(db)):
+    total, done, batches, reached = stream.manifest.rows, 0, 0, kept.reached(db)
+    watch = Watch(db, settings.views, middle(stream.manifest, reached))
+    for batch in stream.batches(settings.times, coalesce=settings.coalesce, after=reached, alone=watch.times):
+        is_alone = watch.watches(batch.first_time)
         started = time.perf_counter()
         db.apply(batch.tables, **kept.options(batch.last_time))
         seconds = time.perf_counter() - started
         changes = {name: table.num_rows for name, table in batch.tables.items()}
-        commits.append(_Commit(changes, seconds, batch.decode_seconds))
+        commits.append(_Commit(changes, seconds, batch.decode_seconds, is_alone))
         done += batch.rows
         progress("applying changes", done, total)
-        if settings.every and len(commits) % settings.every == 0:
-            progress("verifying", done, total)
+        batches += not is_alone
+        if is_alone:
+            watch.step(batch.last_time, batch.tables, seconds)
+        elif settings.every and batches % settings.every == 0:
+            progress("comparing with DuckDB", done, total)
             checks.verify()
-    return commits
+    return commits, watch.best()
 
 
 def _latency(commits: Sequence[_Commit]) -> Latency:
