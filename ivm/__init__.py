@@ -97,40 +97,50 @@ def connect(
 ) -> Database:
     """The database in a directory, as the last commit left it; or a new, empty one in memory.
 
-    `path`: a directory, which is made if it is not there; None or ":memory:": in memory. One process at a time has
-    it open; a process that it forks has no part in it. What nobody closes is closed when the process ends.
-    `read_only`: open a directory that is there to read what it holds now, beside a process that changes it. Nothing
-    can be changed (AccessError), and what others commit from now on is not seen.
-    `durability`: a commit has survived a loss of power when it returns ("commit"); or it is written soon after by a
-    thread of its own, and survives one after `interval` seconds and the time that the disk takes ("interval"), or when
-    the operating system has written it ("off"). Then a process that is killed may lose the last commits, some
-    milliseconds as a rule: a commit waits when more than 64 MiB, or 1,024 commits, are left to be written. `close` and
-    the normal end of a process write all of them. Whatever is chosen, the commits up to one of them are there, whole.
-    `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`), and their
-    changes be asked for (`View.changes`). A database that is opened again has as much of the past as was kept before.
-    `compile`: expressions run interpreted until they have seen enough rows to be worth a kernel, which is then compiled
-    in the background by a process of its own (the default); or are compiled before they first run ("wait"), or are
-    always interpreted ("off"). The answers are the same.
-    `sharing`: whether views share arrangements and operators. Without, each has its own of everything but the tables'
-    rows: the same answers from more state, to measure by and to test.
-    `memory_limit`: bytes that tables and views may take together. A view that is expected to need more than what is
-    left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is no limit
-    for changes: a commit is never refused for its size.
-    `external_access`: whether SQL text may read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
-    `read_text`, `https://`). Without, it sees the tables and views of this database and nothing else, whoever wrote it,
-    and is refused with AccessError; and what does not fit into memory is refused rather than spilled to disk.
-    `threads`: how many threads work on a commit of many rows, and on filling a view; None: as many as there are
-    processors for this process. Commits of less than some ten thousands of rows take one. The answers are the same.
-    More than one does not pay yet on a small machine, so measure.
-    `shards`: spread the tables over so many engines in this process, as a cluster would, each with a part of the rows:
-    to try a distribution; `EXPLAIN` and `ivm_operators` say what it exchanges and how even that is. In memory.
-    `progress`: called while a directory is opened, from this thread: with the bytes of the log that were read, as of a
-    view without a name, then with each view that is filled. If it raises, nothing is opened.
+    One process at a time has a directory open; a process that it forks has no part in it. What nobody closes is closed
+    when the process ends. On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which
+    saves page faults.
 
-    Raises StorageError for a directory that cannot be used, is held by another process, or is damaged;
-    TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for
-    another `compile`.
-    On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
+    Args:
+        path: A directory, which is made if it is not there. None (default) or ":memory:": in memory.
+        read_only: True opens a directory that is there to read what it holds now, beside a process that changes it.
+            Nothing can be changed (AccessError), and what others commit from now on is not seen. Default: False.
+        durability: When a commit survives a loss of power: "commit" (default), when it returns; "interval", after
+            `interval` seconds and the time that the disk takes, as a thread of its own writes it; "off", when the
+            operating system has written it. With the last two a process that is killed may lose the last commits,
+            some milliseconds as a rule: a commit waits when more than 64 MiB, or 1,024 commits, are left to be written.
+            `close` and the normal end of a process write all of them. Whatever is chosen, the commits up to one of
+            them are there, whole.
+        interval: The seconds of "interval". Default: 0.1.
+        history: For how many logical times before the present views can be read as of (`View.arrow(as_of=...)`), and
+            their changes be asked for (`View.changes`). A database that is opened again has as much of the past as was
+            kept before. Default: 0.
+        compile: "background" (default): expressions are interpreted until they have seen enough rows to be worth a
+            kernel, which a process of its own then compiles. "wait": they are compiled before they first run. "off":
+            they are always interpreted. The answers are the same.
+        sharing: False gives each view arrangements and operators of its own, all but the tables' rows: the same
+            answers from more state, to measure by and to test. Default: True.
+        memory_limit: Bytes that tables and views may take together. A view that is expected to need more than what is
+            left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is
+            no limit for changes: a commit is never refused for its size. Default: None, no limit.
+        external_access: True lets SQL text read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
+            `read_text`, `https://`). False (default): it sees the tables and views of this database and nothing else,
+            whoever wrote it, and is refused with AccessError; and what does not fit into memory is refused rather than
+            spilled to disk.
+        threads: How many threads work on a commit of many rows, and on filling a view; None: as many as there are
+            processors for this process. Commits of less than some ten thousands of rows take one. The answers are the
+            same. More than one does not pay yet on a small machine, so measure. Default: 1.
+        shards: Spreads the tables over so many engines in this process, as a cluster would, each with a part of the
+            rows, to try a distribution; `EXPLAIN` and `ivm_operators` say what it exchanges and how even that is. In
+            memory only, without `memory_limit`. Default: None, one engine.
+        progress: Called while a directory is opened, from this thread: with the bytes of the log that were read, as of
+            a view without a name, then with each view that is filled. If it raises, nothing is opened. Default: None.
+
+    Raises:
+        StorageError: The directory cannot be used, is held by another process, or is damaged.
+        TypeMismatchError: A number is negative, too large or no whole number, there are no threads at all, or
+            `compile` or `durability` is none of those.
+        UnsupportedError: `memory_limit` with `shards`.
     """
     from ivm.arguments import at_least_one, callback, duration, one_of, whole_number  # noqa: PLC0415
     from ivm.core import Core  # noqa: PLC0415

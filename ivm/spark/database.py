@@ -44,14 +44,21 @@ def connect(
 ) -> SparkDatabase:
     """The database in a folder that all machines of a cluster see, as its last version left it; or a new, empty one.
 
-    `path`: a directory, or a URI that `pyarrow.fs` knows (`s3a://bucket/shop`). One driver at a time uses it: of two
-    the one that is late is told so (StorageError), and has changed nothing.
-    `shards`: over how many engines the rows are spread. Each executor has as many of them as it must, in its Python
-    worker, and one task at a level of a commit; so there should be as many as executors may ever be. It is that of the
-    folder where there is one (`SparkDatabase.rescale` changes it); as many as there are executors for a new one.
-    `history`: how many logical times before the present views can be read as of.
-    The rest is as with `ivm.connect`. Raises UnsupportedError for a session whose settings do not fit, with a line for
-    each of them, and ClusterError for workers that have another release of ivm, or of Python.
+    Args:
+        spark: The session, with the settings of `docs/cluster.md`.
+        path: A directory, or a URI that `pyarrow.fs` knows (`s3a://bucket/shop`). One driver at a time uses it: of two
+            the one that is late is told so (StorageError), and has changed nothing.
+        shards: Over how many engines the rows are spread. Each executor has as many of them as it must, in its Python
+            worker, and one task at a level of a commit; so there should be as many as executors may ever be. Default:
+            that of the folder where there is one (`SparkDatabase.rescale` changes it), and as many as there are
+            executors for a new one.
+        history: For how many logical times before the present views can be read as of. Default: 0.
+        external_access: As with `ivm.connect`. Default: False.
+
+    Raises:
+        UnsupportedError: The session's settings do not fit; the message has a line for each of them.
+        ClusterError: Workers have another release of ivm, or of Python.
+        StorageError: The folder cannot be used.
     """
     whole_number(history, "history")
     ledger, newest = opened(Files(folder_of(path)))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import ivm
+import ivm.spark
 from tests.house.modules import ROOT
 
 
@@ -41,6 +45,26 @@ def test_pages_are_read_as_files(built: Path) -> None:
     for page in built.glob("*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://', text), page.name
+
+
+def test_code_is_never_cut_off_and_can_be_copied(built: Path) -> None:
+    style = (built / "_static" / "wide.css").read_text(encoding="utf-8")
+    assert re.search(r"\.highlight pre \{ white-space: pre-wrap", style)
+    for page in built.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert "_static/wide.css" in text
+        assert "_static/copybutton.js" in text
+
+
+@pytest.mark.parametrize(("name", "function"), [("ivm.connect", ivm.connect), ("ivm.spark.connect", ivm.spark.connect)])
+def test_the_parameters_of_connect_are_a_list(built: Path, name: str, function: Callable[..., object]) -> None:
+    text = (built / "api.html").read_text(encoding="utf-8")
+    (entry,) = re.findall(rf'<dt[^>]* id="{re.escape(name)}">.*?<dt[^>]* id="', text, flags=re.DOTALL)
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+    optional = [each for each in parameters.values() if each.default is not each.empty]
+    assert re.findall(r"<li><p><strong>(\w+)</strong>", entry)[: len(names)] == names
+    assert len(re.findall(r"Default:|\(default\)", entry)) == len(optional)
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:
