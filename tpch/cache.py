@@ -52,7 +52,10 @@ def make(sf: float, streams: Sequence[str], target: Path, seed: int, options: Op
     except ImportError as error:
         raise SetupError(f"to generate TPC-H streams needs pyspark ({error}); install ivm-engine[tpch]") from error
 
-    with progress(Console(stderr=True)) as tell:
+    console = Console(stderr=True)
+    if not console.is_terminal:  # where the bar is not seen
+        console.print(f"making {', '.join(streams)} at scale factor {sf:g} on Spark, into {target}", highlight=False)
+    with progress(console) as tell:
         tell(f"starting Spark for {', '.join(streams)}", 0, 0)
         generate(sf, streams, target, seed, options, tell)
 

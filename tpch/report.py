@@ -57,11 +57,11 @@ def suggest(place: Place, console: Console) -> None:
     script = Path(sys.executable).with_name("ivm")
     program = "ivm" if shutil.which("ivm") or not script.exists() else _short(script)
     kept = place.path or "tpch.ivm"
-    tries = {f"{program} shell": "tables, views and changes of your own"}
+    tries = {f"{program} shell": "SQL of your own"}
     if place.path is None:
         tries[f"{program} tpch run --sf 0.01 --db {kept}"] = "the same views, kept on disk"
     if place.master is None:
-        tries[f"{program} shell {kept}"] = "what is there: .tables, FROM q1;, .verify"
+        tries[f"{program} shell {kept}"] = "FROM q1;  .tables  .verify"
     if _START.is_file():
         tries[_short(_START)] = "five minutes in Python"
     console.print("\n[bold]Try next[/bold]")
