@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from ivm.durable.manifest import read_manifest
 from ivm.durable.payload import COMMIT
 from ivm.progress import opening, progress
 from ivm.storage.directory import Directory
-from ivm.storage.pinned import pinned
+from ivm.storage.pinned import Pinned, pinned
 
 _err = Console(stderr=True)
 
@@ -29,7 +30,7 @@ def check(path: Path, *, deep: bool, as_json: bool) -> bool:
 
     Whether all is well. What a crash leaves is told, and is well.
     """
-    found = checked(pinned(Directory(path, writable=False)))
+    found = checked(_now(path))
     is_well = all(problem.harmless for problem in found.problems)
     verified = _verified(path) if deep and is_well else None
     if as_json:
@@ -47,7 +48,7 @@ def check(path: Path, *, deep: bool, as_json: bool) -> bool:
 
 def recover(path: Path, out: Path, to: int | None) -> None:
     """Copy a database as of a logical time, or all of it that is before any damage, and say what is not in the copy."""
-    storage = pinned(Directory(path, writable=False))
+    storage = _now(path)
     manifest = read_manifest(storage)
     begun, found = manifest.time if manifest else 0, list(history(storage, manifest.record if manifest else 0))
     whole = whole_before(found)
@@ -67,6 +68,12 @@ def recover(path: Path, out: Path, to: int | None) -> None:
         if not problem.harmless:
             said = f"lost: {problem.file}: {problem.what}; {problem.affects}"
             _err.print(Text(said, style="red"), soft_wrap=True)
+
+
+def _now(path: Path) -> Pinned:
+    """The files of a directory, whoever writes to it meanwhile."""
+    with closing(Directory(path, writable=False)) as directory:
+        return pinned(directory)
 
 
 def _time(copy: Path, of: Path) -> int:

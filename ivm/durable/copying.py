@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
 from catalog.errors import StorageError
@@ -16,9 +16,10 @@ from ivm.durable.manifest import NAME, Manifest, read_manifest
 from ivm.durable.payload import COMMIT, commit_payload, read_commit, read_head, until
 from ivm.durable.streams import Streams
 from ivm.storage.directory import Directory
+from ivm.storage.entries import absolute, sync_directory
 from ivm.storage.log import log_name
 from ivm.storage.record import HEADER, written
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Storage, read_file
 
 
 @contextmanager
@@ -27,22 +28,26 @@ def new_directory(path: str | PathLike[str]) -> Iterator[Path]:
 
     StorageError if something is there already, other than an empty directory.
     """
-    target = Path(path).absolute()
-    aside = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        if not fspath(path) or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+        target = absolute(path)
+        aside = target.with_name(f".{target.name}.{token_hex(8)}")
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise FileExistsError("there is something already")
         aside.mkdir()
     except OSError as error:
-        raise _refused(target, error) from error
+        raise _refused(path, error) from error
+    left: Path | None = aside
     try:
         yield aside
         aside.rename(target)
-        _sync_names(target.parent)
+        left = target
+        sync_directory(target.parent)
+        left = None
     except OSError as error:
-        raise _refused(target, error) from error
+        raise _refused(path, error) from error
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        if left is not None:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 class Part(NamedTuple):
@@ -67,7 +72,7 @@ def copy_files(
             with closing(copy.create(name)) as file:
                 size = sizes.get(name, 0 if name in ends else None)
                 if size != 0:
-                    file.write(0, [memoryview(storage.read(name))[:size]])
+                    file.write(0, [memoryview(read_file(storage, name))[:size]])
                 if name in ends:
                     file.write(size or 0, ends[name])
                 file.sync()
@@ -107,22 +112,14 @@ def as_of(entries: Sequence[Entry], time: int, begun: int) -> tuple[Sequence[Ent
 def _written(storage: Storage, part: Part) -> list[bytes | memoryview]:
     """A record of a part of what another one has, as is its number."""
     entry = part.entry
-    payload = storage.read(entry.file).slice(entry.start + HEADER, entry.end - entry.start - HEADER)
+    payload = read_file(storage, entry.file).slice(entry.start + HEADER, entry.end - entry.start - HEADER)
     head, at = read_head(payload)
     pieces = commit_payload(until(read_commit(head, payload, at), part.time), Streams())
     return written(COMMIT, entry.number, entry.number - 1, pieces)
 
 
-def _refused(target: Path, error: OSError) -> StorageError:
+def _refused(path: str | PathLike[str], error: OSError) -> StorageError:
     return StorageError(
-        f"cannot make {target}: {error.strerror or error}; nothing is left there. Give a name that is not taken, where "
-        "there is room"
+        f"cannot make {fspath(path)!r}: {error.strerror or error}; nothing is left there. Give a name that is not "
+        "taken, where there is room"
     )
-
-
-def _sync_names(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from catalog.errors import StorageError
 from ivm.durable.streams import stream_pieces
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Storage, read_file
 from ivm.trace.arrow import numbers_in, view_of
 
 SUFFIX = ".arrows"
@@ -79,8 +79,9 @@ def writing(storage: Storage, name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        where = storage.where(error.filename or name)
         raise StorageError(
-            f"cannot make a checkpoint: {storage.where(name)} cannot be written: {error.strerror or error}; the last "
+            f"cannot make a checkpoint: {where} cannot be written: {error.strerror or error}; the last "
             "one and the log are whole, and go on. Make room, and try again"
         ) from error
 
@@ -130,11 +131,7 @@ def read_batches(storage: Storage, written: Written) -> Sequence[pa.RecordBatch]
 
 def _whole(storage: Storage, written: Written) -> pa.Buffer:
     """The bytes of a file, mapped. StorageError if they are not those that were written; cost: a pass over them."""
-    where = storage.where(written.file)
-    try:
-        data = storage.read(written.file)
-    except OSError as error:
-        raise StorageError(f"cannot read {where}: {error.strerror or error}; restore it from a backup") from error
+    where, data = storage.where(written.file), read_file(storage, written.file)
     if data.size != written.bytes:
         raise StorageError(
             f"cannot read {where}: it has {data.size} bytes, and {written.bytes} were written; restore it from a backup"

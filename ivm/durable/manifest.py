@@ -15,7 +15,7 @@ from typing import Any
 
 from catalog.errors import StorageError
 from ivm.durable.files import Written, writing
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Storage, read_file
 
 NAME = "MANIFEST"
 FORMAT = 1
@@ -89,7 +89,7 @@ def read_manifest(storage: Storage) -> Manifest | None:
     """What the database consists of; None if there was no checkpoint. StorageError if it cannot be read."""
     if NAME not in storage.names():
         return None
-    where, data = storage.where(NAME), storage.read(NAME).to_pybytes()
+    where, data = storage.where(NAME), read_file(storage, NAME).to_pybytes()
     first = _FIRST_LINE.match(data)
     if first is None:
         raise StorageError(f"cannot read {where}: it is no manifest of a database; restore it from a backup")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from os import PathLike
 
 from catalog.errors import Error, StorageError
@@ -21,13 +21,14 @@ def held(
     new: Callable[[], Core], path: str | PathLike[str], durability: Durability, interval: float, progress: Told | None
 ) -> Core:
     """A `new` database that is what a directory holds, which nobody else can open to write."""
-    storage, core = _only(path), new()
-    try:
+    with ExitStack() as undo:
+        storage = _only(path)
+        undo.callback(storage.close)
+        core = new()
+        undo.callback(core.close)
         with _recovering(core, storage, progress) as told:
             open_storage(core, storage, durability, interval, told)
-    except BaseException:
-        core.close()
-        raise
+        undo.pop_all()
     if core.engine.journal is not None:
         ending.opened(core, core.engine.journal, storage.where())
     return core
@@ -35,13 +36,14 @@ def held(
 
 def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | None) -> Core:
     """A `new` database that is what a directory holds now, whoever writes to it meanwhile."""
-    storage, core = pinned(Directory(path, writable=False)), new()
-    try:
+    with closing(Directory(path, writable=False)) as directory:
+        storage = pinned(directory)
+    with ExitStack() as undo:
+        core = new()
+        undo.callback(core.close)
         with _recovering(core, storage, progress) as told:
             recover(core, storage, told)
-    except BaseException:
-        core.close()
-        raise
+        undo.pop_all()
     core.read_only = storage.where()
     return core
 
@@ -69,6 +71,12 @@ def _recovering(core: Core, storage: Storage, progress: Told | None) -> Iterator
             raise raised[0] from None
         if isinstance(error, Error | MemoryError) or not isinstance(error, Exception):
             raise
+        if isinstance(error, OSError):
+            where = storage.where(error.filename or "")
+            raise StorageError(
+                f"cannot open database {storage.where()}: {where}: {error.strerror or error}; see to that, and "
+                "open it again"
+            ) from error
         raise StorageError(
             f"cannot open database {storage.where()}: {type(error).__name__}: {error}; its files cannot be read, or "
             "hold what ivm does not write. See `ivm check`, or restore it from a backup"

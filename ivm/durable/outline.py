@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from os import PathLike
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from ivm.storage.directory import Directory
 from ivm.storage.log import first_of, log_files
 from ivm.storage.pinned import pinned
 from ivm.storage.record import Torn, records
+from ivm.storage.storage import read_file
 
 
 class Outline(NamedTuple):
@@ -29,14 +31,15 @@ def outline(path: str | PathLike[str]) -> Outline:
 
     StorageError for a directory that holds none, or cannot be read. Cost: reads the log since the last checkpoint.
     """
-    storage = pinned(Directory(path, writable=False))
+    with closing(Directory(path, writable=False)) as directory:
+        storage = pinned(directory)
     manifest = read_manifest(storage)
     record, time, catalog = 0, 0, Catalog()
     if manifest is not None:
         record, time, catalog = manifest.record, manifest.time, catalog_of(manifest.defined)
     for name in log_files(storage):
         first, where = first_of(name), storage.where(name)
-        for found in records(storage.read(name, mapped=False), first, where) if first > record else ():
+        for found in records(read_file(storage, name, mapped=False), first, where) if first > record else ():
             if isinstance(found, Torn):
                 break
             try:

@@ -23,7 +23,7 @@ from ivm.durable.restore import install_again, restore
 from ivm.installing import Progress
 from ivm.storage.log import Durability, Log, first_of, log_files, log_name
 from ivm.storage.record import Record, Torn, records
-from ivm.storage.storage import Storage
+from ivm.storage.storage import Storage, read_file
 
 _told = logging.getLogger("ivm")
 
@@ -67,7 +67,9 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     manifest = read_manifest(storage)
     record = 0 if manifest is None else manifest.record
     files = {
-        name: storage.read(name, mapped=storage.writable) for name in log_files(storage) if first_of(name) > record
+        name: read_file(storage, name, mapped=storage.writable)
+        for name in log_files(storage)
+        if first_of(name) > record
     }
     if not files and (manifest is not None or storage.names()):
         raise StorageError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from catalog.errors import StorageError
+from ivm.storage.entries import sync_directory
 from ivm.storage.folder import ASIDE, names_of
 
 
@@ -28,7 +29,7 @@ class DirectoryFolder:
         """See `Folder.put`. Cost: a sync of the file and one of its directory."""
         path, aside = self._aside(name, data)
         aside.replace(path)
-        _sync(path.parent)
+        sync_directory(path.parent)
 
     def put_new(self, name: str, data: bytes) -> bool:
         """See `Folder.put_new`. StorageError if the file system has no hard links."""
@@ -44,7 +45,7 @@ class DirectoryFolder:
             ) from error
         finally:
             aside.unlink(missing_ok=True)
-        _sync(path.parent)
+        sync_directory(path.parent)
         return True
 
     def get(self, name: str) -> bytes:
@@ -84,12 +85,4 @@ def _make(directory: Path) -> None:
     if not directory.is_dir():
         _make(directory.parent)
         directory.mkdir(exist_ok=True)
-        _sync(directory.parent)
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        sync_directory(directory.parent)

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from catalog.errors import StorageError
+
 
 class File(Protocol):
     """A file that grows at its end. One thread at a time may use it, but for `sync`, which any may call meanwhile."""
@@ -45,7 +47,7 @@ class Storage(Protocol):
         ...
 
     def names(self) -> list[str]:
-        """The names of all files, sorted."""
+        """The names of all files, sorted. What is no file, such as a link, is among them: OSError for who reads it."""
         ...
 
     def create(self, name: str) -> File:
@@ -78,3 +80,13 @@ class Storage(Protocol):
     def close(self) -> None:
         """Let others use the folder."""
         ...
+
+
+def read_file(storage: Storage, name: str, *, mapped: bool = True) -> pa.Buffer:
+    """See `Storage.read`. StorageError, which names the file, if that is not possible."""
+    try:
+        return storage.read(name, mapped=mapped)
+    except OSError as error:
+        raise StorageError(
+            f"cannot read {storage.where(name)}: {error.strerror or error}; restore it from a backup"
+        ) from error

@@ -5,7 +5,10 @@ from functools import lru_cache
 from pathlib import Path
 from shutil import copytree
 
+from typer.testing import CliRunner
+
 import ivm
+from ivm.cli import app
 from ivm.core import Core
 from ivm.database import Database, core_of
 from ivm.durable.recovery import open_storage
@@ -40,6 +43,11 @@ def killed(db: ivm.Database, path: Path, to: Path) -> Path:
     finish(db)
     copytree(path, to)
     return to
+
+
+def call(*arguments: object):
+    """What the command line does with these arguments."""
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
 
 
 def contents(db: ivm.Database) -> dict[str, object]:

@@ -11,19 +11,13 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
-from typer.testing import CliRunner
 
 import ivm
-from ivm.cli import app
 from ivm.durable.copying import new_directory
 from ivm.durable.history import history, whole_before
 from ivm.storage import record
 from ivm.storage.directory import Directory, DirectoryFile
-from tests.durable.opening import begin_file, contents, killed
-
-
-def call(*arguments: object):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+from tests.durable.opening import begin_file, call, contents, killed
 
 
 @pytest.fixture
