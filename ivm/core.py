@@ -102,6 +102,9 @@ class Core:
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
         """What loads files where rows are elsewhere; for texts that may reach files."""
+        self.is_copied = True
+        """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
+        ending.made(self)
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""
@@ -183,15 +186,30 @@ class Core:
                 ending.closed(self)
         give_back_freed_pages()
 
-    def leave(self) -> None:
-        """In a process that was forked: what the other one has on disk is not ours. Nothing is let go, or written."""
+    def fork(self) -> None:
+        """In a process that was forked: what another one goes on with is not ours; nothing is let go, or written.
+
+        What is in memory alone is a copy, of use unless a thread was at work on it, which is not here.
+        """
+        self.definitions.fork()
+        is_whole = self.lock.fork()
+        if self.lock.closed:
+            return
+        if self.is_copied and is_whole:
+            for each in self.engine.listeners.of():
+                each.fork()
+            return
+        refusal = (
+            "another thread was at work on it when this process was forked; fork while none is"
+            if self.is_copied
+            else "it is that of the process that forked this one; open it here with ivm.connect(path, read_only=True), "
+            "or connect after the fork"
+        )
+        self.lock.close(f"cannot use this database: {refusal}")
+        for each in self.engine.listeners.of():
+            each.fork(f"cannot use this subscription: {refusal}")
         self._left_behind = self.engine
         self._left, self.engine = None, Engine(None, history=0)
-        self.definitions.begin_anew()
-        self.lock.begin_anew(
-            "cannot use this database: it is that of the process that forked this one; open it here with "
-            "ivm.connect(path, read_only=True), or connect after the fork"
-        )
 
     def transaction(self, batch: Batch | None = None) -> Transaction:
         """Changes at one logical time; see `commit`. AccessError for a database that is only read."""

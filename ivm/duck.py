@@ -7,6 +7,7 @@ with it; what would outlast it is the configuration, which is locked.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
@@ -56,9 +57,16 @@ class _Instances:
         with self._lock:
             self._made.pop(use, None)
 
+    def let_go(self) -> None:
+        """Before a process is forked: a child cannot end instances, whose threads it does not have."""
+        with self._lock:
+            self._made.clear()
+
     def abandon(self) -> None:
-        """In a forked child: leave the parent's instances alone, whose threads are not here."""
-        _abandoned.append(self._made)
+        """In a forked child: what another thread has or made when it was forked is never let go of, for that reason."""
+        for left in (*self._made.values(), *_running.values()):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(left))
+        _running.clear()
         self._made, self._lock = {}, threading.Lock()
 
 
@@ -85,10 +93,10 @@ _WAYS_OUT = (
     "autoinstall_known_extensions",
     "allow_persistent_secrets",
 )
-_abandoned: list[dict[Use, duckdb.DuckDBPyConnection]] = []  # not closed: that would wait for threads that are gone
+_running: dict[int, duckdb.DuckDBPyConnection] = {}
 _instances = _Instances()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_instances.abandon)
+    os.register_at_fork(before=_instances.let_go, after_in_child=_instances.abandon)
 
 
 @contextmanager
@@ -111,11 +119,8 @@ def connection(use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
             raise KeyboardInterrupt from error
         raise
     finally:
-        del _running[id(cursor)]
-        cursor.close()
-
-
-_running: dict[int, duckdb.DuckDBPyConnection] = {}
+        if _running.pop(id(cursor), None) is not None:  # else a process was forked meanwhile, and this is that
+            cursor.close()
 
 
 def interrupt() -> None:

@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
+from catalog.errors import InterfaceError
 from ivm.trace.state import Held
 
 
@@ -40,12 +41,14 @@ class Subscription:
         self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
         self._wakes: set[Callable[[], None]] = set()
         self._open = True
+        self._refusal = ""
 
     def fetch(self, timeout: float | None = 0) -> pa.Table:
         """What has changed since it was last asked for, in one table; without rows if nothing has.
 
         If nothing has, wait for at most `timeout` seconds, or with None until something does, or it is closed.
         """
+        self._check_here()
         if timeout != 0:
             self._wait(timeout)
         with self._lock:
@@ -59,6 +62,7 @@ class Subscription:
     def __iter__(self) -> Iterator[pa.Table]:
         """Tables of changes, one for each commit; blocks for more until the subscription is closed."""
         while True:
+            self._check_here()
             self._wait(None)
             with self._lock:
                 if self._pending:
@@ -73,6 +77,7 @@ class Subscription:
     async def __aiter__(self) -> AsyncIterator[pa.Table]:
         """As iterating does, awaiting what it blocks for. A task that is cancelled while it waits has taken nothing."""
         while True:
+            self._check_here()
             wait, wake = _waking()
             try:
                 with self._lock:
@@ -109,11 +114,21 @@ class Subscription:
         self.end()
         self._close(self)
 
+    def fork(self, refusal: str = "") -> None:
+        """In a process that was forked: nobody waits here. Who takes anything is told a `refusal`, if there is one."""
+        self._lock, self._wakes = threading.RLock(), set()
+        self._refusal = refusal
+
     def __enter__(self) -> Subscription:
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.close()
+
+    def _check_here(self) -> None:
+        """InterfaceError if this is another process than that which is told of changes."""
+        if self._refusal:
+            raise InterfaceError(self._refusal)
 
     def _take(self) -> pa.Table:
         """The first of what is pending; the lock is held."""

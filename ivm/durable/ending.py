@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary, finalize
+from weakref import WeakKeyDictionary, WeakSet, finalize
 
 
 class Journal(Protocol):
@@ -25,14 +25,20 @@ class Journal(Protocol):
 class Core(Journal, Protocol):
     """What a database is made of."""
 
-    def leave(self) -> None:
-        """Have nothing to do with its files any more."""
+    def fork(self) -> None:
+        """Be what it is in a process that was forked."""
         ...
 
 
 _told = logging.getLogger("ivm")
 _open: WeakKeyDictionary[Core, finalize[..., Any]] = WeakKeyDictionary()
 _lost: set[threading.Thread] = set()
+_made: WeakSet[Core] = WeakSet()
+
+
+def made(core: Core) -> None:
+    """This database is there, on disk or not."""
+    _made.add(core)
 
 
 def opened(core: Core, journal: Journal, where: str) -> None:
@@ -86,13 +92,13 @@ def _close_all() -> None:
             _close(journal, where)  # which somebody who closed the database did not come to
 
 
-def _leave_all() -> None:
-    left = list(_open.items())
+def _fork_all() -> None:
+    for lost in _open.values():
+        lost.detach()
     _open.clear()
     _lost.clear()
-    for core, lost in left:
-        lost.detach()
-        core.leave()
+    for core in list(_made):
+        core.fork()
 
 
-os.register_at_fork(after_in_child=_leave_all)
+os.register_at_fork(after_in_child=_fork_all)

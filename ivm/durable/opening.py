@@ -29,6 +29,7 @@ def held(
         with _recovering(core, storage, progress) as told:
             open_storage(core, storage, durability, interval, told)
         undo.pop_all()
+    core.is_copied = False
     if core.engine.journal is not None:
         ending.opened(core, core.engine.journal, storage.where())
     return core

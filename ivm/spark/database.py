@@ -68,6 +68,7 @@ def connect(
         carrier = OnSpark(transport, Root(path, folder_in(ledger.name), history, fresh()))
         driver = Driver(carrier, ledger, Helpers(1), history)
         core = ShardedCore(driver, external_access=external_access)
+        core.is_copied = False
         core.loads = Loader(core)
         reopen(core, ledger.definitions(newest))
         driver.sweep()  # what another driver was about to create

@@ -74,12 +74,19 @@ class Turns(RLock):
         """Let nobody in from now on, those that wait included: they get an InterfaceError that says `refusal`."""
         self.refusal = refusal
 
-    def begin_anew(self, refusal: str = "") -> None:
-        """In a process that was forked, whose threads are not here: nobody has it. See `close` for `refusal`."""
-        self._at_fork_reinit()
+    def fork(self) -> bool:
+        """In a process that was forked, whose other threads are not here: none of them has it, or waits.
+
+        Whether none had it: what it was taken for is whole.
+        """
+        is_free = self.acquire(blocking=False)
+        if is_free:
+            self.release()
+        else:
+            self._at_fork_reinit()
         self._next = threading.Lock()
         self._waiting = set()
-        self.refusal = refusal
+        return is_free
 
     def check_open(self) -> None:
         """Raise InterfaceError if it is closed."""

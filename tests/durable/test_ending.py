@@ -78,22 +78,44 @@ def _wait_closed():
 
 
 IN_CHILD = """
+import asyncio, pyarrow as pa
+from functools import partial
 db.sql("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
 from tests.durable.opening import finish
 finish(db)
-view, tx, subscription = db.view("v"), db.transaction(), db.subscribe("v")
+view, tx, subscription, sink = db.view("v"), db.transaction(), db.subscribe("v", snapshot=True), db.sink("t", source="s")
 tx.insert("t", [{"a": 4}])
+cursor, other, taking = db.execute("SELECT a FROM t ORDER BY a"), db.cursor(), iter(subscription)
+
+async def awaited():
+    async for changes in subscription:
+        raise AssertionError(changes)
+
+uses = [getattr(db, name) for name in ("tables", "views", "batches", "verify", "wait_compiled", "cursor", "commit")]
+uses += [lambda: db.time, db.transaction, db.__enter__, view.fetchall, view.fetchone, view.df, view.arrow, view.show]
+uses += [lambda: len(view), lambda: list(view), lambda: view.changes(0), lambda: view.arrow(as_of=0), lambda: repr(view)]
+uses += [subscription.fetch, lambda: subscription.fetch(timeout=None), lambda: next(taking), lambda: list(subscription)]
+uses += [lambda: asyncio.run(awaited()), tx.commit, lambda: tx.insert("t", [{"a": 5}]), lambda: sink(pa.table({"a": [6]}), 0)]
+for text in ("SELECT 1", "INSERT INTO t VALUES (9)", "CHECKPOINT", "CREATE TABLE u (a BIGINT)", "DROP VIEW v", "SHOW TABLES"):
+    uses += [partial(db.sql, text), partial(db.execute, text), partial(other.execute, text)]
+uses += [partial(db.apply, {"t": {"a": [9]}}), partial(db.view, "v"), partial(db.subscribe, "v"), partial(db.sink, "t")]
+uses += [partial(db.backup, sys.argv[1] + ".copy"), partial(db.explain, "SELECT a FROM t")]
+uses += [partial(db.executemany, "INSERT INTO t VALUES (?)", [(9,)])]
 size = sum(os.stat(f"{sys.argv[1]}/{name}").st_size for name in os.listdir(sys.argv[1]))
 child = os.fork()
 if child == 0:
-    for use in (lambda: db.sql("SELECT 1"), lambda: db.apply({"t": {"a": [9]}}), view.fetchall, tx.commit, db.tables):
+    for number, use in enumerate(uses):
         try:
             use()
         except ivm.InterfaceError as error:
             assert "forked" in str(error)
         else:
+            print("nothing was raised by", number, use, file=sys.stderr)
             os._exit(7)
     tx.rollback()
+    assert db.closed and "closed" in repr(db) and view.name == "v" and view.columns == ["n"]
+    assert cursor.fetchall() == [(1,), (2,), (3,)]  # which was answered before
+    subscription.close()
     with ivm.connect(sys.argv[1], read_only=True, compile="off") as beside:
         assert beside.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
     db.close()
@@ -114,12 +136,69 @@ try:
     assert f"process {os.getpid()} has it open" in done.stderr, done.stderr
 finally:
     tx.commit()
+    assert [len(changes) for changes in (next(taking), next(taking))] == [1, 2]
     db.close()
 """
     done = _run(tmp_path / "shop.ivm", IN_CHILD + after, watched=False)
     assert done.returncode == 0, done.stderr
     with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
         assert db.view("v").fetchall() == [(4,)]
+
+
+COPIED = """
+import ivm, os, sys, threading
+at_work, forked = threading.Event(), threading.Event()
+
+def end(use):
+    child = os.fork()
+    if child == 0:
+        use()
+        sys.exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+def work(db):
+    def pause(now):
+        at_work.set()
+        forked.wait()
+    with db._core.lock if sys.argv[1] == "commits" else db._core.definitions:
+        pause(None)
+
+db = ivm.connect(compile="off")
+db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY); SELECT max(a) + 1 FROM t; CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+subscription = db.subscribe("v")
+thread = threading.Thread(target=work, args=(db,))
+
+def goes_on():
+    assert db.sql("SELECT max(a) + 1 FROM t").fetchall() == [(None,)]
+    db.sql("INSERT INTO t VALUES (1); CREATE TABLE u (a BIGINT)")
+    assert db.view("v").fetchall() == [(1,)]
+    assert len(subscription.fetch(timeout=None)) == 2
+
+def is_refused():
+    for use in (db.tables, db.view, subscription.fetch, lambda: db.sql("SELECT 1")):
+        try:
+            use("v") if use == db.view else use()
+        except ivm.InterfaceError as error:
+            assert "another thread was at work on it when this process was forked" in str(error), error
+        else:
+            os._exit(7)
+    db.close()
+
+end(goes_on)
+thread.start()
+at_work.wait()
+end(is_refused if sys.argv[1] == "commits" else goes_on)
+forked.set()
+thread.join()
+goes_on()
+"""
+
+
+@pytest.mark.parametrize("other", ["commits", "creates"])
+def test_a_forked_child_has_a_copy_of_what_is_in_memory(other):
+    command = [sys.executable, "-c", COPIED, other]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_child_that_lives_on_holds_nothing(tmp_path):
