@@ -135,6 +135,8 @@ def test_a_file_of_statements_and_commands_is_run(shell, tmp_path, capsys):
         (".read", ".read FILE"),
         (".read missing.sql", "missing.sql"),
         (".read 'x", "No closing quotation"),
+        (".read a\0b", "cannot read"),
+        (".import ~nobody-of-this-name/x.csv t", "cannot read ~nobody-of-this-name/x.csv"),
         (".mode html", "the modes are table, csv, json, line"),
         (".timer", ".timer on|off"),
         (".timer yes", ".timer on"),

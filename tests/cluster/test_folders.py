@@ -141,6 +141,13 @@ def test_a_file_system_without_links_is_refused_by_name(tmp_path, monkeypatch):
     assert os.listdir(tmp_path / "a") == []
 
 
+@pytest.mark.parametrize("address", ["a\0b", "file://a\0b", "a\ud800b", ""])
+def test_what_can_be_no_directory_is_refused(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StorageError, match=r"cannot use .* as a cluster's folder: its name"):
+        folder_of(address).names("a")
+
+
 def test_where_files_are_there_as_a_whole_they_are_written_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr("ivm.storage.arrow_folder._WHOLE", {"local"})
     (tmp_path / "a" / "2.bids").mkdir(parents=True)  # object stores have no directories

@@ -252,3 +252,13 @@ def test_diffs_of_equal_rows_are_added_up_before_they_are_too_many(db):
 def test_options_of_a_database(options):
     with pytest.raises(ivm.TypeMismatchError, match=next(iter(options))):
         ivm.connect(**options)
+
+
+def test_a_file_is_not_named_by_the_beginning_of_its_name(tmp_path):
+    (tmp_path / "a").write_text("precious")
+    db = ivm.connect(compile="off", external_access=True)
+    db.sql("CREATE TABLE t (a BIGINT)")
+    for text in ("COPY t TO", "COPY t FROM", "COPY (SELECT 1 AS a) TO"):
+        with pytest.raises(ivm.UnsupportedError, match="cannot hold the character NUL"):
+            db.sql(f"{text} '{tmp_path}/a\0.csv'")
+    assert (tmp_path / "a").read_text() == "precious"

@@ -10,6 +10,20 @@ from tests.house.modules import ROOT
 CODE = "from ivm.spill import spill_directory as made; print(made(), flush=True); "
 
 
+NO_LOCKS = """
+import fcntl
+def flock(handle, operation):
+    raise OSError(37, "No locks available")
+fcntl.flock = flock
+"""
+
+
+def test_without_locks_it_is_there_all_the_same(tmp_path):
+    command = [sys.executable, "-c", NO_LOCKS + CODE]
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"TMPDIR": str(tmp_path)}, check=True)
+    assert os.listdir(tmp_path) == []
+
+
 def test_it_goes_with_its_process_also_with_one_that_was_killed(tmp_path):
     def begin(then):
         command = [sys.executable, "-c", CODE + then]

@@ -234,3 +234,43 @@ def test_where_kernels_were_compiled_ahead_none_is_missing(target):
     assert not [
         kernel for kernel, is_there in there.items() if not is_there and kernel[0].rpartition(".")[0] in current
     ]
+
+
+# Calls kernels, with no memory left to load the first of them for some calls.
+LIMITED = """
+import resource
+import numpy as np
+import numba.core.codegen
+from ivm.kernels.compiling import compiled
+from ivm.kernels.hashing.index import mark_hashes
+linked, said = compiled.linked, []
+
+def tight(*given):
+    with open("/proc/self/statm") as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 50_000, -1))
+    try:
+        return linked(*given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+
+compiled.linked = tight
+call = lambda: mark_hashes(np.zeros(1, np.uint64), np.empty(0, np.bool_), np.zeros(1, np.uint64))
+for _ in range(3):
+    try:
+        call()
+    except MemoryError as error:
+        said.append(str(error))
+compiled.linked = linked
+call()
+print(len(said), *set(said))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+def test_where_no_memory_is_left_to_load_a_kernel_the_process_goes_on(target: Target) -> None:
+    command = [sys.executable, "-c", LIMITED]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("3 cannot load machine code: this process may not have 4 MiB more"), done.stdout
+    assert "raise its limit (ulimit -v)" in done.stdout

@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from mmap import mmap
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -26,6 +27,9 @@ _library: Any = CodeLibrary
 _result: Any = CompileResult
 _pickled: Any = dumps
 _runtime: Any = import_module("numba.core.runtime._nrt_python")
+_LEAST_ROOM = 4 << 20
+_TIMES = 4
+"""What LLVM may take to link object code: so many copies (the bytes, what is read of them, sections of whole pages)."""
 _UNRESOLVED = ".numba.unresolved$"
 
 
@@ -70,7 +74,11 @@ class _Library(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
 
 
 def linked(target: Any, about: bytes, code: bytes, entry: bytes, bitcode: Callable[[], bytes]) -> Any:
-    """The `CompileResult` of a function, from what was kept; None if it calls what this process lacks."""
+    """The `CompileResult` of a function, from what was kept; None if it calls what this process lacks.
+
+    MemoryError if there is no room for it.
+    """
+    _check_room(_LEAST_ROOM + _TIMES * len(code))
     symbols, name, description, own, signature, objectmode, others = pickle.loads(about)
     if not _are_known(symbols, target):
         return None
@@ -101,6 +109,21 @@ def linked(target: Any, about: bytes, code: bytes, entry: bytes, bitcode: Callab
         codegen.set_env(each.env_name, each)
     keep_entry(made, entry)
     return made
+
+
+def _check_room(size: int) -> None:
+    """MemoryError if the process may not have so many bytes more: where LLVM gets none it ends the process.
+
+    Another thread may take them meanwhile; and what limits a whole container refuses nothing, but ends processes.
+    Cost: some microseconds.
+    """
+    try:
+        mmap(-1, size).close()  # no page of which is looked at
+    except OSError as error:
+        raise MemoryError(
+            f"cannot load machine code: this process may not have {size >> 20} MiB more ({error.strerror}); raise its "
+            "limit (ulimit -v), or keep less in it"
+        ) from error
 
 
 def _bare(environment: Any) -> tuple[str, list[Any], str]:
