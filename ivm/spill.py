@@ -36,7 +36,8 @@ def _made() -> Path:
         directory = Path(tempfile.mkdtemp(prefix=_NAMED))
         with suppress(FileNotFoundError):  # another process may take it for left before it is locked
             handle = _opened(directory)  # for as long as the process lives
-            fcntl.flock(handle, fcntl.LOCK_SH)
+            with suppress(OSError):  # where there are no locks, nobody takes it for left either
+                fcntl.flock(handle, fcntl.LOCK_SH)
             if directory.exists():
                 return directory
             os.close(handle)
