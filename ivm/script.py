@@ -78,5 +78,5 @@ def read_text(path: Path) -> str:
     """The text of a file; Error if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise Error(f"cannot read {path}: {error}") from error

@@ -203,6 +203,8 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     if len(files) != 1 or not files[0].is_string:
         source.refuse(tree, "COPY takes the name of one file in quotes")
     path = files[0].name
+    if "\0" in path:  # where DuckDB would end the name
+        source.refuse(tree, "COPY takes the name of a file, which cannot hold the character NUL")
     given = {item.this.name.lower(): item for item in tree.args.get("params") or ()}
     format_ = given.pop("format", None)
     by_ending = "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"

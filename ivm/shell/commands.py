@@ -65,11 +65,11 @@ def _timer(shell: Shell, arguments: list[str]) -> None:
 
 
 def _read(shell: Shell, arguments: list[str]) -> None:
-    shell.run_file(Path(arguments[0]).expanduser())
+    shell.run_file(_path(arguments[0]))
 
 
 def _import(shell: Shell, arguments: list[str]) -> None:
-    path, name = Path(arguments[0]).expanduser(), arguments[1]
+    path, name = _path(arguments[0]), arguments[1]
     start = perf_counter()
     table = name if shell.catalog.find(name) is None else shell.catalog.table(name)
     rows, created = _import_file(shell.db, path, table, shell.err)
@@ -81,7 +81,7 @@ def _import(shell: Shell, arguments: list[str]) -> None:
 
 def _apply(shell: Shell, arguments: list[str]) -> None:
     table = shell.catalog.table(arguments[0])
-    rows = _read_changes(Path(arguments[1]).expanduser(), table)
+    rows = _read_changes(_path(arguments[1]), table)
     start = perf_counter()
     shell.db.apply({table.name: rows})
     say(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'} applied")
@@ -166,6 +166,13 @@ def _reading(path: Path, what: str) -> Iterator[tuple[duckdb.DuckDBPyConnection,
             yield duck, f"{call}({as_literal(str(path))}{', header = true' if call == 'read_csv' else ''}"
     except duckdb.Error as error:
         raise Error(f"cannot {what} {path}: {error}") from error
+
+
+def _path(written: str) -> Path:
+    try:
+        return Path(written).expanduser()
+    except (RuntimeError, ValueError) as error:
+        raise Error(f"cannot read {written}: {error}") from error
 
 
 def _types(table: Table) -> dict[str, str]:

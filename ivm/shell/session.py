@@ -105,9 +105,9 @@ class Shell:
 
     def run_file(self, path: Path) -> None:
         """Run the statements and commands of a file; errors have their place in it. Error too if it reads itself."""
+        text, before = read_text(path), self._pending
         if path.resolve() in self._files:
             raise Error(f"cannot read {path}: it reads itself")
-        text, before = read_text(path), self._pending
         self._files.append(path.resolve())
         try:
             self.run_text(text)

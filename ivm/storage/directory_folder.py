@@ -8,7 +8,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from catalog.errors import StorageError
-from ivm.storage.entries import sync_directory
+from ivm.storage.entries import absolute, sync_directory
 from ivm.storage.folder import ASIDE, names_of
 
 
@@ -19,7 +19,12 @@ class DirectoryFolder:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._path = Path(path).absolute()
+        try:
+            self._path = absolute(path)
+        except OSError as error:
+            raise StorageError(
+                f"cannot use {path!r} as a cluster's folder: {error.strerror}; give a directory that all machines see"
+            ) from error
 
     def where(self, name: str = "") -> str:
         """See `Folder.where`."""
