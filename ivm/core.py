@@ -90,6 +90,7 @@ class Core:
         self.read_only = ""
         """Of a database that is only read: where it is."""
         self.definitions = Turns(self._clear)
+        self._copies = Turns()
         self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
@@ -171,7 +172,7 @@ class Core:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
         if self.checkpoints is not None and not self.lock.closed:
             self.checkpoints.close()
-        with self.definitions:
+        with self._copies, self.definitions:
             self.begin_defining(None)
             if self.lock.closed:
                 return
@@ -191,6 +192,7 @@ class Core:
 
         What is in memory alone is a copy, of use unless a thread was at work on it, which is not here.
         """
+        self._copies.fork()
         self.definitions.fork()
         is_whole = self.lock.fork()
         if self.lock.closed:
@@ -245,19 +247,23 @@ class Core:
             self.engine.commit(changes, trial=True)
 
     def backup(self, path: str | PathLike[str]) -> None:
-        """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none."""
-        journal = self.engine.journal
-        if journal is not None:
-            journal.finish()  # so that there is little to write while nobody commits
-        with self.lock:
+        """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none.
+
+        One copy is made after the other, and nobody closes the files meanwhile.
+        """
+        with self._copies:
             journal = self.engine.journal
-            if journal is None:
-                raise InterfaceError(
-                    "cannot back up this database: it is in memory, or only read; call backup where it is written, or "
-                    "copy its directory with `ivm recover`"
-                )
-            record = journal.finish()
-        journal.copy(path, record)
+            if journal is not None:
+                journal.finish()  # so that there is little to write while nobody commits
+            with self.lock:
+                journal = self.engine.journal
+                if journal is None:
+                    raise InterfaceError(
+                        "cannot back up this database: it is in memory, or only read; call backup where it is written, "
+                        "or copy its directory with `ivm recover`"
+                    )
+                record = journal.finish()
+            journal.copy(path, record)
 
     def certain(self) -> None:
         """Return when all that can be seen now survives a loss of power, if commits wait for that.

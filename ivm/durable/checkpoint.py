@@ -114,6 +114,9 @@ class Checkpoints:
             for name, reader in moment.tables.items():
                 names = [field.name for field in moment.catalog.table(name).fields]
                 tables[name] = write_rows(files, names, reader, known.tables.get(name))
+        except BaseException:
+            files.remove()  # or each try would take more of a disk that has no room
+            raise
         finally:
             known.next = files.next  # no name is given again
         manifest = Manifest(
@@ -144,9 +147,10 @@ def remove_others(storage: Storage, manifest: Manifest | None) -> None:
     """Let files go that belong neither to this checkpoint nor to the log since. What cannot be removed stays."""
     record = 0 if manifest is None else manifest.record
     used = {written.file for _, written in manifest.files()} if manifest is not None else set()
-    logs = log_files(storage)
-    for name in storage.names():
-        is_old = name in logs and first_of(name) <= record
-        if is_old or (name.endswith(SUFFIX) and name not in used):
-            with suppress(OSError):
-                storage.remove(name)
+    with suppress(OSError):
+        logs = log_files(storage)
+        for name in storage.names():
+            is_old = name in logs and first_of(name) <= record
+            if is_old or (name.endswith(SUFFIX) and name not in used):
+                with suppress(OSError):
+                    storage.remove(name)

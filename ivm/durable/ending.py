@@ -71,8 +71,10 @@ def _close_aside(journal: Journal, where: str) -> None:
             _lost.discard(thread)
 
     thread = threading.Thread(target=close, name="ivm-close")
-    _lost.add(thread)
     thread.start()
+    _lost.add(thread)  # who waits for one that has not begun is refused
+    if not thread.is_alive():
+        _lost.discard(thread)
 
 
 def _close(one: Journal, where: str) -> None:

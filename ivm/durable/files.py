@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -50,6 +50,7 @@ class Files:
     def __init__(self, storage: Storage, next: int) -> None:
         self.storage = storage
         self.next = next
+        self._made: list[str] = []
 
     def write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Written:
         """A new file of these batches, synced; its name is not. StorageError if it cannot be written.
@@ -58,6 +59,7 @@ class Files:
         """
         name = f"{kind}-{self.next}{SUFFIX}"
         self.next += 1
+        self._made.append(name)
         at = total = synced = 0
         with writing(self.storage, name), closing(self.storage.create(name)) as file:
             for batch in batches:
@@ -71,6 +73,12 @@ class Files:
                     synced = at
             file.sync()
         return Written(name, at, total)
+
+    def remove(self) -> None:
+        """Let all files go that were written here, to which nobody refers. What cannot be removed stays."""
+        for name in self._made:
+            with suppress(OSError):
+                self.storage.remove(name)
 
 
 @contextmanager

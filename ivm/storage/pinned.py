@@ -69,8 +69,9 @@ def pinned(storage: Storage) -> Pinned:
     """The files of a storage as they are now. StorageError if they are replaced again and again meanwhile.
 
     If all that was there when it began is there when it ends, and nothing else, it was all there at one time; what is
-    replaced as a whole (the manifest) says nothing that is not there. Files of a log may be cut off, so they are read;
-    the others are never changed, and mapped. Cost: reads the log.
+    replaced as a whole (the manifest) says nothing that is not there. It is read before the files that it names, in the
+    order of names, so that these were whole. Files of a log may be cut off, so they are read; the others are never
+    changed, and mapped. Cost: reads the log.
     """
     for _ in range(_TRIES):
         names = storage.names()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.storage.pinned import pinned
 
 ROOT = Path(__file__).parents[2]
 BEGIN = "import ivm, sys, os; db = ivm.connect(sys.argv[1], compile='off', durability='off')\n"
@@ -233,3 +234,19 @@ def test_closing_while_others_commit_keeps_what_was_acknowledged(tmp_path):
     with ivm.connect(path, compile="off") as db:
         found = dict(db.sql("SELECT worker, count(*) FROM t GROUP BY worker").fetchall())
         assert found == dict(enumerate(done))
+
+
+def test_a_copy_that_is_under_way_is_whole_before_the_database_is_closed(tmp_path, monkeypatch):
+    def begin(storage):
+        closing.start()
+        closing.join(0.2)
+        return pinned(storage)
+
+    monkeypatch.setattr("ivm.durable.journal.pinned", begin)
+    db = ivm.connect(tmp_path / "shop.ivm", compile="off")
+    closing = threading.Thread(target=db.close)
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY); INSERT INTO t VALUES (1)")
+    db.backup(tmp_path / "copy.ivm")
+    closing.join()
+    with ivm.connect(tmp_path / "copy.ivm", read_only=True, compile="off") as copy:
+        assert copy.sql("SELECT a FROM t").fetchall() == [(1,)]
