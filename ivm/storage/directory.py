@@ -154,9 +154,12 @@ class Directory:
     def _open(self) -> None:
         """Find the directory, or make it. OSError if it is that of something else."""
         if self.writable:
-            with suppress(FileExistsError):
+            try:
                 self._path.mkdir()
                 sync_directory(self._path.parent)
+            except FileExistsError:  # somebody may make it at the same time
+                if not self._path.is_dir():
+                    raise
         elif not self._path.exists():
             raise OSError("there is no database")
         self._at = open_directory(self._path)
