@@ -47,6 +47,10 @@ class NumericError(DataError):
     """A computation overflowed or has no result (overflow, division by zero, a cast out of range)."""
 
 
+class ViewDroppedError(OperationalError):
+    """A view is read or listened to that was dropped, or whose place one has taken that cannot stand for it."""
+
+
 class MemoryLimitError(OperationalError):
     """A view is expected to need more memory than the database's limit leaves; it was not installed."""
 

@@ -19,6 +19,7 @@ from catalog.errors import (
     StorageError,
     TypeMismatchError,
     UnsupportedError,
+    ViewDroppedError,
 )
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ __all__ = [
     "VerificationError",
     "Verified",
     "View",
+    "ViewDroppedError",
     "ViewInfo",
     "connect",
 ]

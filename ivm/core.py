@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import AccessError, BindError, InterfaceError
+from catalog.errors import AccessError, BindError, InterfaceError, ViewDroppedError
 from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.durable import ending
@@ -177,7 +177,7 @@ class Core:
             if self.lock.closed:
                 return
             with self.lock:
-                self.close_subscriptions()
+                self.end_subscriptions()
                 self.engine.close()
                 journal = self.engine.journal
                 self.engine = Engine(None, history=0)
@@ -292,7 +292,21 @@ class Core:
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""
         with self.lock:
-            return View(self.maintained(name), self.engine.dictionary, self.readable, self.lock)
+            name = self.maintained(name).definition.name
+            return View(name, self.installed, self.engine.dictionary, self.readable, self.lock)
+
+    def installed(self, name: str) -> Installed:
+        """The maintained view that is called `name` now, where there was one before. ViewDroppedError if there is none.
+
+        Needs no lock.
+        """
+        found = self.engine.views.get(name)
+        if found is None:
+            raise ViewDroppedError(
+                f"cannot read view {name}: it was dropped, or replaced by one that is not MATERIALIZED; SHOW TABLES "
+                "lists what there is"
+            )
+        return found
 
     def subscribe(self, view: str, snapshot: bool) -> Subscription:
         """Who is told of a view's changes from now on, and first of the rows there are if `snapshot`."""
@@ -305,10 +319,20 @@ class Core:
             self.engine.listeners.hold(subscription)
             return subscription
 
-    def close_subscriptions(self, view: str | None = None) -> None:
-        """End the subscriptions of a view that is about to be dropped, or all."""
+    def end_subscriptions(self, view: str | None = None, reason: str = "") -> None:
+        """End the subscriptions to a view, or all. It may be interrupted, and called again."""
         for subscription in self.engine.listeners.of(view):
-            subscription.close()
+            subscription.end(reason)
+            self.engine.listeners.let_go(subscription)
+
+    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
+        """What gives the changes from a view to the one that takes its place, of the same columns; None: it is equal.
+
+        To be called once that has happened, as often as one likes. The caller has the lock.
+        """
+        engine = self.engine
+        found = successor.changes_from(engine.views[view], engine.time, engine.dictionary)
+        return lambda: found
 
     def _begin(self) -> None:
         """Finish what was interrupted."""

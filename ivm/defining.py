@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from ivm.incoming import check_defaults
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result, counted
+from ivm.succession import succession
 from ivm.tables import Declared
 from ivm.trace.ingest import Intake
 from ivm.view import Installed
@@ -45,6 +46,10 @@ DEFINITIONS = get_args(Definitions)
 
 _NONE: Mapping[str, None] = MappingProxyType({})
 _NO_SIZES: Mapping[str, float] = MappingProxyType({})
+
+
+def _nobody() -> None:
+    """Nobody listens."""
 
 
 def define(core: Core, statement: Definitions, dialect: str) -> Result:
@@ -120,14 +125,15 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         return
     _check_reserved(statement.name)
     catalog = core.catalog.fixed()
+    name = statement.name
     if statement.replace and old is not None:
-        catalog.drop_view(statement.name)
+        name = catalog.drop_view(name).name  # as it was written first
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
     unnamed = bound.text if statement.columns else ""
-    bound = with_names(bound, statement.name, statement.columns)
+    bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
-        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
+        name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
         os.urandom(8).hex(), statement.change_feed,
     )  # fmt: skip
     catalog.add_view(definition)
@@ -155,7 +161,9 @@ def install(
         with core.lock:  # others see the view of its name, if there is one, until this one is whole
             if planned is not None:
                 installed = engine.installed(definition, planned, core.pause, core.lock.aside)
-            core.carry_out(partial(_put, core, catalog, {definition.name: installed}, bound.oracle_sql), catalog)
+            views = {definition.name: installed}
+            tell = succession(core, catalog, views)
+            core.carry_out(partial(_put, core, catalog, views, bound.oracle_sql, tell=tell), catalog)
     except BaseException:
         give_back_freed_pages()
         raise
@@ -167,17 +175,19 @@ def _put(
     views: Mapping[str, Installed | None] = _NONE,
     oracle_sql: str | None = None,
     tables: Mapping[str, Declared | None] = _NONE,
+    tell: Callable[[], None] = _nobody,
 ) -> None:
     """From now on `catalog` is what exists, and these are the views and tables of their names; None: there is none.
 
-    `oracle_sql` is that of views that are there. It may be interrupted, and called again.
+    `oracle_sql` is that of views that are there, and `tell` tells who listens to them. It may be interrupted, and
+    called again.
     """
     for view, installed in views.items():
-        core.close_subscriptions(view)
         core.engine.put(view, installed, oracle_sql)
     for table, declared in tables.items():
         core.engine.put_table(table, declared)
     core.catalog.become(catalog)
+    tell()
 
 
 def _create_index(core: Core, statement: CreateIndex) -> Result | None:
@@ -247,7 +257,9 @@ def _drop(core: Core, statement: Drop) -> None:
         views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
-        core.carry_out(partial(_put, core, left, dict.fromkeys(views), None, dict.fromkeys(tables)), left)
+        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
+        tell = succession(core, left, gone)
+        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
     give_back_freed_pages()
 
 

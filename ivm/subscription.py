@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
-from catalog.errors import InterfaceError
+from catalog.errors import InterfaceError, ViewDroppedError
 from ivm.trace.state import Held
 
 
@@ -23,9 +23,14 @@ class Subscription:
 
     Each commit's changes are consolidated: one row for each (row, time) whose multiplicity changed. Take them with
     `fetch`, with `for changes in subscription`, or with `async for` in any event loop of asyncio. Each table goes to
-    one taker. Use as a context manager, or call `close`; it is closed too when its view is dropped or its database is
-    closed. Thread-safe: commits may come from another thread. Who waits does not keep the program from ending: when the
-    main thread is done, all waiting ends as if the subscription had been closed.
+    one taker. Use as a context manager, or call `close`; it is closed too when its database is closed. Thread-safe:
+    commits may come from another thread. Who waits does not keep the program from ending: when the main thread is done,
+    all waiting ends as if the subscription had been closed.
+
+    When its view is dropped, all of these raise ViewDroppedError, once what was pending has been taken. When another
+    takes the view's place (CREATE OR REPLACE) whose columns have the same names and types, it goes on with that one:
+    what tells the new rows from the old ones comes as one change, at the time of the last commit. A view of other
+    columns, or one that is not maintained, ends it as a drop does.
     """
 
     def __init__(
@@ -36,22 +41,25 @@ class Subscription:
         self._certain = certain
         self._empty = empty
         self._close = close
-        self._pending: deque[tuple[int, pa.Table]] = deque()
-        self._taken = -1
+        self._pending: deque[tuple[int | str, pa.Table]] = deque()
+        self._taken: int | str = -1
         self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
         self._wakes: set[Callable[[], None]] = set()
         self._open = True
         self._refusal = ""
+        self._reason = ""
 
     def fetch(self, timeout: float | None = 0) -> pa.Table:
         """What has changed since it was last asked for, in one table; without rows if nothing has.
 
-        If nothing has, wait for at most `timeout` seconds, or with None until something does, or it is closed.
+        If nothing has, wait for at most `timeout` seconds, or with None until something does, or it is closed. Raises
+        ViewDroppedError if nothing is left, and nothing will come because of what became of its view.
         """
         self._check_here()
         if timeout != 0:
             self._wait(timeout)
         with self._lock:
+            self._check_goes_on()
             tables = [table for _, table in self._pending]
             found = pa.concat_tables(tables) if tables else self._empty
             for _ in tables:
@@ -70,6 +78,7 @@ class Subscription:
                 elif self._open:
                     continue  # another was first
                 else:
+                    self._check_goes_on()
                     return
             self._certain()
             yield table
@@ -84,6 +93,7 @@ class Subscription:
                     table = self._take() if self._pending else None
                     if table is None:
                         if not self._open:
+                            self._check_goes_on()
                             return
                         self._wakes.add(wake)
                         _ending.note(self)
@@ -95,17 +105,21 @@ class Subscription:
                 self._certain()
                 yield table
 
-    def push(self, table: pa.Table, time: int) -> None:
-        """Add the changes of the commit at `time`, unless they were added before; called by the engine."""
+    def push(self, table: pa.Table, of: int | str) -> None:
+        """Add the changes `of` a commit, by its time, or of a view, by its mark, unless they were added last; called by
+        the engine.
+        """
         with self._lock:
             last = self._pending[-1][0] if self._pending else self._taken
-            if last < time:
-                self._pending.append((time, table))
+            if last != of:
+                self._pending.append((of, table))
             self._wake()
 
-    def end(self) -> None:
-        """Let go of all who wait; what is pending can still be read."""
+    def end(self, reason: str = "") -> None:
+        """Let go of all who wait; what is pending can still be read. After that a `reason` is raised."""
         with self._lock:
+            if self._open:
+                self._reason = reason
             self._open = False
             self._wake()
 
@@ -129,6 +143,11 @@ class Subscription:
         """InterfaceError if this is another process than that which is told of changes."""
         if self._refusal:
             raise InterfaceError(self._refusal)
+
+    def _check_goes_on(self) -> None:
+        """Raise why nothing is pending, nor will be; the lock is held."""
+        if self._reason and not self._pending:
+            raise ViewDroppedError(self._reason)
 
     def _take(self) -> pa.Table:
         """The first of what is pending; the lock is held."""

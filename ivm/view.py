@@ -18,14 +18,14 @@ from ivm.plan.node import Plan
 from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.sorting import first_by, sort_table
 from ivm.trace.arrow import arrow_type, to_arrow
-from ivm.trace.column import Column, Ints
+from ivm.trace.column import Column, Ints, concat
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.stand_ins import with_huge
 from ivm.trace.texts import Strings
 from ivm.trace.turns import Turns
 from ivm.trace.view_log import Sealed, ViewLog
-from ivm.view_changes import changes_to_arrow, seen_changes
+from ivm.view_changes import changes_to_arrow, seen_changes, view_changes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +99,16 @@ class Installed:
         columns, diffs = self.log.rows(None)
         return delta_of(columns, time, diffs, len(diffs))
 
+    def changes_from(self, old: Installed, time: int, dictionary: TextDictionary) -> pa.Table | None:
+        """What leads from the rows of a view of the same columns to those of this one, at a time; None: nothing does.
+
+        Cost: the rows of both.
+        """
+        there, gone = self.snapshot(time), old.snapshot(time)
+        columns = [concat([gone.column(i), there.column(i)]) for i in range(len(self.definition.schema))]
+        diffs = np.concatenate([-gone.diff_array(), there.diff_array()])
+        return view_changes(self.definition, delta_of(columns, time, diffs), dictionary)
+
     def shown(self, sealed: Sealed, strings: Strings, as_of: int | None = None) -> Contents:
         """What the log holds as it was sealed, when `strings` were those of its codes."""
         columns, diffs = sealed.rows(as_of)
@@ -119,20 +129,27 @@ def in_order(rows: pa.Table, definition: Definition) -> pa.Table:
 
 
 class View(Rows):
-    """Reads one maintained view. Every read shows the last commit, whole, unless `as_of` asks for an earlier time.
+    """Reads the maintained view of a name. Every read shows the last commit, whole, unless `as_of` asks for an earlier
+    time.
 
     So it has no position: `fetchone` is the first row at present, again at each call, and `fetchmany` the first rows.
     Iterate to read all rows as of one moment one by one.
+
+    When another view has taken the place of that name (CREATE OR REPLACE), that one is read from then on. While none
+    has it that is maintained, all reads raise ViewDroppedError.
     """
 
     def __init__(
         self,
-        installed: Installed,
+        name: str,
+        installed: Callable[[str], Installed],
         dictionary: TextDictionary,
         readable: Callable[[], tuple[int, int]],
         lock: Turns,
     ) -> None:
-        self._installed = installed
+        """`installed`: the view of a name, at present."""
+        self._name = name
+        self._of_name = installed
         self._dictionary = dictionary
         self._readable = readable
         self._lock = lock
@@ -140,7 +157,13 @@ class View(Rows):
     @property
     def name(self) -> str:
         """The view's name."""
-        return self._installed.definition.name
+        return self._name
+
+    @property
+    def _installed(self) -> Installed:
+        """The view at present."""
+        self._lock.check_open()
+        return self._of_name(self._name)
 
     @property
     def _title(self) -> str:
@@ -182,35 +205,37 @@ class View(Rows):
         """
         after = whole_number(after, "after")
         until = self._readable()[1] if until is None else whole_number(until, "until")
-        strings, sealed = self._as_sealed(until)
+        installed, strings, sealed = self._as_sealed(until)
         self._check_readable(after, sealed.since)
-        return self._installed.changed(sealed, strings, after, until)
+        return installed.changed(sealed, strings, after, until)
 
     def _contents(self, as_of: int | None = None) -> Contents:
         if as_of is not None:
             as_of = whole_number(as_of, "as_of")
-        strings, sealed = self._as_sealed(as_of)
-        return self._installed.shown(sealed, strings, as_of)
+        installed, strings, sealed = self._as_sealed(as_of)
+        return installed.shown(sealed, strings, as_of)
 
-    def _as_sealed(self, as_of: int | None) -> tuple[Strings, Sealed]:
-        """The log as it is now, in which a time can be read, and the texts of its codes."""
+    def _as_sealed(self, as_of: int | None) -> tuple[Installed, Strings, Sealed]:
+        """The view, its log as it is now, in which a time can be read, and the texts of its codes."""
         self._lock.check_open()
         if as_of is not None:
             self._check_readable(as_of, 0)
-        strings, sealed = self._dictionary.now(), self._sealed()
+        strings, (installed, sealed) = self._dictionary.now(), self._sealed()
         while strings is not (known := self._dictionary.now()):  # codes may have been given out again meanwhile
-            strings, sealed = known, self._sealed()
+            strings, (installed, sealed) = known, self._sealed()
         if as_of is not None:
             self._check_readable(as_of, sealed.since)  # a commit may have let go of it meanwhile
-        return strings, sealed
+        return installed, strings, sealed
 
-    def _sealed(self) -> Sealed:
+    def _sealed(self) -> tuple[Installed, Sealed]:
         """What was sealed last, without the lock; but no part of a commit of which other views show nothing yet."""
-        sealed = self._installed.log.sealed
+        installed = self._installed
+        sealed = installed.log.sealed
         if sealed.last > self._readable()[1]:
             with self._lock:
-                return self._installed.log.sealed
-        return sealed
+                installed = self._installed
+                return installed, installed.log.sealed
+        return installed, sealed
 
     def _check_readable(self, as_of: int, since: int) -> None:
         first, present = self._readable()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import cast
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
 from ivm.cluster.meeting import some_rows
+from ivm.cluster.reading import replaced
 from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
@@ -47,8 +48,13 @@ class ShardedCore(Core):
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""
         with self.lock:
-            installed = self.maintained(name)
-            return ShardedReader(installed, self.engine.dictionary, self.readable, self.lock, self.driver)
+            name = self.maintained(name).definition.name
+            return ShardedReader(name, self.installed, self.engine.dictionary, self.readable, self.lock, self.driver)
+
+    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
+        """See `Core.difference`. The rows of the successor are not there before its definition is published."""
+        driver, before = self.driver, self.driver.snapshot(view)
+        return cache(lambda: replaced(before, driver.snapshot(view)))
 
 
 class ShardedReader(View):
@@ -56,13 +62,14 @@ class ShardedReader(View):
 
     def __init__(
         self,
-        installed: Installed,
+        name: str,
+        installed: Callable[[str], Installed],
         dictionary: TextDictionary,
         readable: Callable[[], tuple[int, int]],
         lock: Turns,
         driver: Driver,
     ) -> None:
-        super().__init__(installed, dictionary, readable, lock)
+        super().__init__(name, installed, dictionary, readable, lock)
         self._driver = driver
 
     def _contents(self, as_of: int | None = None) -> Contents:
@@ -71,12 +78,12 @@ class ShardedReader(View):
         with self._lock:
             if as_of is not None:
                 self._check_readable(as_of, 0)
-            return cast(Contents, self._driver.contents(self.name, as_of))
+            return cast(Contents, self._driver.contents(self._installed.definition.name, as_of))
 
     def changes(self, after: int, until: int | None = None) -> pa.Table:
         """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
         with self._lock:
-            return self._driver.history(self.name, *self._between(after, until))
+            return self._driver.history(self._installed.definition.name, *self._between(after, until))
 
     def _between(self, after: int, until: int | None) -> tuple[int, int]:
         """Two times, of which both can be read. BindError."""

@@ -127,6 +127,13 @@ def whole_changes(tables: Sequence[pa.Table], view: ShardedView) -> pa.Table | N
     return whole if whole.num_rows else None
 
 
+def replaced(before: pa.Table, after: pa.Table) -> pa.Table | None:
+    """The changes that lead from rows at a time, as `ShardedContents.changes` has them, to others; None: none do."""
+    gone = before.set_column(before.num_columns - 1, _DIFF, pc.negate(before.column(_DIFF)))
+    changes = added_up(pa.concat_tables([gone, after]), after.column_names[:-1])
+    return changes if changes.num_rows else None
+
+
 def added_up(changes: pa.Table, names: Sequence[str]) -> pa.Table:
     """Changes that agree in these columns added up, by `_diff`: shards may tell different halves of one."""
     columns, given = [f"c{i}" for i in range(len(names))], changes.select([*names, _DIFF])

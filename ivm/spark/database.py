@@ -160,8 +160,8 @@ class SparkDatabase(ShardedDatabase):
         """A maintained view; see `Database.view`."""
         core = self._open
         with core.lock:
-            installed = core.maintained(name)
-        return SparkView(installed, core.engine.dictionary, core.readable, core.lock, self._driver)
+            name = core.maintained(name).definition.name
+        return SparkView(name, core.installed, core.engine.dictionary, core.readable, core.lock, self._driver)
 
 
 class FrameSink(BatchSink):
@@ -203,7 +203,7 @@ class SparkView(ShardedReader):
         is: of what was read before the last commit a copy is loaded each time, as long as its logs are kept.
         """
         with self._lock:
-            definition, version = self._driver.views[self.name].definition, self._driver.version
+            definition, version = self._installed.definition, self._driver.version
             frame = carrier_of(self._driver).frame(version, Question("view", definition.name), definition.columns)
         return frame.select(*(quoted(each.name) for each in definition.schema)) if definition.hidden else frame
 
@@ -214,10 +214,11 @@ class SparkView(ShardedReader):
         """
         with self._lock:
             after, until = self._between(after, until)
-            view, version = self._driver.views[self.name], self._driver.version
-            question = Question("history", view.definition.name, until, after=after)
-            frame = carrier_of(self._driver).frame(version, question, [*view.definition.schema, *_MARKS])
-        if are_apart(view.placement, view.definition):
+            definition, version = self._installed.definition, self._driver.version
+            view = self._driver.views[definition.name]
+            question = Question("history", definition.name, until, after=after)
+            frame = carrier_of(self._driver).frame(version, question, [*definition.schema, *_MARKS])
+        if are_apart(view.placement, definition):
             return frame
         # Shards may tell different halves of one change.
         kept = [quoted(name) for name in frame.columns[:-1]]

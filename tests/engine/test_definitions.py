@@ -93,7 +93,9 @@ def test_a_view_is_replaced_once_the_new_one_is_whole(db):
     assert set(map(tuple, seen)) == {("s",)}
     assert sorted(db.view("v").fetchall())[0] == (20, 2)
     assert old.fetchall()
-    assert list(subscription)
+    assert subscription.fetch()["_diff"].to_pylist()[:2] == [-1, 1]
+    with pytest.raises(ivm.ViewDroppedError, match="replaced by one of other columns"):
+        list(subscription)
     with pytest.raises(ivm.NumericError):
         db.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a // (id - 2) AS x FROM t")
     with pytest.raises(ivm.BindError, match="no table or view 'v'"):

@@ -13,7 +13,17 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("ivm/trace/", "ivm/operators/", "ivm/dataflow/", "ivm/durable/", "ivm/storage/")
-FILES = ("engine.py", "applying.py", "core.py", "defining.py", "tables.py", "publishing.py", "subscription.py", "view.py")
+FILES = (
+    "engine.py",
+    "applying.py",
+    "core.py",
+    "defining.py",
+    "tables.py",
+    "publishing.py",
+    "subscription.py",
+    "succession.py",
+    "view.py",
+)
 LEFT_OUT = ("ivm/trace/turns.py",)
 """The lock: its lines are exact about where an interruption may come. Its own test sends real ones."""
 
