@@ -6,7 +6,7 @@ COPY is by its readers and writers of files, where the application lets SQL text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 from catalog.errors import AccessError, BindError
 from catalog.names import as_literal, quoted
 from catalog.schema import Field, Table
-from ivm.adhoc import Ask, change, wrote
+from ivm.adhoc import Ask, asked, change, wrote
 from ivm.conflicts import conflicts
 from ivm.core import Core
 from ivm.duck import Use, answer, batches, connection, told, with_hugeints
@@ -37,7 +37,9 @@ from sql.changes import (
     rows_to_delete,
     rows_to_insert,
     rows_to_update,
+    without_hugeints,
 )
+from sql.json_file import keys, keys_of
 from sql.statements import Conflict, Copy, Delete, Insert, Query, Update
 
 _Told = Callable[[Progress], None] | None
@@ -179,25 +181,27 @@ def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:
 
 def _write(core: Core, statement: Copy, query: Query) -> Result:
     options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
-    text = f"COPY ({query.text}) TO {as_literal(statement.path)} ({options})"
-    return counted(wrote(core, text, query.names))
+    rows = query.text
+    if statement.format == "parquet":
+        rows = without_hugeints(rows, asked(core, query, "duckdb", "DESCRIBE {}").to_pylist())
+    return counted(wrote(core, f"COPY ({rows}) TO {as_literal(statement.path)} ({options})", query.names))
 
 
 def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     table = core.catalog.table(statement.table)
     core.check_writable()
     columns = columns_to_copy(statement, table)
-    _check_file(statement, table, columns)
+    _check_parquet(statement, table, columns)
+    text = rows_to_copy(statement, table, columns, _keys(statement, table, columns))
     if core.loads is not None:
         if progress is not None:
             progress(Progress(table.name, 0, 0))
-        text = rows_to_copy(statement, table, columns)
         loaded = core.loads.insert(table, text, lambda _: text)
         if loaded is not None:
             return counted(loaded)
     rows = 0
     with core.transaction() as tx:
-        for batch in _batches(statement, table, columns):
+        for batch in _batches(text):
             tx.insert(table.name, batch)
             rows += batch.num_rows
             if progress is not None:
@@ -206,9 +210,9 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     return counted(rows)
 
 
-def _batches(statement: Copy, table: Table, columns: tuple[Field, ...]) -> Iterator[pa.Table]:
+def _batches(query: str) -> Iterator[pa.Table]:
     with _files() as duck:
-        yield from batches(duck, rows_to_copy(statement, table, columns))
+        yield from batches(duck, query)
 
 
 @contextmanager
@@ -218,10 +222,20 @@ def _files() -> Iterator[duckdb.DuckDBPyConnection]:
         with connection(Use.OPEN) as duck:
             yield duck
     except duckdb.Error as error:
-        raise told(error, Use.OPEN) from error
+        words = str(error).partition("\nTry ")[0]  # without advice of options that COPY has not
+        raise told(type(error)(words), Use.OPEN) from error
 
 
-def _check_file(statement: Copy, table: Table, columns: tuple[Field, ...]) -> None:
+def _keys(statement: Copy, table: Table, columns: tuple[Field, ...]) -> Mapping[str, str]:
+    """The keys of columns in a file of JSON objects; none of another file, or one without rows."""
+    if statement.format != "json":
+        return {}
+    with _files() as duck:
+        found = answer(duck, keys(statement))["name"].to_pylist()
+    return keys_of(statement, table, columns, found)
+
+
+def _check_parquet(statement: Copy, table: Table, columns: tuple[Field, ...]) -> None:
     """BindError for a Parquet file that has another number of columns; of CSV its reader says so."""
     if statement.format != "parquet":
         return

@@ -6,11 +6,13 @@ has exactly the table's columns, in order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from catalog.errors import BindError
 from catalog.names import as_literal, key, quoted, suggestion, twice, written
 from catalog.schema import Field, Table
+from sql.json_file import json_rows
 from sql.plain_insert import PlainInsert
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Update
 
@@ -20,6 +22,7 @@ OLD = "ivm old rows"
 ROW = "ivm row"
 """The column that numbers rows."""
 _EXCLUDED = "excluded"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def columns_to_insert(insert: Insert | PlainInsert, table: Table, given: Sequence[str] = ()) -> tuple[str, ...]:
@@ -156,10 +159,11 @@ def columns_to_copy(copy: Copy, table: Table) -> tuple[Field, ...]:
     return tuple(table.fields[table.index(name)] for name in names) or table.fields
 
 
-def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
+def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field], keys: Mapping[str, str] = _NONE) -> str:
     """The SELECT of the rows of a file whose columns are `columns`; any other has its default, or is NULL.
 
-    A CSV file is read as text of the columns' types, of a Parquet file the columns are cast, by their order.
+    A CSV file is read as text of the columns' types, of a Parquet file the columns are cast, both by their order, and
+    of JSON by their `keys` in the file.
     """
     path = as_literal(copy.path)
     options = "".join(f", {name} = {text}" for name, text in copy.options)
@@ -167,8 +171,10 @@ def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
     values = _cast_or_default(table, [field.name for field in columns])
     if copy.format == "parquet":
         file = f"(SELECT * FROM read_parquet({path}{options}))"
+    elif copy.format == "json":
+        file = f"({json_rows(copy, columns, keys)})"
     else:
-        types = ", ".join(f"'{field.name.replace(chr(39), chr(39) * 2)}': '{field.type}'" for field in columns)
+        types = ", ".join(f"{as_literal(field.name)}: {as_literal(str(field.type))}" for field in columns)
         file = f"read_csv({path}, columns = {{{types}}}{options})"
     return f"SELECT {', '.join(values)} FROM {file} AS file({names})"
 
@@ -176,6 +182,22 @@ def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
 def renamed(query: str, names: Sequence[str]) -> str:
     """The SELECT of a query's rows, whose columns are called so."""
     return f"SELECT * FROM ({query}) AS new_rows({', '.join(map(quoted, names))})"
+
+
+def without_hugeints(query: str, columns: Sequence[Mapping[str, str]]) -> str:
+    """The SELECT of a query's rows with each HUGEINT as a DECIMAL of as many digits, as DESCRIBE lists its columns.
+
+    DuckDB would write one into Parquet, which has none, as a DOUBLE.
+    """
+    types = [each["column_type"] for each in columns]
+    if "HUGEINT" not in types:
+        return query
+    places = [f"c{place}" for place in range(len(types))]
+    values = [
+        (f"CAST({place} AS DECIMAL(38,0))" if type_ == "HUGEINT" else place) + f" AS {quoted(each['column_name'])}"
+        for place, type_, each in zip(places, types, columns, strict=True)
+    ]
+    return f"SELECT {', '.join(values)} FROM ({query}) AS file({', '.join(places)})"
 
 
 def default_text(table: Table, field: Field) -> str:

@@ -183,9 +183,12 @@ _CSV = {
     "quote": "quote", "escape": "escape", "dateformat": "dateformat", "timestampformat": "timestampformat",
     "compression": "compression",
 }  # fmt: skip
+_JSON = {name: name for name in ("array", "compression", "dateformat", "timestampformat")}
 _OPTIONS = {
     ("csv", True): {**_CSV, "skip": "skip", "encoding": "encoding", "ignore_errors": "ignore_errors"},
     ("csv", False): _CSV,
+    ("json", True): {**_JSON, "ignore_errors": "ignore_errors", "maximum_object_size": "maximum_object_size"},
+    ("json", False): _JSON,
     ("parquet", True): {},
     ("parquet", False): {name: name for name in ("compression", "compression_level", "row_group_size")},
 }
@@ -195,8 +198,8 @@ _OPTIONS = {
 def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     """COPY table FROM 'file', COPY table TO 'file', COPY (SELECT ...) TO 'file', each with (options).
 
-    Without FORMAT a file whose name ends in .parquet is Parquet, any other CSV. UnsupportedError for any other format
-    or option.
+    Without FORMAT the name of the file says what it is. UnsupportedError for any other format or option, and where
+    nothing says it.
     """
     tree, into = syntax.tree, bool(syntax.tree.args["kind"])
     files: list[exp.Expr] = tree.args.get("files") or []
@@ -207,11 +210,14 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
         source.refuse(tree, "COPY takes the name of a file, which cannot hold the character NUL")
     given = {item.this.name.lower(): item for item in tree.args.get("params") or ()}
     format_ = given.pop("format", None)
-    by_ending = "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
-    name = format_.expression.name.lower() if format_ is not None else by_ending
+    name = format_.expression.name.lower() if format_ is not None else _format_of(path)
+    if not name:
+        source.refuse(tree, f"the name of file {path!r} does not say what it holds; add FORMAT csv, parquet or json")
     if (name, into) not in _OPTIONS:
-        source.refuse(tree, f"COPY with FORMAT {name} is not supported; csv and parquet are")
+        source.refuse(tree, f"COPY with FORMAT {name} is not supported; csv, parquet and json are")
     known = _OPTIONS[name, into]
+    if _ending(path) == ".tsv" and name == "csv" and not (into or {"delimiter", "delim", "sep"} & set(given)):
+        source.refuse(tree, f"DuckDB would write commas into {path!r}; add DELIMITER '\\t', or DELIMITER ','")
     for option in given:
         if option not in known:
             what = f"COPY of a {name} file with {option.upper()} is not supported; {', '.join(known) or 'nothing'} is"
@@ -228,6 +234,23 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
         return Copy(path, name, options, table, columns)
     text = f"SELECT {', '.join(map(quoted, columns)) or '*'} FROM {quoted(table)}"
     return Copy(path, name, options, query=Query(text, (table,), text))
+
+
+_ENDINGS = {
+    ".csv": "csv", ".tsv": "csv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".json": "json", ".jsonl": "json", ".ndjson": "json",
+}  # fmt: skip
+"""What files are by the ends of their names, before one that says how they are compressed."""
+
+
+def _ending(path: str) -> str:
+    bare = path.lower().removesuffix(".gz").removesuffix(".zst")
+    return f".{bare.rpartition('.')[2]}"
+
+
+def _format_of(path: str) -> str:
+    """What a file is by its name; empty if that does not say it."""
+    return _ENDINGS.get(_ending(path), "")
 
 
 def _option_text(item: exp.Expr, source: SqlText) -> str:

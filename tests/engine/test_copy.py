@@ -103,3 +103,101 @@ def test_without_external_access_no_file_is_touched(tmp_path):
         with pytest.raises(ivm.AccessError, match="external_access=True"):
             db.sql(text)
     assert not (tmp_path / "y.csv").exists()
+
+
+TYPES = """CREATE TABLE w (
+    id INTEGER PRIMARY KEY, d DECIMAL(38, 5), s DECIMAL(9, 2), h HUGEINT, u UBIGINT, f DOUBLE, b VARCHAR, l BLOB, a DATE,
+    ts TIMESTAMP, tz TIMESTAMPTZ, ti TIME, bo BOOLEAN, en ENUM('x', 'it''s'), uu UUID)"""
+VALUES = (
+    r"(1, 1234567890.12345, 1.05, 12345678901234567890123456789012345678, 18446744073709551615, 0.1, 'a""b é', "
+    r"'\xAA\x00b'::BLOB, '2020-01-01', '2020-01-01 00:00:00.123456', '2020-01-01 00:00:00.5+00', '12:00:00.25', true, "
+    r"'it''s', 'bfecdbc9-a37f-4245-8d84-519f1fde2e8e'), (2, -0.5, NULL, -7, 0, 'nan', 'q', " + ", ".join(["NULL"] * 8) + ")"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_every_kind_of_file_is_what_its_name_says(tmp_path, shards):
+    with ivm.connect(compile="off", external_access=True, shards=shards) as db:
+        db.sql(f"{TYPES}; {TYPES.replace('TABLE w', 'TABLE back')}; INSERT INTO w VALUES {VALUES}")
+        for file, options, begins in (
+            ("x.json", "", b'{"id":'),
+            ("x.jsonl", "", b'{"id":'),
+            ("x.NDJSON", "", b'{"id":'),
+            ("x.json.gz", "", b"\x1f\x8b"),
+            ("y.json", "(ARRAY true)", b"[\n\t{"),
+            ("x.data", "(FORMAT json)", b'{"id":'),
+            ("x.csv", "", b"id,d,"),
+            ("x.txt", "", b"id,d,"),
+            ("x.csv.gz", "", b"\x1f\x8b"),
+            ("x.tsv", "(DELIMITER '\t')", b"id\td\t"),
+            ("x.parquet", "", b"PAR1"),
+        ):
+            assert db.sql(f"COPY w TO '{tmp_path}/{file}' {options}").fetchall() == [(2,)]
+            assert (tmp_path / file).read_bytes().startswith(begins), file
+            db.sql("TRUNCATE back")
+            assert db.sql(f"COPY back FROM '{tmp_path}/{file}' {options}").fetchall() == [(2,)]
+            for one, other in (("w", "back"), ("back", "w")):
+                assert db.sql(f"FROM {one} EXCEPT FROM {other}").fetchall() == [], file
+        for file in ("x", "x.xlsx", "x.csv.bz2"):
+            for text in (f"COPY w TO '{tmp_path}/{file}'", f"COPY back FROM '{tmp_path}/{file}'"):
+                with pytest.raises(ivm.UnsupportedError, match="does not say what it holds; add FORMAT"):
+                    db.sql(text)
+        with pytest.raises(ivm.UnsupportedError, match="would write commas"):
+            db.sql(f"COPY w TO '{tmp_path}/z.tsv'")
+        with pytest.raises(ivm.UnsupportedError, match="HEADER is not supported"):
+            db.sql(f"COPY w TO '{tmp_path}/z.json' (HEADER)")
+        assert not any((tmp_path / name).exists() for name in ("x", "x.xlsx", "z.tsv", "z.json"))
+
+
+def test_objects_of_json_go_by_the_names_of_columns(db, tmp_path):
+    file = tmp_path / "x.json"
+    for text, expected in (
+        ('[{"B": "x", "ID": 1}, {"ids": 0}]', "objects with 'ids', which is no column; did you mean 'id'"),
+        ('{"a": 1, "id": 1, "A": 2}', "objects with 'A' and with 'a', one column"),
+        ('{"id": 1}\n[2]', "no objects; write rows such as"),
+        ("1\n2", "no objects; write rows such as"),
+        ('{"id": "x"}', 'Failed to cast value to numerical: "x"$'),
+        ('{"id": 1}\n{"id"', "Malformed JSON"),
+        ('{"id": 1, "id": 2}', 'duplicate key "id"$'),
+        ('{"b": "x"}', "NULL"),
+    ):
+        file.write_text(text)
+        with pytest.raises(ivm.Error, match=expected):
+            db.sql(f"COPY t FROM '{file}'")
+    assert rows(db) == []
+    file.write_text('[{"B": {"x": [1, "y"]}, "ID": 1, "A": "2.345"}, {"ID": 2, "B": 7, "A": 1.005}]')
+    db.sql(f"COPY t FROM '{file}'")
+    assert rows(db) == [(1, Decimal("2.35"), '{"x":[1,"y"]}', None), (2, Decimal("1.01"), "7", None)]
+    file.write_text('{"id": 3, "other": true}')
+    db.sql(f"COPY t (id) FROM '{file}' (FORMAT json)")
+    assert rows(db)[2:] == [(3, Decimal("4.00"), None, None)]
+    for nothing in ("", "[]", "\n"):
+        file.write_text(nothing)
+        assert db.sql(f"COPY t FROM '{file}'").fetchall() == [(0,)]
+
+
+def test_a_number_of_json_is_read_exactly_or_refused(db, tmp_path):
+    db.sql("CREATE TABLE n (d DECIMAL(38, 2))")
+    file = tmp_path / "x.jsonl"
+    for number in ("1234567890123456.78", "1e30", "-10000000000000.01"):
+        file.write_text(f'{{"d": {number}}}')
+        with pytest.raises(ivm.BindError, match="column d: a JSON number of more than 15 digits is not read exactly"):
+            db.sql(f"COPY n FROM '{file}'")
+    exact = ("9999999999999.99", "1e-2", "123456789012345678901234567890", '"1234567890123456.78"', "-0.5", "null")
+    file.write_text("\n".join(f'{{"d": {number}}}' for number in exact))
+    db.sql(f"COPY n FROM '{file}'")
+    found = [Decimal("9999999999999.99"), Decimal("0.01"), Decimal("123456789012345678901234567890.00")]
+    assert [d for (d,) in db.sql("FROM n").fetchall()] == [
+        *found,
+        Decimal("1234567890123456.78"),
+        Decimal("-0.50"),
+        None,
+    ]
+
+
+def test_a_whole_number_keeps_its_digits_in_parquet(db, tmp_path):
+    """DuckDB would write a HUGEINT, such as every sum of integers, as a DOUBLE."""
+    db.sql(f"COPY (SELECT 12345678901234567890123456789::HUGEINT AS h, 1 AS h) TO '{tmp_path}/x.parquet'")
+    assert duckdb.execute(f"SELECT COLUMNS(*)::VARCHAR FROM '{tmp_path}/x.parquet'").fetchall() == [
+        ("12345678901234567890123456789", "1")
+    ]
