@@ -21,12 +21,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import AccessError, BindError, Error, MemoryLimitError
+from catalog.errors import AccessError, BindError, Error, MemoryLimitError, TypeMismatchError
 from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.spill import spill_directory
 from ivm.trace.stand_ins import as_bytes, enum_columns, with_huge
+from sql.cast_text import REFUSED
 
 
 class Use(Enum):
@@ -280,6 +281,10 @@ def _only(duck: duckdb.DuckDBPyConnection, text: str, kinds: tuple[duckdb.Statem
     return found[0]
 
 
+_RAISED = "Invalid Input Error: "
+_REFUSAL = f"{_RAISED}{REFUSED} "
+
+
 class UnknownNameError(BindError):
     """DuckDB knows no table or function of a name."""
 
@@ -287,6 +292,8 @@ class UnknownNameError(BindError):
 def told(error: duckdb.Error, use: Use) -> Error:
     """An error of DuckDB about a user's query as one of ours, which says what to do."""
     words = str(error)
+    if words.startswith(_REFUSAL):
+        return TypeMismatchError(words.removeprefix(_RAISED))
     first = words.partition("\n")[0]  # without DuckDB's advice, which is to change what cannot be changed
     if "configuration has been locked" in words:
         return AccessError(

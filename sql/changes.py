@@ -12,6 +12,7 @@ from types import MappingProxyType
 from catalog.errors import BindError
 from catalog.names import as_literal, key, quoted, suggestion, twice, written
 from catalog.schema import Field, Table
+from sql.cast_text import cast_text
 from sql.json_file import json_rows
 from sql.plain_insert import PlainInsert
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Update
@@ -64,7 +65,7 @@ def rows_to_insert(insert: Insert, table: Table, columns: tuple[str, ...]) -> st
         for number, row in enumerate(insert.values, 1):
             check_width(table, columns, len(row), number)
             cast = (
-                default_text(table, types[name]) if value is None else f"CAST({value} AS {types[name].type})"
+                default_text(table, types[name]) if value is None else cast_text(value, types[name])
                 for name, value in zip(columns, row, strict=True)
             )
             rows.append(f"({', '.join(cast)})")
@@ -209,7 +210,7 @@ def default_text(table: Table, field: Field) -> str:
 def _cast_or_default(table: Table, given: Sequence[str]) -> list[str]:
     """The table's columns of rows that have those `given`, each of its type."""
     return [
-        (f"CAST({quoted(field.name)} AS {field.type})" if field.name in given else default_text(table, field))
+        (cast_text(quoted(field.name), field) if field.name in given else default_text(table, field))
         + f" AS {quoted(field.name)}"
         for field in table.fields
     ]
@@ -221,7 +222,7 @@ def _assigned(assignments: Assignments, table: Table, alias: str, what: str) -> 
     values = []
     for field in table.fields:
         value = new.get(field.name, f"{quoted(alias)}.{quoted(field.name)}")
-        cast = default_text(table, field) if value is None else f"CAST({value} AS {field.type})"
+        cast = default_text(table, field) if value is None else cast_text(value, field)
         values.append(f"{cast} AS {quoted(field.name)}")
     return values
 

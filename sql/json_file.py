@@ -12,6 +12,7 @@ from catalog.errors import BindError
 from catalog.names import as_literal, key, quoted, suggestion
 from catalog.schema import Field, Table
 from catalog.types import Kind, SqlType
+from sql.cast_text import REFUSED
 from sql.statements import Copy
 
 _EXACT_DIGITS = 15
@@ -86,7 +87,7 @@ def _value(field: Field, name: str) -> str:
     number = f"json_type({quoted(name)}) = 'DOUBLE' AND regexp_matches({text}, '[.e]')"
     large = f"abs(CAST({text} AS DOUBLE)) >= 1e{_EXACT_DIGITS - field.type.scale}"
     refusal = as_literal(
-        f"column {field.name}: a JSON number of more than {_EXACT_DIGITS} digits is not read exactly; write it as a "
-        "text, in quotes, as CAST(.. AS VARCHAR) does"
+        f"{REFUSED} a JSON number of more than {_EXACT_DIGITS} digits into column {field.name}: DuckDB would round it; "
+        "write it as a text, in quotes, as CAST(.. AS VARCHAR) does"
     )
     return f"CASE WHEN {number} THEN CASE WHEN {large} THEN error({refusal}) ELSE {text} END ELSE {text} END"

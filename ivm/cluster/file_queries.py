@@ -35,8 +35,8 @@ _PARQUET, _CSV = ("read_parquet", "parquet_scan"), ("read_csv", "read_csv_auto")
 _ENDINGS = {".parquet": _PARQUET[0], ".csv": _CSV[1]}
 _OF_SESSION = ("current_", "localtime", "session_user", "user")
 """How names begin, or what they are, that stand for a time or a user where no column is called so."""
-_MACROS = frozenset({"nullif", "split_part"})
-"""Of DuckDB's own, which are written by functions of a row."""
+_MORE = frozenset({"nullif", "split_part", "error"})
+"""DuckDB's own macros, which are written by functions of a row, and the function that only raises."""
 _OPTIONS = (
     "filename",
     "file_row_number",
@@ -153,7 +153,7 @@ def _functions() -> frozenset[str]:
         "HAVING bool_and(function_type = 'scalar' AND coalesce(stability = 'CONSISTENT', false))"
     )
     with connection(Use.OWN) as duck:
-        return _MACROS.union(name for (name,) in duck.sql(text).fetchall())
+        return _MORE.union(name for (name,) in duck.sql(text).fetchall())
 
 
 def _taken_apart(text: str, reference: dict[str, Any]) -> FileQuery | None:

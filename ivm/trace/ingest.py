@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,11 +18,20 @@ from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.trace.exported import ArrowRows
-from ivm.trace.spark_casts import cast_to_write, is_variant
+from ivm.trace.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
+from ivm.trace.spark_casts import is_variant
 from ivm.trace.well_formed import WellFormed, check_shown
 
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
+
+
+class _Given(NamedTuple):
+    """Data as an Arrow table, whether somebody may still write to its memory, and what to tell who gave it."""
+
+    table: pa.Table
+    borrowed: bool
+    remedy: Remedy
 
 
 Defaults = Mapping[str, Callable[[int], pa.Array]]
@@ -67,8 +76,8 @@ class Intake:
         taken = None if keys_only else self._as_it_is.taken(data)
         if taken is not None and taken.times is None and taken.diffs is None:
             return taken.rows, taken.addresses
-        table, borrowed = self._as_table(data)
-        return self._complete(self._renamed(table), borrowed, self._keys if keys_only else self.fields), None
+        given = self._as_table(data)
+        return self._complete(self._renamed(given), self._keys if keys_only else self.fields), None
 
     def updates(self, data: Any) -> Updates:
         """As `rows`, where two more columns are allowed, `_time` and `_diff` of BIGINT; rows with a diff of 0 are gone.
@@ -78,16 +87,16 @@ class Intake:
         taken = self._as_it_is.taken(data)
         if taken is not None:
             return taken if taken.diffs is None else self._counted(taken, self.fields)
-        given, borrowed = self._as_table(data)
-        table = self._renamed(given)
+        given = self._renamed(self._as_table(data))
+        table = given.table
         own = {field.name for field in self.fields}
         extra = [name for name in (TIME, DIFF) if name in table.column_names and name not in own]
         WellFormed(self._what).check(table.select(extra))
-        numbers = self._selected(table, tuple(map(number_field, extra)), borrowed)
+        numbers = self._selected(given, tuple(map(number_field, extra)))
         times, diffs = (numbers.column(name).to_numpy() if name in extra else None for name in (TIME, DIFF))
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
         wanted = self._keys if gone is not None and gone.all() else self.fields
-        rows = self._complete(table.drop_columns(extra), borrowed, wanted, gone)
+        rows = self._complete(given._replace(table=table.drop_columns(extra)), wanted, gone)
         return self._counted(Updates(rows, times, diffs), wanted)
 
     def _counted(self, updates: Updates, fields: Schema) -> Updates:
@@ -105,27 +114,29 @@ class Intake:
             diffs = None if every(diffs == 1) else diffs
         return Updates(rows, times, diffs)
 
-    def _as_table(self, data: Any) -> tuple[pa.Table, bool]:
-        """The data as an Arrow table, and whether somebody may still write to its memory."""
+    def _as_table(self, data: Any) -> _Given:
+        """The data as an Arrow table."""
         if isinstance(data, pa.Table | pa.RecordBatch):
-            return as_table(data), False
+            return _Given(as_table(data), False, of_arrow)
         try:
             if isinstance(data, pa.RecordBatchReader):
-                return data.read_all(), False
+                return _Given(data.read_all(), False, of_arrow)
             if hasattr(data, "__arrow_c_stream__"):
-                return _without_index(pa.RecordBatchReader.from_stream(data).read_all()), True
+                read = pa.RecordBatchReader.from_stream(data).read_all()
+                return _Given(_without_index(read), True, of_frame(data))
             if hasattr(data, "__arrow_c_array__"):
-                return pa.Table.from_batches([pa.record_batch(data)]), True
+                return _Given(pa.Table.from_batches([pa.record_batch(data)]), True, of_frame(data))
         except Exception as error:  # whatever somebody else's code runs into, it gives no table
-            raise self._refusal(f"its Arrow interface does not give a table: {error}") from error
+            told = "; ".join(map(str, error.args))
+            raise self._refusal(f"its Arrow interface does not give a table: {told}") from error
         if isinstance(data, Mapping):
             borrowed = not all(
                 isinstance(values, list | tuple | pa.Array | pa.ChunkedArray) for values in data.values()
             )
-            return self._from_columns(data), borrowed
+            return _Given(self._from_columns(data), borrowed, of_columns(data))
         rows = isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray | memoryview)
         if rows and all(isinstance(row, Mapping) for row in data):
-            return self._from_columns(self._transposed(data)), False
+            return _Given(self._from_columns(self._transposed(data)), False, of_values)
         raise self._refusal(
             f"a {type(data).__name__} is not understood; give an Arrow table, a data frame, a list of dicts or a dict "
             "of columns"
@@ -170,16 +181,16 @@ class Intake:
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
             raise self._unfit(field, error) from error
 
-    def _renamed(self, table: pa.Table) -> pa.Table:
-        """The table with its columns called as the fields are."""
-        table = self._flat(table)
+    def _renamed(self, given: _Given) -> _Given:
+        """The data with its columns called as the fields are."""
+        table = self._flat(given.table)
         names = table.column_names
         again = twice(names)
         if again is not None:
             raise self._refusal(f"column {again!r} is there twice; leave one of them out")
         declared = by_key((name, name) for name in (*(field.name for field in self.fields), TIME, DIFF))
         wanted = [declared.get(key(name), name) for name in names]
-        return table if wanted == names else table.rename_columns(wanted)
+        return given._replace(table=table if wanted == names else table.rename_columns(wanted))
 
     def _flat(self, table: pa.Table) -> pa.Table:
         """The fields of structs as columns; a struct that is named as a column of ours stays, to be refused."""
@@ -196,8 +207,9 @@ class Intake:
                 columns += zip(names, [column] if parts is None else parts, strict=True)
             table = pa.Table.from_arrays([column for _, column in columns], names=[name for name, _ in columns])
 
-    def _complete(self, table: pa.Table, borrowed: bool, wanted: Schema, gone: Bools | None = None) -> pa.Table:
+    def _complete(self, given: _Given, wanted: Schema, gone: Bools | None = None) -> pa.Table:
         """The columns `wanted`, checked; rows that are `gone` may be NULL outside of the primary key."""
+        table = given.table
         if wanted is self.fields:
             for name, make in self._defaults.items():
                 if name not in table.column_names:
@@ -206,7 +218,7 @@ class Intake:
         needed = [field.name for field in wanted]
         table = table if table.column_names == needed else table.select(needed)
         WellFormed(self._what).check(table)
-        return self._selected(table, wanted, borrowed, gone)
+        return self._selected(given._replace(table=table), wanted, gone)
 
     def _check_names(self, names: list[str], wanted: Schema) -> None:
         known = [field.name for field in self.fields]
@@ -221,20 +233,24 @@ class Intake:
                     "give every column, with NULL where there is no value"
                 )
 
-    def _selected(self, table: pa.Table, wanted: Schema, borrowed: bool, gone: Bools | None = None) -> pa.Table:
+    def _selected(self, given: _Given, wanted: Schema, gone: Bools | None = None) -> pa.Table:
+        table = given.table
         columns, same = [], table.num_columns == len(wanted)
         for field in wanted:
-            given = table.column(field.name)
+            before = table.column(field.name)
             try:
-                column = exact_cast(given, field.type)
-            except (TypeError, ValueError, pa.ArrowException) as error:
-                raise self._unfit(field, error, table.schema.field(field.name)) from error
+                column = exact_cast(before, field.type)
+            except TypeError as error:
+                told = given.remedy(table.schema.field(field.name), field)
+                raise self._other_type(field, told) from error
+            except (ValueError, pa.ArrowException) as error:
+                raise self._unfit(field, error) from error
             check_shown(column, field, self._what)
-            column = _owned(column) if borrowed else column
+            column = _owned(column) if given.borrowed else column
             if not field.nullable:
                 self._check_nulls(column, field, None if field in self._keys else gone)
             columns.append(column)
-            same = same and column is given
+            same = same and column is before
         return table if same else pa.Table.from_arrays(columns, names=[field.name for field in wanted])
 
     def _check_nulls(self, column: pa.ChunkedArray, field: Field, gone: Bools | None) -> None:
@@ -251,12 +267,15 @@ class Intake:
             f"0: {shown}; give a value, or declare the column without NOT NULL"
         )
 
-    def _unfit(self, field: Field, error: BaseException, given: pa.Field | None = None) -> TypeMismatchError:
-        unfit = isinstance(error, ValueError | OverflowError)
-        told = "a value does not fit" if unfit else "its values have another type"
-        cast = "" if unfit or given is None else cast_to_write(given, field)
-        hint = f", in Spark by {cast}" if cast else ""
-        return self._refusal(f"column {field.name!r} is {field.type}, but {told}: {error}; convert it first{hint}")
+    def _unfit(self, field: Field, error: BaseException) -> TypeMismatchError:
+        if not isinstance(error, ValueError | OverflowError):
+            return self._other_type(field, f"{error}; convert it first")
+        return self._refusal(
+            f"column {field.name!r} is {field.type}, but a value does not fit: {error}; convert it first"
+        )
+
+    def _other_type(self, field: Field, told: str) -> TypeMismatchError:
+        return self._refusal(f"column {field.name!r} is {field.type}, but its values have another type: {told}")
 
     def _refusal(self, wrong: str) -> TypeMismatchError:
         return TypeMismatchError(f"cannot read data for {self._what}: {wrong}")

@@ -215,7 +215,8 @@ def _wrong(array: pa.Array, row: int, reason: str) -> str:
         size = len(array.dictionary)
         return f"index {only.indices[0].as_py()} lies outside its dictionary of {size} values; make the indices anew"
     elif pa.types.is_decimal(given):
-        return f"{only[0].as_py()} has more digits than the {given.precision} of {given}; declare more, or give less"
+        declared = f"DECIMAL({given.precision},{given.scale})"
+        return f"{only[0].as_py()} has more digits than the {given.precision} of {declared}; declare more, or give less"
     return f"{reason}; see .validate(full=True) of the column where it is made"
 
 

@@ -57,6 +57,10 @@ _INSTEAD = {
     _D.TIMESTAMP_MS: "TIMESTAMP",
     _D.TIMESTAMP_NS: "TIMESTAMP",
     _D.JSON: "VARCHAR",
+    **dict.fromkeys(
+        (_D.STRUCT, _D.MAP, _D.LIST, _D.ARRAY, _D.UNION, _D.VARIANT),
+        "VARCHAR, filled by to_json(..), or columns of its parts",
+    ),
 }
 _DEFAULT_DECIMAL = (18, 3)
 _SUPPORTED = (

@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -245,3 +246,29 @@ def test_what_is_written_to_later_stays_as_it_was_given(form) -> None:
     write(7)
     wanted = [(0, 0.5), (1, 1.5), (2, 2.5)]
     assert sorted(db.sql("SELECT * FROM t").fetchall()) == sorted(db.sql("SELECT * FROM v").fetchall()) == wanted
+
+
+def test_messages_speak_of_where_the_data_came_from():
+    moment = Field("x", types.TIMESTAMP)
+    texts = Field("x", types.VARCHAR)
+    frame, series = pl.DataFrame({"x": [5]}), pl.Series([5])
+    for field, data, told in (
+        (moment, [{"x": 5}], "they are int; give datetime without a time zone, or text such as '2020-02-29 12:00:00'"),
+        (moment, {"X": [5]}, "they are int; give datetime"),
+        (moment, {"x": np.array([5])}, "they are int; give datetime"),
+        (moment, {"x": pa.array([5])}, "it has Arrow type int64; convert it first; where it comes from Spark, by CAST"),
+        (moment, {"x": series}, "it has Arrow type int64; convert it first, where the frame is made"),
+        (moment, pa.table({"x": [5]}), "it has Arrow type int64; convert it first; where it comes from Spark, by CAST"),
+        (moment, frame, "it has Arrow type int64; convert it first, where the frame is made"),
+        (moment, duckdb.sql("SELECT 5 AS x"), 'it has Arrow type int32; convert it first, by CAST("x" AS TIMESTAMP)'),
+        (texts, duckdb.sql("SELECT {'a': 1} AS x"), 'struct<a: int32>; convert it first, by to_json("x")'),
+        (texts, [{"x": True}], "they are bool; give str"),
+        (texts, [{"x": b"x"}], "they are bytes; give str"),
+        (texts, [{"x": {}}], "it holds a dict; convert it first"),
+        (Field("x", types.BIGINT), [{"x": "5"}], "they are str; give int, float or Decimal"),
+        (Field("x", types.BOOLEAN), [{"x": 1.5}], "they are float; give bool"),
+    ):
+        with pytest.raises(TypeMismatchError) as raised:
+            Intake((field,), "table t").rows(data)
+        assert told in str(raised.value), data
+        assert ("Spark" in str(raised.value)) == ("Spark" in told)

@@ -75,7 +75,7 @@ def test_refused_with_the_cast_to_write(type_: SqlType, given: pa.Array, cast: s
     with pytest.raises(TypeMismatchError) as told:
         taken(pa.table({"x": given}), Field("x", type_))
     assert "column 'x'" in str(told.value)
-    assert str(told.value).endswith(f"convert it first, in Spark by {cast}")
+    assert str(told.value).endswith(f"convert it first; where it comes from Spark, by {cast}")
 
 
 def test_what_no_cast_helps():
