@@ -10,12 +10,12 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Error
 from ivm.arguments import whole_number
 from ivm.cells import Head, head_of, type_names, visible
+from ivm.frames import pandas_frame
 from ivm.trace.arrow import array_from
 from ivm.trace.stand_ins import huge_columns
 
@@ -82,7 +82,7 @@ class Rows(ABC):
         return [(name, kind, None, None, None, None, None) for name, kind in named]
 
     def df(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame (pandas must be installed)."""
+        """The rows as a pandas DataFrame (pandas must be installed), of DuckDB's types; see `frame_of`."""
         return frame_of(self.arrow())
 
     def pl(self) -> pl.DataFrame:
@@ -219,14 +219,8 @@ def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """The rows of an Arrow table as a pandas DataFrame. HUGEINT is int, exact, in a column of objects."""
-    _imported("pandas")
-    frame = table.to_pandas()
-    for name in huge_columns(table):
-        place = table.column_names.index(name)
-        whole = [None if value is None else int(value) for value in table.column(place).to_pylist()]
-        frame[name] = np.array(whole, object)
-    return frame
+    """The rows of an Arrow table as a pandas DataFrame; see `pandas_frame`."""
+    return pandas_frame(table, _imported("pandas"))
 
 
 def polars_of(table: pa.Table) -> pl.DataFrame:
