@@ -13,11 +13,13 @@ from typing import Protocol, TypeVar
 import duckdb
 import pyarrow as pa
 
+from catalog.errors import UnsupportedError
 from catalog.names import key, quoted, reached
 from catalog.schema import Schema, Table, View
 from ivm.core import Core
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, with_hugeints, write
 from ivm.introspection import RELATIONS
+from ivm.own_catalog import catalogued, reads_catalog
 from ivm.result import Result, table_of
 from ivm.transaction import Transaction
 from sql.duckdb_text import translated
@@ -135,6 +137,8 @@ def _for_duckdb(read: _Reading, fields: Schema) -> _Reading:
 
 def wrote(core: Core, text: str, names: Sequence[str]) -> int:
     """Carry out a COPY to a file, of what the relations called `names` hold now; how many rows it wrote."""
+    if reads_catalog(core, names):
+        raise UnsupportedError("cannot copy what there is to a file; ask it with SELECT")
     held = seen(core, names)
     for name in names:
         if key(name) not in held.stored and key(name) not in held.definitions:
@@ -152,6 +156,8 @@ def _answer(
     `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
     is not enough, and BindError with DuckDB's words where it refuses.
     """
+    if reads_catalog(core, names):
+        return _told_of_catalog(core, text)
     try:
         with _over(names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
             for name, table in given.items():
@@ -162,6 +168,14 @@ def _answer(
             if key(name) not in held.stored:
                 core.catalog.lookup(name)  # says it better, with the names that are close
         raise
+
+
+def _told_of_catalog(core: Core, text: str) -> pa.Table:
+    try:
+        with catalogued(core) as duck:
+            return answer(duck, text)
+    except duckdb.Error as error:
+        raise told(error, Use.CLOSED) from error
 
 
 @contextmanager

@@ -101,12 +101,14 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def connection(use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(use: Use, *, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for one query or a few that belong together. Nothing of it is left afterwards.
+
+    `alone`: to an instance of its own.
 
     A query that is interrupted, by Ctrl-C or `interrupt`, raises KeyboardInterrupt.
     """
-    cursor = _instances.cursor(use)
+    cursor = _instance(use) if alone else _instances.cursor(use)
     _running[id(cursor)] = cursor
     try:
         yield cursor

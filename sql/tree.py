@@ -48,12 +48,31 @@ def table_name(node: exp.Expr | None, source: SqlText, what: str) -> str:
 
 
 def names_read(tree: exp.Expr) -> tuple[str, ...]:
-    """Names of the tables and views that `tree` reads, each as it is first written; not those of its own WITH."""
-    tables = [
-        table for table in nodes_of(tree) if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
-    ]
-    names = by_key((table.name, table.name) for table in tables if not _is_expression(table))
-    return tuple(names.values())
+    """Names of the tables and views that `tree` reads, each as it is first written; not those of its own WITH.
+
+    DuckDB's relations of what there is, such as information_schema.tables and duckdb_tables(), are `CATALOG`.
+    """
+    tables = [table for table in nodes_of(tree) if isinstance(table, exp.Table) and not _is_expression(table)]
+    read = (CATALOG if _is_of_catalog(table) else _name_of(table) for table in tables)
+    return tuple(by_key((name, name) for name in read if name).values())
+
+
+CATALOG = "ivm_catalog"
+_SCHEMAS = frozenset(["information_schema", "pg_catalog"])
+_OBJECTS = "columns constraints databases dependencies indexes schemas tables types views"
+_FUNCTIONS = frozenset(f"duckdb_{each}" for each in _OBJECTS.split())
+
+
+def _name_of(table: exp.Table) -> str:
+    """The name of a table or view; empty for what a function gives."""
+    return table.name if isinstance(table.this, exp.Identifier) else ""
+
+
+def _is_of_catalog(table: exp.Table) -> bool:
+    if isinstance(table.this, exp.Identifier):
+        return key(table.db) in _SCHEMAS or isinstance(table.parent, exp.Describe)
+    name = key(table.this.name) if isinstance(table.this, exp.Func) else ""
+    return name in _FUNCTIONS or name.startswith(("pragma_", "show_"))
 
 
 def _is_expression(table: exp.Table) -> bool:
