@@ -99,7 +99,7 @@ def install_project() -> None:
     Its bytecode is written as well, as for any package that is installed: else the first process does it, or each one
     that may not write.
     """
-    # An editable installation lists the top-level packages, so a new one needs a new installation.
+    # An editable installation is the path of the checkout; the bytecode is written for each top-level package.
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
     seal = f"{digest(PROJECT)} {' '.join(packages)}"
     if is_done("project", seal):

@@ -79,6 +79,29 @@ def test_the_first_example_runs_from_it(wheel: Path, tmp_path: Path) -> None:
     assert printed.splitlines() == promised(first)
 
 
+def test_type_checkers_find_an_editable_installation(source: Path, tmp_path: Path) -> None:
+    """It is a path, not a finder, which they cannot follow; what they find there says that it is typed."""
+    program = "from setuptools.build_meta import build_editable; import sys; build_editable(sys.argv[1])"
+    run(sys.executable, "-c", program, str(tmp_path), cwd=source)
+    (made,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(made) as archive:
+        (name,) = (name for name in archive.namelist() if ".dist-info/" not in name)
+        assert name.endswith(".pth")
+        assert archive.read(name).decode().split() == [str(source.resolve())]
+    assert all((source / package / "py.typed").is_file() for package in ("catalog", "sql", "ivm"))
+
+
+@pytest.mark.slow
+def test_mypy_knows_the_types_of_an_editable_installation(source: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "there"), cwd=tmp_path)
+    (site,) = (tmp_path / "there" / "lib").glob("python*/site-packages")
+    (site / "editable.pth").write_text(f"{source.resolve()}\n")
+    (tmp_path / "user.py").write_text("import ivm\nreveal_type(ivm.connect().tables)\n")
+    python = str(tmp_path / "there" / "bin" / "python")
+    told = run(sys.executable, "-m", "mypy", "--python-executable", python, "user.py", cwd=tmp_path)
+    assert "list[ivm.introspection.TableInfo]" in told
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_it_runs_in_an_empty_environment(source: Path, tmp_path: Path, version: str) -> None:
