@@ -1,9 +1,12 @@
-"""What can follow at the cursor: names of tables, views and columns, words of SQL, commands and their arguments."""
+"""What can follow at the cursor: names of tables, views, columns and functions, words of SQL, commands and their
+arguments.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
@@ -66,17 +69,34 @@ class SqlCompleter(Completer):
         if _AFTER_RELATION.search(before):
             yield from _starting(typed, relations)
             return
-        columns = _columns(dict.fromkeys(named.values()))
+        columns = _columns(dict.fromkeys(named.values()) if named else entries)  # before FROM it may be any
         if typed:
             lower = typed.islower()
             words = [each.lower() if lower else each for each in (*KEYWORDS, *TYPES)]
-            yield from _starting(typed, dict.fromkeys([*columns, *relations, *words]))
+            functions = [each.upper() if typed.isupper() else each for each in (_functions() if entries else ())]
+            yield from _starting(typed, dict.fromkeys([*columns, *relations, *words, *functions]))
         else:
             yield from _starting(typed, columns)
 
     def _entries(self) -> list[Table | View]:
         catalog = self._catalog()
         return [] if catalog is None else [*catalog.tables, *catalog.views]
+
+
+@cache
+def _functions() -> tuple[str, ...]:
+    """DuckDB's functions that somebody may want to write, as they are called."""
+    from ivm.duck import Use, connection  # noqa: PLC0415  which the prompt does not wait for
+
+    text = """
+        SELECT DISTINCT function_name FROM duckdb_functions()
+        WHERE function_type IN ('scalar', 'aggregate', 'window', 'macro')
+            AND regexp_full_match(function_name, '[a-z][a-z0-9_]*')
+            AND NOT regexp_matches(function_name, '^(collate|icu|inet|pg|has)_')
+        ORDER BY ALL
+    """
+    with connection(Use.OWN) as duck:
+        return tuple(f"{name}(" for (name,) in duck.execute(text).fetchall())
 
 
 def _named(text: str, entries: Iterable[Table | View]) -> dict[str, Table | View]:
