@@ -13,11 +13,11 @@ from typing import Protocol, TypeVar
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import UnsupportedError
+from catalog.errors import BindError, Error, UnsupportedError
 from catalog.names import key, quoted, reached
 from catalog.schema import Schema, Table, View
 from ivm.core import Core
-from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, with_hugeints, write
+from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
 from ivm.introspection import RELATIONS
 from ivm.own_catalog import catalogued, reads_catalog
 from ivm.result import Result, table_of
@@ -62,7 +62,16 @@ def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
 
 def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Table:
     """What a query that was written in `dialect` answers as of now, or a `form` that is made of its text."""
-    return query(core, form.replace("{}", text_of(core, statement, dialect)), statement.names)
+    text = form.replace("{}", text_of(core, statement, dialect))
+    try:
+        return query(core, text, statement.names)
+    except Error as error:
+        place = place_in(error.__cause__, text)
+        if place is None or dialect != "duckdb":
+            raise
+        first, line, rest = str(error).partition("\n")
+        written = SqlText(statement.written, *statement.origin)
+        raise type(error)(written.locate(first, place - form.index("{}")) + line + rest) from error.__cause__
 
 
 def text_of(core: Core, statement: Query, dialect: str) -> str:
@@ -163,10 +172,13 @@ def _answer(
             for name, table in given.items():
                 offer(duck, name, table)
             return answer(duck, text)
-    except UnknownNameError:
+    except UnknownNameError as error:
         for name in names:
             if key(name) not in held.stored:
-                core.catalog.lookup(name)  # says it better, with the names that are close
+                try:
+                    core.catalog.lookup(name)
+                except BindError as better:  # with the names that are close
+                    raise better from error.__cause__
         raise
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from enum import Enum
 from functools import lru_cache
 from select import select
 from typing import Any
+from unicodedata import combining, east_asian_width
 
 import duckdb
 import pyarrow as pa
@@ -208,7 +210,12 @@ def _hugeints(array: pa.Array) -> pa.Array:
 
 def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """The rows of a query."""
-    relation = duck.sql(_only(duck, query, _QUERIES))
+    statement = _only(duck, query, _QUERIES)
+    try:
+        relation = duck.sql(statement)
+    except (duckdb.BinderException, duckdb.CatalogException):
+        duck.execute(statement)  # which says where, and fails before it does anything
+        raise
     types = relation.types
     return with_huge(relation.to_arrow_table(), types)
 
@@ -291,9 +298,36 @@ class UnknownNameError(BindError):
     """DuckDB knows no table or function of a name."""
 
 
+_PLACE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^+\s*\Z")
+
+
+def place_in(error: BaseException | None, text: str) -> int | None:
+    """The offset in a text at which an error of DuckDB's about it points; None if it does not."""
+    found = _PLACE.search(str(error)) if isinstance(error, duckdb.Error) else None
+    if found is None:
+        return None
+    lines, number, shown = text.split("\n"), int(found[1]), found[2]
+    if number > len(lines):
+        return None
+    line, before = lines[number - 1], _characters(shown, len(found[3]) - len(f"LINE {number}: "))
+    if not line.startswith(shown):  # DuckDB cuts what is long, and marks it
+        cut = shown.removeprefix("...").removesuffix("...")
+        before += line.find(cut) - (len("...") if shown.startswith("...") else 0) if cut in line else len(line)
+    return sum(len(each) + 1 for each in lines[: number - 1]) + before if 0 <= before <= len(line) else None
+
+
+def _characters(shown: str, cells: int) -> int:
+    """How many characters of a text take so many cells of a terminal, as DuckDB counts them."""
+    for place, character in enumerate(shown):
+        if cells <= 0 and character != "\t":
+            return place
+        cells -= 0 if character == "\t" or combining(character) else 1 + (east_asian_width(character) in "WF")
+    return len(shown) + max(cells, 0)
+
+
 def told(error: duckdb.Error, use: Use) -> Error:
-    """An error of DuckDB about a user's query as one of ours, which says what to do."""
-    words = str(error)
+    """An error of DuckDB about a user's query as one of ours, which says what to do; where it is, `place_in` says."""
+    words = _PLACE.sub("", str(error)).rstrip()
     if words.startswith(_REFUSAL):
         return TypeMismatchError(words.removeprefix(_RAISED))
     first = words.partition("\n")[0]  # without DuckDB's advice, which is to change what cannot be changed
