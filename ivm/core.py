@@ -105,6 +105,8 @@ class Core:
         """What loads files where rows are elsewhere; for texts that may reach files."""
         self.is_copied = True
         """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
+        self.is_left = False
+        """Whether this is a process that was forked, and another one goes on with it."""
         ending.made(self)
 
     def check_writable(self) -> None:
@@ -210,7 +212,7 @@ class Core:
         self.lock.close(f"cannot use this database: {refusal}")
         for each in self.engine.listeners.of():
             each.fork(f"cannot use this subscription: {refusal}")
-        self._left_behind = self.engine
+        self.is_left, self._left_behind = True, self.engine
         self._left, self.engine = None, Engine(None, history=0)
 
     def transaction(self, batch: Batch | None = None) -> Transaction:

@@ -260,8 +260,11 @@ class Database:
 
         With the last database of the process that is closed, the process that compiles for them ends. Whatever is used
         afterwards, views and transactions too, raises InterfaceError; subscriptions still give what they hold. To close
-        again does nothing.
+        again does nothing. In a process that was forked, of a database that it has no part in, it raises that, too;
+        leaving a `with` block does not.
         """
+        if self._core.is_left:
+            self._core.lock.check_open()
         self._core.close()
 
     def __enter__(self) -> Database:
@@ -269,7 +272,7 @@ class Database:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self.close()
+        self._core.close()
 
     def __repr__(self) -> str:
         if self.closed:

@@ -125,8 +125,8 @@ class Subscription:
 
     def close(self) -> None:
         """Stop receiving; iteration ends when what is pending has been read. Once is enough."""
-        self.end()
-        self._close(self)
+        self._check_here()
+        self._let_go()
 
     def fork(self, refusal: str = "") -> None:
         """In a process that was forked: nobody waits here. Who takes anything is told a `refusal`, if there is one."""
@@ -137,7 +137,11 @@ class Subscription:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self.end()
+        self._close(self)
 
     def _check_here(self) -> None:
         """InterfaceError if this is another process than that which is told of changes."""
