@@ -13,13 +13,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from catalog.errors import StorageError
+from ivm.cluster.cleaning import without_bids
 from ivm.cluster.feeds import feeds_under
 from ivm.cluster.files import Files, fresh
 from ivm.cluster.logs import LOGS
 from ivm.cluster.protocol import Superseded
 from ivm.cluster.snapshots import pages_under, pieces_under
 from ivm.cluster.versions import COMMITS, PLANS, WHATS, Version, Versions, number_of
-from ivm.storage.agreement import bids_under
 
 NOTES = "rescales"
 _FOLDERS = "scaled"
@@ -88,14 +88,13 @@ def remove(root: Files, name: str) -> bool:
     files, shards = files_of(root, name), range(Chain.of(name).shards)
     under = [PLANS, WHATS]
     under += [each for n in shards for each in (f"{LOGS}/{n}", feeds_under(n), pages_under(n), pieces_under(n))]
-    found = [name for each in under for name in files.names(each)]
     pages = files.names(COMMITS)
+    there = [each for each, names in zip(under, files.each(files.names, under), strict=True) if names]
     if pages and Versions(files).at(number_of(pages[-1])).moved:
         pages.pop()
-    files.remove([*found, *pages])
-    for page in pages:
-        files.remove(files.names(bids_under(page)))
-    return bool(found or pages)
+    files.remove_under(there)
+    files.remove(without_bids(files, pages))
+    return bool(there or pages)
 
 
 def clean_left(root: Files) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from catalog.errors import StorageError
 from ivm.cluster.feeds import feeds_under
@@ -16,65 +17,81 @@ KEPT = 2
 """So many snapshots of each shard are kept, so that one that cannot be read is made up for by the one before."""
 
 
+class _Old(NamedTuple):
+    """What of a shard is needed no more: pages of snapshots, and other files. `since`: from when on all is kept."""
+
+    since: int = 0
+    pages: Sequence[str] = ()
+    files: Sequence[str] = ()
+
+
 def clean(files: Files, newest: Version) -> int:
     """Remove files that no shard needs from `newest` on; the version since when all is kept.
 
     Called again it goes on with what could not be removed. Whoever works with the same folder may go on meanwhile.
     If the version that is returned stays behind, snapshots cannot be written. Cost: four lists for each shard, and
-    a few files.
+    a few files; a call for each file that goes, and one for its bids for each page.
     """
-    since = [_clean_shard(files, shard, newest.version) for shard in range(newest.shards)]
-    oldest = min(since, default=0)
-    for name in _remove_before(files, COMMITS, oldest, {newest.version, newest.defined}):
-        files.remove(files.names(bids_under(name)))
-    _remove_before(files, WHATS, oldest, set())
-    left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
-    for shard in range(newest.shards if oldest else 0):
-        _remove_before(files, feeds_under(shard), oldest, left)
+    shards = range(newest.shards)
+    old = files.each(lambda shard: _old(files, shard, newest.version), shards)
+    files.remove([name for each in old for name in each.pages])
+    files.remove([name for each in old for name in each.files])
+    oldest = min((each.since for each in old), default=0)
+    if oldest:
+        _remove_pages(files, oldest, {newest.version, newest.defined})
+        files.remove(_before(files, WHATS, oldest))
+        left = frozenset(map(number_of, files.names(COMMITS)))  # of a page that is there all can be read
+        told = files.each(lambda shard: _before(files, feeds_under(shard), oldest, left), shards)
+        files.remove([name for each in told for name in each])
     return oldest
 
 
-def _clean_shard(files: Files, shard: int, upto: int) -> int:
-    """Remove a shard's files; the version from which on it can be made."""
+def _old(files: Files, shard: int, upto: int) -> _Old:
+    """What is needed no more of a shard at a version."""
     pages = [name for name in files.names(pages_under(shard)) if number_of(name) <= upto]
     pieces = files.names(pieces_under(shard))
-    oldest = _oldest_kept(files, pages, frozenset(pieces))
+    oldest, needed = _kept(files, pages, frozenset(pieces))
     if not oldest:
-        return 0
-    needed = _needed(files, [name for name in pages if number_of(name) >= oldest])
-    files.remove([name for name in pages if number_of(name) < oldest])
+        return _Old()
+    gone = [name for name in files.names(f"{LOGS}/{shard}") if number_of(name) <= oldest]
     if needed is not None:
         # One that no snapshot names yet may belong to one that is being written, whose version is in its name.
-        files.remove([name for name in pieces if number_of(name) < oldest and name not in needed])
-    files.remove([name for name in files.names(f"{LOGS}/{shard}") if number_of(name) <= oldest])
-    return oldest
+        gone += [name for name in pieces if number_of(name) < oldest and name not in needed]
+    return _Old(oldest, [name for name in pages if number_of(name) < oldest], gone)
 
 
-def _oldest_kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> int:
-    """The older of the last two versions that have a snapshot whose files are all there; 0 if there are not two."""
-    kept: set[int] = set()
+def _kept(files: Files, pages: Sequence[str], there: frozenset[str]) -> tuple[int, set[str] | None]:
+    """The older of the last two versions that have a snapshot whose files are all there; 0 if there are not two.
+
+    And the files that snapshots from there on name; None if one cannot be read now, since it may be whole all the same.
+    """
+    kept, needed, are_known = set[int](), set[str](), True
     for name in reversed(pages):
+        if len(kept) == KEPT and number_of(name) not in kept:
+            break
         try:
             snapshot = read_snapshot(files, name)
         except StorageError:
+            are_known = False
             continue
-        if all(piece.file in there for piece in snapshot.files):
+        named = {piece.file for piece in snapshot.files}
+        needed |= named
+        if named <= there:
             kept.add(snapshot.version)
-        if len(kept) == KEPT:
-            return min(kept)
-    return 0
+    return (min(kept) if len(kept) == KEPT else 0), needed if are_known else None
 
 
-def _needed(files: Files, pages: Sequence[str]) -> frozenset[str] | None:
-    """The pieces that these pages name; None if one cannot be read now, since it may be whole all the same."""
-    try:
-        return frozenset(piece.file for name in pages for piece in read_snapshot(files, name).files)
-    except StorageError:
-        return None
+def _remove_pages(files: Files, version: int, but: Collection[int]) -> None:
+    """Remove the pages of versions before this one. Bids go first: those of a page that is gone nobody finds."""
+    pages = [name for name in _before(files, COMMITS, version) if number_of(name) not in but]
+    files.remove(without_bids(files, pages))
 
 
-def _remove_before(files: Files, under: str, version: int, but: Collection[int]) -> list[str]:
-    """Remove the files of versions before this one, and tell which."""
-    names = [name for name in files.names(under) if number_of(name) < version and number_of(name) not in but]
-    files.remove(names)
-    return names
+def without_bids(files: Files, pages: Sequence[str]) -> list[str]:
+    """Those pages of which no bids are left. Cost: a call for each page."""
+    return [page for page, is_done in zip(pages, files.remove_under([*map(bids_under, pages)]), strict=True) if is_done]
+
+
+def _before(files: Files, under: str, version: int, but: Collection[int] = ()) -> list[str]:
+    """The files of versions before this one."""
+    return [name for name in files.names(under) if number_of(name) < version and number_of(name) not in but]

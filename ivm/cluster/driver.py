@@ -260,6 +260,7 @@ class Driver:
 
     def close(self) -> None:
         """Let go of the shards, and of the threads that help."""
+        self.ledger.close()
         self.transport.close()
         self.helpers.close()
 

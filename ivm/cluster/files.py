@@ -3,32 +3,54 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import time
 import zlib
 from collections.abc import Callable, Sequence
 from secrets import token_hex
+from threading import Event
 from typing import Any, TypeVar
 
 from catalog.errors import StorageError
 from ivm.cluster.protocol import Stored
-from ivm.storage.folder import Folder
+from ivm.cluster.several import each
+from ivm.storage.folder import Folder, remove_under
 from ivm.storage.within import Within
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 FORMAT = 1
 PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
 """Seconds between tries: a place for files refuses for a while, or shows only later what was written."""
+AT_ONCE = 16
+"""So many calls at once, of work that is done beside other work."""
+_told = logging.getLogger("ivm")
 _FIRST_LINE = re.compile(rb"ivm cluster, format (\d{1,9}), crc32 ([0-9a-f]{8})\n")
 
 
 class Files:
     """Files of a folder, tried again where a call fails. Any thread calls. StorageError names the file it is about."""
 
-    def __init__(self, folder: Folder, pauses: Sequence[float] = PAUSES) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        pauses: Sequence[float] = PAUSES,
+        at_once: int = 1,
+        wait: Callable[[float], bool | None] = time.sleep,
+    ) -> None:
+        """`at_once`: how many calls `each` and `remove` make at once. `wait`: waits for so many seconds, and tells
+        whether no more calls are to be made.
+        """
         self._folder = folder
         self._pauses = pauses
+        self._at_once = at_once
+        self._wait = wait
+
+    def beside(self, ended: Event) -> Files:
+        """The same for work that is done beside other work: many calls at once, and StorageError from `ended` on."""
+        return Files(self._folder, self._pauses, AT_ONCE, ended.wait)
 
     def where(self, name: str = "") -> str:
         """What a user calls the folder, or a file of it."""
@@ -36,7 +58,7 @@ class Files:
 
     def within(self, under: str) -> Files:
         """The files under a name, as files of a folder of their own."""
-        return Files(Within(self._folder, under), self._pauses)
+        return Files(Within(self._folder, under), self._pauses, self._at_once, self._wait)
 
     def names(self, under: str) -> list[str]:
         """The names of the files under a name, sorted."""
@@ -84,19 +106,47 @@ class Files:
             raise StorageError(f"cannot read {where}: it is damaged; restore it from a backup")
         return json.loads(text)
 
+    def each(self, work: Callable[[S], T], over: Sequence[S]) -> list[T]:
+        """What `work` gives for each, by calls of this side by side; what it raises is raised."""
+        return each(work, over, self._at_once)
+
     def remove(self, names: Sequence[str]) -> None:
-        """Let files go. Those that cannot be removed now are there the next time."""
-        for name in names:
+        """Let files go. Those that cannot be removed now are there the next time; the log of `ivm` says so."""
+        self._removed(names, self._folder.remove)
+
+    def remove_under(self, names: Sequence[str]) -> list[bool]:
+        """Let the files under each of these names go, likewise; of each whether it was done."""
+        return self._removed(names, lambda name: remove_under(self._folder, name))
+
+    def _removed(self, names: Sequence[str], remove: Callable[[str], None]) -> list[bool]:
+        """Call `remove` for each; for which it was done."""
+
+        def tried(name: str) -> OSError | None:
+            if self._wait(0):
+                return InterruptedError()
             try:
-                self._folder.remove(name)
-            except OSError:
-                continue
+                remove(name)
+            except OSError as error:
+                return error
+            return None
+
+        errors = self.each(tried, names)
+        failed = [(name, error) for name, error in zip(names, errors, strict=True) if error is not None]
+        if failed and not self._wait(0):
+            name, error = failed[0]
+            _told.warning(
+                "cannot remove %d of %d files that nobody needs any more, such as %s: %s; they stay for the time being",
+                *(len(failed), len(names), self.where(name), error.strerror or error),
+            )
+        return [error is None for error in errors]
 
     def _got(self, name: str) -> bytes:
         return self._tried(f"read {self.where(name)}", lambda: self._folder.get(name))
 
     def _tried(self, what: str, call: Callable[[], T]) -> T:
         for pause in (*self._pauses, None):
+            if self._wait(0):
+                raise StorageError(f"cannot {what}: the database was closed")
             try:
                 return call()
             except OSError as error:
@@ -104,7 +154,7 @@ class Files:
                     raise StorageError(
                         f"cannot {what}: {error.strerror or error}; see to it that it can be reached, and try again"
                     ) from error
-                time.sleep(pause)
+                self._wait(pause)
         raise AssertionError
 
 

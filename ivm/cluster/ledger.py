@@ -8,7 +8,7 @@ from typing import Protocol
 
 from catalog.errors import StorageError
 from ivm.cluster import chains
-from ivm.cluster.cleaning import clean
+from ivm.cluster.cleaner import Cleaner
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Order, Status
 from ivm.cluster.versions import Version, Versions, made
@@ -56,7 +56,11 @@ class Ledger(Protocol):
         ...
 
     def tidy(self, newest: Version) -> None:
-        """Now and then: remove what no version needs any more. It raises nothing."""
+        """Now and then: begin to remove what no version needs any more, beside the work. It raises nothing."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what works beside."""
         ...
 
 
@@ -100,14 +104,18 @@ class InMemory:
     def tidy(self, newest: Version) -> None:
         """There is nothing."""
 
+    def close(self) -> None:
+        """Nothing is held."""
+
 
 class InFolder(Versions):
     """A ledger that whoever opens the folder reads. `name`: of the chain that it is; see `ivm.cluster.chains`."""
 
-    def __init__(self, root: Files, name: str = "") -> None:
+    def __init__(self, root: Files, name: str = "", cleaner: Cleaner | None = None) -> None:
         super().__init__(chains.files_of(root, name))
         self.name = name
         self._root = root
+        self._cleaner = cleaner or Cleaner(root)
 
     def is_newest(self, version: Version) -> bool:
         """See `Ledger.is_newest`. Cost: a list and a file."""
@@ -115,7 +123,7 @@ class InFolder(Versions):
 
     def beside(self, last: Version, shards: int) -> InFolder:
         """See `Ledger.beside`. Cost: a small file, or two."""
-        return InFolder(self._root, chains.begin(self._root, self.name, last, shards))
+        return InFolder(self._root, chains.begin(self._root, self.name, last, shards), self._cleaner)
 
     def drop(self) -> None:
         """See `Ledger.drop`. Cost: four lists for each shard, and the files that go."""
@@ -123,11 +131,13 @@ class InFolder(Versions):
             chains.remove(self._root, self.name)
 
     def tidy(self, newest: Version) -> None:
-        """See `Ledger.tidy`. Cost: every so many versions some lists, and the files that go."""
+        """See `Ledger.tidy`. Cost: that of a thread every so many versions."""
         if newest.version % _EVERY == 0:
-            with suppress(StorageError):
-                clean(self.files, newest)
-                chains.clean_left(self._root)
+            self._cleaner.begin(self.name, newest)
+
+    def close(self) -> None:
+        """See `Ledger.close`; it closes those that are beside too."""
+        self._cleaner.close()
 
 
 def opened(root: Files) -> tuple[InFolder, Version]:

@@ -80,6 +80,11 @@ class ArrowFolder:
         with suppress(FileNotFoundError):
             self._fs.delete_file(self._at(name))
 
+    def remove_under(self, under: str) -> None:
+        """See `Emptying.remove_under`: on S3 a request for a thousand files, where each of them would take three."""
+        with suppress(FileNotFoundError):
+            self._fs.delete_dir(self._at(under))
+
     def _at(self, name: str) -> str:
         return f"{self._path}/{name}"
 

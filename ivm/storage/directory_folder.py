@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from secrets import token_hex
+from shutil import rmtree
 
 from catalog.errors import StorageError
 from ivm.storage.entries import absolute, sync_directory
@@ -68,6 +70,11 @@ class DirectoryFolder:
     def remove(self, name: str) -> None:
         """See `Folder.remove`."""
         (self._path / name).unlink(missing_ok=True)
+
+    def remove_under(self, under: str) -> None:
+        """See `Emptying.remove_under`: a directory goes."""
+        with suppress(FileNotFoundError):
+            rmtree(self._path / under)
 
     def _aside(self, name: str, data: bytes) -> tuple[Path, Path]:
         """Where the file is to be, and where its bytes are by now, synced."""

@@ -8,7 +8,7 @@ to itself, and writes on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Folder(Protocol):
@@ -44,6 +44,24 @@ class Folder(Protocol):
     def remove(self, name: str) -> None:
         """Let a file go, if it is there."""
         ...
+
+
+@runtime_checkable
+class Emptying(Protocol):
+    """What a folder may have besides: one call that lets many files go."""
+
+    def remove_under(self, under: str) -> None:
+        """Let all files go whose names have `under` and a slash in front, and what the place has noted of that name."""
+        ...
+
+
+def remove_under(folder: Folder, under: str) -> None:
+    """See `Emptying`. Cost: one call where the folder has it, else a list, and one for each file."""
+    if isinstance(folder, Emptying):
+        folder.remove_under(under)
+        return
+    for name in folder.names(under):
+        folder.remove(name)
 
 
 def names_of(under: str, last_parts: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ivm.storage.folder import Folder
+from ivm.storage.folder import Folder, remove_under
 
 
 class Within:
@@ -35,6 +35,10 @@ class Within:
     def remove(self, name: str) -> None:
         """See `Folder.remove`."""
         self._folder.remove(self._of(name))
+
+    def remove_under(self, under: str) -> None:
+        """See `Emptying.remove_under`."""
+        remove_under(self._folder, self._of(under))
 
     def _of(self, name: str) -> str:
         return f"{self._under}/{name}"

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 
 from ivm.storage.folder import Folder
 from tests.cluster.memory import MemoryFolder
@@ -43,6 +44,7 @@ class Faulty:
         self.ruined: set[str] = set()
         """Files that are damaged for good."""
         self._chance = chance
+        self._lock = Lock()
         self._calls = 0
         self._hidden: dict[str, int] = {}
         self._late: list[tuple[int, Callable[[], object]]] = []
@@ -94,9 +96,11 @@ class Faulty:
     def _meet(self, call):
         self._calls += 1
         self.counts[call] += 1
-        for each in [each for each in self._late if each[0] <= self._calls]:
-            self._late.remove(each)
-            each[1]()
+        with self._lock:
+            due = [each for each in self._late if each[0] <= self._calls]
+            self._late = [each for each in self._late if each[0] > self._calls]
+        for _, do in due:
+            do()
         self.before(call)
         if self._happens("refuse"):
             raise OSError(16, "refused")

@@ -14,6 +14,8 @@ from catalog.errors import StorageError
 from ivm.cluster.folders import folder_of
 from ivm.storage.arrow_folder import ArrowFolder
 from ivm.storage.directory_folder import DirectoryFolder
+from ivm.storage.folder import remove_under
+from ivm.storage.within import Within
 from tests.cluster.faulty import Faulty
 from tests.cluster.memory import MemoryFolder
 
@@ -64,6 +66,17 @@ def test_what_is_put_is_there(folder):
         with pytest.raises(FileNotFoundError):
             folder.get(name)
     assert folder.where("b").endswith("b")
+
+
+def test_all_under_a_name_goes_and_nothing_is_left_of_it(folder, tmp_path):
+    for name in ("d/1", "d/2.bids/x", "d/2.bids/y", "d/2", "d/3/z"):
+        folder.put(name, b"one")
+    for within in (folder, Within(folder, "d")):
+        under = "2.bids" if within is not folder else "d/3"
+        remove_under(within, under)
+        remove_under(within, under)
+    assert [*folder.names("d"), *folder.names("d/2.bids"), *folder.names("d/3")] == ["d/1", "d/2"]
+    assert not [*tmp_path.rglob("2.bids"), *tmp_path.rglob("d/3")], "or each list of what is beside has it, for ever"
 
 
 def test_what_is_there_is_not_put_anew(folder):
