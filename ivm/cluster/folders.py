@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from os import PathLike, fspath
+from pathlib import Path
+
 from catalog.errors import StorageError
 from ivm.storage.directory_folder import DirectoryFolder
 from ivm.storage.folder import Folder
 from ivm.storage.within import Within
+
+
+def address_of(path: str | PathLike[str]) -> str:
+    """The address of a folder by what a user says: of a directory its path from the root on, as other processes are
+    elsewhere. StorageError for a URI that lacks its slashes.
+    """
+    text = fspath(path)
+    if "://" in text:
+        return text
+    if scheme := re.match(r"([a-z][a-z0-9+.-]+):", text):
+        raise StorageError(
+            f"cannot use {text} as a cluster's folder: it is neither a path nor a whole URI; write "
+            f"{scheme[1]}://, what has a name there and the path, or the path of a directory that all machines see"
+        )
+    return str(Path(text).absolute())
 
 
 def folder_of(address: str, under: str = "") -> Folder:

@@ -27,4 +27,10 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'ivm.spark' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    try:
+        return getattr(import_module(_PLACES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "pyspark":
+            raise
+        said = "cannot use ivm.spark: pyspark is not installed; install ivm-engine[spark]"
+        raise ModuleNotFoundError(said, name=error.name) from None

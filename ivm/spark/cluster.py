@@ -22,6 +22,7 @@ from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
 from ivm.spark import tasks
 from ivm.spark.frames import frame_type, sent_as
+from ivm.spark.meeting import SAID, meet
 from ivm.spark.parquet import argument_of
 from ivm.spark.scans import parts, rows_as
 from ivm.spark.transport import Changes, Functions, SparkTransport
@@ -56,6 +57,10 @@ class OnSpark:
         self._spark = spark
         self._root = root
         self._files = Files(folder_of(root.address, root.under))
+
+    def meet(self) -> None:
+        """See that driver and workers have the same folder, and may write there; raises as `ivm.spark.meeting.meet`."""
+        meet(self._files, lambda name: self._spark.read(f"{_TASKS}.met", tasks.met_text(self._root, name), SAID))
 
     @property
     def places(self) -> Mapping[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 from catalog.errors import TypeMismatchError
@@ -14,7 +15,7 @@ from ivm.cluster.chains import folder_in
 from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
 from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files, fresh
-from ivm.cluster.folders import folder_of
+from ivm.cluster.folders import address_of, folder_of
 from ivm.cluster.ledger import opened
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import are_apart
@@ -25,6 +26,7 @@ from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
 from ivm.spark.frame_times import timed
 from ivm.spark.loader import Loader
+from ivm.spark.settings import check_session
 from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
@@ -40,7 +42,12 @@ Oracle = Literal["duckdb", "spark"]
 
 
 def connect(
-    spark: SparkSession, path: str, *, shards: int | None = None, history: int = 0, external_access: bool = False
+    spark: SparkSession,
+    path: str | PathLike[str],
+    *,
+    shards: int | None = None,
+    history: int = 0,
+    external_access: bool = False,
 ) -> SparkDatabase:
     """The database in a folder that all machines of a cluster see, as its last version left it; or a new, empty one.
 
@@ -57,15 +64,18 @@ def connect(
 
     Raises:
         UnsupportedError: The session's settings do not fit; the message has a line for each of them.
-        ClusterError: Workers have another release of ivm, or of Python.
-        StorageError: The folder cannot be used.
+        ClusterError: Workers have another release of ivm, or of Python, or another folder.
+        StorageError: The folder cannot be written.
     """
     whole_number(history, "history")
-    ledger, newest = opened(Files(folder_of(path)))
+    check_session(spark)
+    address = address_of(path)
+    ledger, newest = opened(Files(folder_of(address)))
     count = newest.shards or (executors(spark) if shards is None else at_least_one(shards, "shards"))
     transport = SparkTransport(spark, count, FUNCTIONS)
     try:
-        carrier = OnSpark(transport, Root(path, folder_in(ledger.name), history, fresh()))
+        carrier = OnSpark(transport, Root(address, folder_in(ledger.name), history, fresh()))
+        carrier.meet()
         driver = Driver(carrier, ledger, Helpers(1), history)
         core = ShardedCore(driver, external_access=external_access)
         core.is_copied = False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from catalog.errors import UnsupportedError
+from catalog.errors import ClusterError, UnsupportedError
 
 NEEDED = {
     "spark.dynamicAllocation.enabled": "false",
@@ -55,6 +56,22 @@ _WHY = {
     "spark.shuffle.reduceLocality.enabled": "shards stay where they are, wherever their input is",
     "spark.speculation": "a second copy of a slow shard would have to be loaded first",
 }
+
+
+def check_session(spark: Any) -> None:
+    """UnsupportedError for what is no session of Spark's that has its driver here, ClusterError for one that ended."""
+    if type(spark).__module__.startswith("pyspark.sql.connect."):
+        raise UnsupportedError(
+            "cannot run a database on a session of Spark Connect: its driver is elsewhere, and that of a database is "
+            "this process; make a session with SparkSession.builder.master(...), or run this where the driver is"
+        )
+    if not hasattr(spark, "sparkContext"):
+        raise UnsupportedError(
+            f"cannot run a database on a {type(spark).__name__}: it is no SparkSession; give one, such as "
+            "SparkSession.builder.getOrCreate()"
+        )
+    if spark.sparkContext._jsc is None:
+        raise ClusterError("cannot run a database on a Spark session that was stopped; give a new one")
 
 
 def check(settings: Mapping[str, str], version: str) -> None:

@@ -37,6 +37,7 @@ from ivm.cluster.wire import changes_payload, stream_of
 from ivm.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
+from ivm.spark.meeting import answer_of
 from ivm.spark.worker import framed
 from ivm.trace.helpers import Helpers
 from ivm.transaction import Change
@@ -84,6 +85,18 @@ def rows_text(root: Root, shards: int, version: Version, tables: Sequence[str], 
 
 def _about(root: Root, shards: int, version: Version, **more: Any) -> bytes:
     return json.dumps({"root": root, "shards": shards, "version": version.version, "id": version.id, **more}).encode()
+
+
+def met_text(root: Root, name: str) -> bytes:
+    """What `met` is told, as bytes: where the driver has written something."""
+    return json.dumps({"root": root, "name": name}).encode()
+
+
+def met(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
+    """What a worker says of the folder; see `ivm.spark.meeting.meet`."""
+    said = json.loads(text)
+    root = Root(*said["root"])
+    yield from answer_of(Files(folder_of(root.address, root.under)), said["name"], shard)
 
 
 def task(text: bytes, shard: int, level: int, payloads: list[bytes]) -> tuple[list[tuple[int, bytes]], bytes]:

@@ -164,7 +164,10 @@ def test_what_cannot_be_removed_is_said_and_is_removed_the_next_time(folder, cap
             raise PermissionError(13, "not yours")
 
     folder.before = refuses
-    for refused, says in (("names", "cannot list memory/snapshots/"), ("remove", " files that nobody needs any more, ")):
+    for refused, says in (
+        ("names", "cannot list memory/snapshots/"),
+        ("remove", " files that nobody needs any more, "),
+    ):
         caplog.clear()
         commits(db, 8 * len(refused), 8 * len(refused) + 8)
         wait(lambda: not cleaning())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
+
 import pytest
 
-from catalog.errors import UnsupportedError
-from ivm.spark.settings import ADVISED, NEEDED, check, cores, is_one_process, problems
+import ivm.spark
+from catalog.errors import ClusterError, UnsupportedError
+from ivm.spark.settings import ADVISED, NEEDED, check, check_session, cores, is_one_process, problems
 
 RIGHT = {**NEEDED, "spark.master": "spark://host:7077", "spark.executor.cores": "4"}
 
@@ -33,6 +37,24 @@ def test_each_setting_that_is_wrong_has_its_line(name, value, says):
     (line,) = problems({**RIGHT, name: value}, "4.3.0")
     assert line.startswith(f"{name} is {value}; ")
     assert says in line
+
+
+def test_what_is_no_session_of_this_process_is_refused_by_name():
+    remote = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    with pytest.raises(UnsupportedError, match="on a session of Spark Connect: its driver is elsewhere"):
+        check_session(remote)
+    with pytest.raises(UnsupportedError, match="on a str: it is no SparkSession; give one"):
+        check_session("local[2]")
+    with pytest.raises(ClusterError, match="a Spark session that was stopped; give a new one"):
+        check_session(SimpleNamespace(sparkContext=SimpleNamespace(_jsc=None)))
+
+
+def test_without_pyspark_it_is_said_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    for name in [name for name in sys.modules if name.startswith("ivm.spark.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ModuleNotFoundError, match=r"pyspark is not installed; install ivm-engine\[spark\]"):
+        ivm.spark.connect  # noqa: B018
 
 
 def test_what_is_not_set_has_spark_s_default():
