@@ -106,10 +106,9 @@ def _lacks(module: str) -> str:
     ours, _, rest = module.partition(".")
     if ours in _OURS and rest:
         return f"No module named '{module}' on a worker, {_OTHER_RELEASE}"
-    package = " (the package ivm-engine)" if ours in _OURS else ""
     return (
-        f"No module named '{module}' on a worker; install it, as on the driver, on every machine{package}, in the "
-        "Python that PYSPARK_PYTHON, or spark.pyspark.python, names there"
+        f"No module named '{module}' on a worker; install it, as on the driver, on every machine: ivm-engine and what "
+        "it needs, in the Python that PYSPARK_PYTHON, or spark.pyspark.python, names there"
     )
 
 
