@@ -339,7 +339,10 @@ class Driver:
         try:
             self.version = self.ledger.publish(self.version, order, statuses, **more)
             self._unsure = False
-        finally:
+        except BaseException:
+            self.settle()
+            raise
+        with suppress(Error):  # who listens is told by whoever comes next: it is published, and not to be repeated
             self.settle()
         self.tidy()
 

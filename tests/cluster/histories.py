@@ -66,7 +66,7 @@ VIEWS = (
 )
 STACKED = (
     "SELECT count(*) AS n FROM {0}",
-    "SELECT x.*, city FROM {0} AS x CROSS JOIN shop WHERE shop.id = 1",
+    "SELECT x.*, shop.city AS other FROM {0} AS x CROSS JOIN shop WHERE shop.id = 1",
     "SELECT DISTINCT * FROM {0}",
 )
 Row = tuple[Any, ...]

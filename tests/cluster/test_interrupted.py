@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pytest
 
 import ivm
+from catalog.errors import StorageError
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess
 from ivm.database import core_of
@@ -167,3 +168,22 @@ def followed(known: dict[str, int], subscription: Any) -> None:
         known[str(row)] = known.get(str(row), 0) + diff
         if not known[str(row)]:
             del known[str(row)]
+
+
+def test_a_commit_does_not_fail_where_nobody_can_be_told_of_it():
+    with ivm.connect(shards=2, compile="off") as db:
+        db.sql(TABLES)
+        subscription, ask = db.subscribe("cities"), driver(db).transport.ask
+
+        def fails(version: Any, question: Any) -> Any:
+            if question.kind == "changes":
+                raise StorageError("no answer")
+            return ask(version, question)
+
+        with patch.object(driver(db).transport, "ask", fails):
+            time = commit(db)
+            with pytest.raises(StorageError, match="no answer"):  # whoever comes next has to tell first
+                db.sql("DELETE FROM sale")
+        assert db.sql("SELECT count(*) FROM sale").fetchall() == [(29,)]
+        assert subscription.fetch().to_pylist() == [{"city": "Rom", "total": 36, "_time": time, "_diff": 1}]
+        assert db.batches() == {"source": 1}
