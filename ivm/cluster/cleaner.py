@@ -14,7 +14,7 @@ from ivm.cluster.versions import Version
 _AFTER = 0.1
 """Seconds before a pass, in which the commit that it follows comes to its end."""
 _PATIENCE = 5.0
-"""Seconds for which `close` waits for calls that are under way."""
+"""Seconds for which `close` waits for a pass, and again for calls that are under way then."""
 _told = logging.getLogger("ivm")
 
 
@@ -45,9 +45,11 @@ class Cleaner:
                     self._thread = thread
 
     def close(self) -> None:
-        """Nothing is removed any more. Calls that are under way are waited for, unless they take long."""
-        self._ended.set()
+        """Nothing is removed any more. A pass is given some seconds to end, as the last commit may have begun it."""
         thread = self._thread
+        if thread is not None:
+            thread.join(_PATIENCE)
+        self._ended.set()
         if thread is not None:
             thread.join(_PATIENCE)
 

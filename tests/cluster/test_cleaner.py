@@ -148,10 +148,13 @@ def test_a_database_that_is_closed_removes_nothing_more(folder, monkeypatch):
     go_on.set()
     wait(lambda: not cleaning())
     assert folder.beside["remove"] == before <= AT_ONCE
+    monkeypatch.undo()
+    monkeypatch.setattr(ledger, "_EVERY", 1)
     again = connect(folder)
     commits(again, 38, 46)
     again.close()
     assert not cleaning(), "it waits for one that does"
+    assert oldest(folder) > 30, "also where each driver ends with the commit that has files removed"
     assert connect(folder).sql("SELECT count(*) FROM s").fetchall() == [(46 * 8,)]
 
 
