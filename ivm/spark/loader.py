@@ -6,8 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from catalog.errors import ClusterError, Error
 from catalog.schema import Table
 from ivm.cluster.database import ShardedCore
+from ivm.cluster.driver import Driver
 from ivm.cluster.file_parts import FileParts, columns_of, parts_of
 from ivm.cluster.file_queries import file_query
 from ivm.cluster.protocol import Unlike
@@ -47,7 +49,7 @@ class Loader:
         carrier_of(driver).declared = {table.name: table}
         before = driver.tables[table.name].count
         driver.commit_frames({table.name: parts}, "insert")
-        return driver.tables[table.name].count - before
+        return _rows_of(driver, table.name) - before
 
     def _create(self, table: Table, parts: FileParts, create: Callable[[], None]) -> int:
         driver = self._core.driver
@@ -57,7 +59,7 @@ class Loader:
             create()
         finally:
             driver.beginnings = {}
-        return driver.tables[table.name].count
+        return _rows_of(driver, table.name)
 
     def _parts(self, query: str) -> FileParts | None:
         """The parts of a query over files that are so large that it saves something."""
@@ -67,6 +69,16 @@ class Loader:
         if found is None or found.bytes < LARGE_SCAN:
             return None
         return None if any(self._core.catalog.find(path) is not None for path in found.paths) else found
+
+
+def _rows_of(driver: Driver, table: str) -> int:
+    """How many rows a table has now. ClusterError, which says that they are there, if shards cannot tell."""
+    try:
+        return driver.tables[table].count
+    except Error as error:
+        raise ClusterError(
+            f"all rows were loaded into table {table}, but cannot be counted now: {error}; do not load them again"
+        ) from error
 
 
 def _unless_unlike(load: Callable[[], int | None]) -> int | None:
