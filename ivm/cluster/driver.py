@@ -265,8 +265,7 @@ class Driver:
         self.helpers.close()
 
     def define(self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None]) -> Version:
-        """Publish what exists from now on; `reach` is to follow. Raises what filling a new view raises; nothing has
-        changed then.
+        """Publish what exists from now on; `reach` is to follow. Raises what filling raises; then nothing has changed.
 
         Cost: that of reading what a new view reads, at all shards side by side, and of sending what is exchanged.
         """
@@ -275,11 +274,10 @@ class Driver:
         time = self.time + bool(changes or self.beginnings)
         given = {n: [changes_payload(part, time)] for n, part in self.tables.split(changes).items()}
         definition, levels = orders.Definition.between(old, new, time, made), 1
+        self._guarding = {}
         if any(guards_of(table, new) for table in changed_tables(old, new)):
             known, values = self.tables.estimates(self.sizes(), new.tables)
             definition, levels = definition.planned(known, values), self.guard(old, new, made, known, values)
-        else:
-            self._guarding = {}
         if planned is not None:
             definition, levels = definition.planned(planned.view.sizes, planned.view.values), planned.view.level
         if self._filler is None:
@@ -339,11 +337,9 @@ class Driver:
         try:
             self.version = self.ledger.publish(self.version, order, statuses, **more)
             self._unsure = False
-        except BaseException:
-            self.settle()
-            raise
-        with suppress(Error):  # who listens is told by whoever comes next: it is published, and not to be repeated
-            self.settle()
+        finally:
+            with suppress(*(() if self._unsure else (Error,))):  # it is published, and nobody is to repeat it
+                self.settle()
         self.tidy()
 
     def _tell(self, commit: Committing) -> None:

@@ -13,6 +13,7 @@ from catalog.errors import BindError
 from catalog.schema import View
 from ivm.arguments import MOST
 from ivm.change_feed import CHANGE, VERSION
+from ivm.cluster.folders import address_of
 from ivm.trace.arrow import numbers_from
 
 _OPTIONS = {"path", "view", "readchangefeed", "startingversion", "endingversion"}
@@ -33,7 +34,10 @@ class Asked:
 
     @classmethod
     def of(cls, options: Any) -> Asked:
-        """The options of a `read` or a `readStream`. BindError for those that are missing, unknown or no numbers."""
+        """The options of a `read` or a `readStream`. BindError for those that are missing, unknown or no numbers.
+
+        A relative path is that of this process, and not that of whoever reads.
+        """
         given = {str(name).lower(): str(value) for name, value in options.items()}
         unknown = sorted(given.keys() - _OPTIONS)
         if unknown:
@@ -48,7 +52,7 @@ class Asked:
             raise refusal(f"option 'readChangeFeed' is {changes!r}, and must be 'true' or 'false'")
         starting = None if start == "latest" else _number(start, "startingVersion")
         ending = _number(given.get("endingversion"), "endingVersion")
-        return cls(given["path"], given["view"], changes == "true", starting, start == "latest", ending)
+        return cls(address_of(given["path"]), given["view"], changes == "true", starting, start == "latest", ending)
 
     def view_of(self, catalog: Catalog) -> View:
         """The view that is asked for. BindError for none that is maintained."""

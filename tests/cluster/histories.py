@@ -54,6 +54,8 @@ VIEWS = (
     "SELECT id, at FROM sale WHERE a > (SELECT avg(a) FROM bag WHERE bag.t = sale.t)",
     "SELECT a FROM sale UNION SELECT a FROM bag",
     "SELECT a, t FROM sale EXCEPT ALL SELECT a, t FROM bag",
+    "SELECT t, count(*) AS n, sum(a) AS s FROM (SELECT a, t FROM sale EXCEPT ALL SELECT a, t FROM bag) AS x GROUP BY t",
+    "SELECT t, count(*) AS n FROM (SELECT a, t FROM bag EXCEPT SELECT a, t FROM sale) AS x GROUP BY t",
     "SELECT t FROM sale INTERSECT SELECT t FROM bag",
     "SELECT id, at, a FROM sale ORDER BY a DESC NULLS LAST, id, at LIMIT 2",
     "SELECT a, t FROM bag ORDER BY t, a LIMIT 2 OFFSET 1",
@@ -83,7 +85,7 @@ class Model:
 
     def edits(self) -> list[tuple[str, Edit]]:
         """What a commit does, one after the other, to which table; the rows are as after it."""
-        kinds = (self._insert, self._insert, self._return, self._return, self._delete, self._clear, self._move, self._back)
+        kinds = (self._insert, *(self._return,) * 3, self._some, self._some, self._delete, self._clear, self._move, self._back)
         found = []
         for _ in range(self.rng.choice((1, 1, 2, 3))):
             table = self.rng.choice(("sale", "sale", "shop", "bag"))
@@ -112,6 +114,21 @@ class Model:
                 keys.add(row[: KEYS[table]])
                 edit.append((row, 1))
         return edit
+
+    def begin(self) -> list[tuple[str, Edit]]:
+        """Rows for all tables, in the order of their columns, as those of a file are."""
+        edits = []
+        for table in COLUMNS:
+            rows = sorted({self._row(table) for _ in range(self.rng.choice((4, 8)))}, key=lambda row: [*map(repr, row)])
+            edits.append((table, self._new(table, rows)))
+            self.rows[table] += Counter(dict(edits[-1][1]))
+        return edits
+
+    def _some(self, table: str) -> Edit:
+        """A few rows: the last of a group, or not."""
+        rows = [*self.rows[table].elements()]
+        gone = Counter(self.rng.sample(rows, min(len(rows), self.rng.choice((1, 2, 3)))))
+        return [(row, -count) for row, count in gone.items()]
 
     def _delete(self, table: str) -> Edit:
         """All rows with a value of some column."""
@@ -184,6 +201,8 @@ class History:
         """All steps. AssertionError where one engine, or DuckDB, says something else."""
         self._both(TABLES.format(replicated=self.rng.choice(("", "REPLICATED"))))
         with self._ways():
+            if self.rng.random() < 0.6:
+                self._apply(self._model.begin())
             for _ in range(self.rng.choice((2, 4, 6))):
                 for _ in range(self.rng.choice((0, 1, 1, 2))):
                     self._create()
