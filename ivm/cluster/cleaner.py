@@ -44,6 +44,15 @@ class Cleaner:
                     thread.start()
                     self._thread = thread
 
+    def clean(self, chain: str, newest: Version) -> None:
+        """A pass."""
+        try:
+            clean(files_of(self._root, chain), newest)
+            clean_left(self._root)
+        except Exception as error:  # noqa: BLE001  whatever it is, the next pass tries again
+            if not self._ended.is_set():
+                _told.warning("files that nobody needs any more stay for the time being: %s", error)
+
     def close(self) -> None:
         """Nothing is removed any more. A pass is given some seconds to end, as the last commit may have begun it."""
         thread = self._thread
@@ -55,12 +64,7 @@ class Cleaner:
 
     def _run(self) -> None:
         while not self._ended.wait(_AFTER) and (due := self._next()) is not None:
-            try:
-                clean(files_of(self._root, due[0]), due[1])
-                clean_left(self._root)
-            except Exception as error:  # noqa: BLE001  whatever it is, the next pass tries again
-                if not self._ended.is_set():
-                    _told.warning("files that nobody needs any more stay for the time being: %s", error)
+            self.clean(*due)
 
     def _next(self) -> tuple[str, Version] | None:
         with self._lock:

@@ -6,8 +6,10 @@ shard is asked, and no file of rows is read that is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +26,11 @@ from ivm.cluster.reading import added_up
 from ivm.cluster.snapshots import pieces_under, read_snapshot, snapshots_of
 from ivm.cluster.versions import Version, number_of
 
+T = TypeVar("T")
+
 _TIME, _DIFF = "_time", "_diff"
+_AGAIN = 2
+"""So many times more pages are looked for that were named, and are not there."""
 Placed = tuple[str, Stored]
 """A file of rows, by the chain that it belongs to."""
 
@@ -111,6 +117,9 @@ class Following:
         BindError if they are not known any more, or not yet. Cost: the pages of the versions of these times, and some
         to find the first.
         """
+        return _found(lambda: self._changes(view, after, until))
+
+    def _changes(self, view: View, after: int, until: int) -> list[Changes]:
         stretches = self._connected(view, until)
         first = next((n for n in reversed(range(len(stretches))) if stretches[n].begin <= after), None)
         if first is None:
@@ -129,6 +138,9 @@ class Following:
 
         BindError as of `changes`. Cost: two lists and a page for each shard, and the pages of the versions since.
         """
+        return _found(lambda: self._all_contents(view, until))
+
+    def _all_contents(self, view: View, until: int) -> list[Contents]:
         stretches = self._connected(view, until)
         stretch = next((each for each in reversed(stretches) if each.begin <= until), None)
         if stretch is None:
@@ -189,7 +201,7 @@ class Following:
         return min(last + is_before, stretch.last)
 
     def _stretches(self) -> list[Stretch]:
-        found = self._history.stretches()
+        found = _found(self._history.stretches)
         if not found:
             raise StorageError(f"there is no database in {self._root.where()}")
         return found
@@ -212,6 +224,14 @@ class Following:
             f"cannot read {what} from {self._root.where()}: times from {stretches[0].begin} to "
             f"{self._history.newest(stretches[-1]).time} can be read; begin anew, with an empty checkpoint"
         )
+
+
+def _found(find: Callable[[], T]) -> T:
+    """What is found by pages; anew where some were removed meanwhile, as old ones are."""
+    for _ in range(_AGAIN):
+        with suppress(StorageError):
+            return find()
+    return find()
 
 
 def _parts(found: Sequence[Sequence[tuple[Feed, str]]], after: int, until: int) -> list[Changes]:

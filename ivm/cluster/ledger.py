@@ -140,10 +140,10 @@ class InFolder(Versions):
         self._cleaner.close()
 
 
-def opened(root: Files) -> tuple[InFolder, Version]:
+def opened(root: Files, cleaner: Cleaner | None = None) -> tuple[InFolder, Version]:
     """The ledger of a folder that somebody opens, and its newest version; see `chains.current`."""
     name, newest = chains.current(root)
-    return InFolder(root, name), newest
+    return InFolder(root, name, cleaner), newest
 
 
 def check_newest(ledger: Ledger, version: Version) -> None:

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import ParamSpec, TypeVar
 
+from ivm.cluster.cleaner import Cleaner
+from ivm.cluster.versions import Version
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -21,3 +24,11 @@ class AtOnce(Executor):
         except Exception as error:  # noqa: BLE001  whoever asks for the result is told
             future.set_exception(error)
         return future
+
+
+class CleansAtOnce(Cleaner):
+    """Cleans before `begin` returns, likewise."""
+
+    def begin(self, chain: str, newest: Version) -> None:
+        """See `Cleaner.begin`."""
+        self.clean(chain, newest)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.errors import StorageError
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.chains import files_of
+from ivm.cluster.cleaner import Cleaner
 from ivm.cluster.copies import Copies
 from ivm.cluster.database import ShardedCore, ShardedDatabase, reopen
 from ivm.cluster.driver import Driver
@@ -106,10 +107,11 @@ def connect(
     history: int = 0,
     moves: Moves = lambda shard: False,
     pauses: Sequence[float] = (0,) * 5,
+    cleaner: type[Cleaner] = Cleaner,
 ) -> ShardedDatabase:
     """The database of a folder; see `ivm.spark.connect`."""
     root = Files(folder, pauses)
-    ledger, newest = opened(root)
+    ledger, newest = opened(root, cleaner(root))
     carrier = OverCopies(root, ledger.name, newest.shards or shards, history, moves)
     core = ShardedCore(Driver(carrier, ledger, Helpers(1), history), external_access=False)
     reopen(core, ledger.definitions(newest))

@@ -15,6 +15,7 @@ from catalog.errors import BindError
 from catalog.plain import plain_view, view_of
 from ivm.arguments import MOST
 from ivm.cluster import ledger, telling
+from ivm.cluster.chains import clean_left
 from ivm.cluster.database import ShardedDatabase
 from ivm.cluster.files import Files
 from ivm.cluster.filler import Pace
@@ -22,6 +23,7 @@ from ivm.cluster.following import Following
 from ivm.cluster.snapshots import read_snapshot, snapshots_of
 from ivm.database import core_of
 from tests.cluster import over_copies
+from tests.cluster.beside import CleansAtOnce
 from tests.cluster.followed import Rows, accumulated, agree, rows_of
 from tests.cluster.memory import MemoryFolder
 
@@ -55,7 +57,9 @@ class Case:
 
     def opened(self) -> ShardedDatabase:
         moves = random.Random(self.chance.random())
-        return over_copies.connect(self.folder, 2, moves=lambda shard: moves.random() < 0.05)
+        return over_copies.connect(
+            self.folder, 2, moves=lambda shard: moves.random() < 0.05, cleaner=CleansAtOnce
+        )
 
     def sql(self, text: str) -> None:
         self.one.sql(text)
@@ -189,6 +193,28 @@ def went_on(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 reader.read()
         if step % 10 == 9:
             case.check()
+
+
+def test_what_is_read_while_old_pages_go_is_looked_for_anew() -> None:
+    folder = MemoryFolder()
+    db = over_copies.connect(folder, 2, cleaner=CleansAtOnce)
+    db.sql(TABLES)
+    db.sql(CREATE.format("", "cities", VIEWS["cities"]))
+    db.sql("INSERT INTO shop VALUES (1, 'Bern'); INSERT INTO sale VALUES (1, 1, 2, 'a', 0)")
+    db.rescale(3)
+    names, view = folder.names, core_of(db).catalog.view("cities")
+
+    def listed(under: str) -> list[str]:
+        found = names(under)
+        if under == "commits":  # it is read after this, and the pages of the chain before go
+            folder.names = names  # type: ignore[method-assign]
+            clean_left(Files(folder))
+        return found
+
+    folder.names = listed  # type: ignore[method-assign]
+    following = Following(Files(folder, ()))
+    assert following.known()[0] == db.time
+    assert following.contents(view, db.time)
 
 
 def test_a_definition_keeps_that_it_is_followed(tmp_path: Path) -> None:
