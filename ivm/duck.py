@@ -23,7 +23,16 @@ from unicodedata import combining, east_asian_width
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import AccessError, BindError, Error, MemoryLimitError, TypeMismatchError
+from catalog.errors import (
+    AccessError,
+    BindError,
+    Error,
+    MemoryLimitError,
+    NumericError,
+    ParseError,
+    TypeMismatchError,
+    UnsupportedError,
+)
 from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
@@ -346,4 +355,33 @@ def told(error: duckdb.Error, use: Use) -> Error:
             f"cannot run the query: {first}; ask for less at once, or let DuckDB use the disk "
             "with ivm.connect(external_access=True)"
         )
-    return (UnknownNameError if unknown else BindError)(f"cannot run the query: {words}")
+    return _class_of(error, words)(f"cannot run the query: {words}")
+
+
+def _class_of(error: duckdb.Error, words: str) -> type[Error]:
+    if any(phrase in words for phrase in _OF_TYPES):
+        return TypeMismatchError
+    return next((ours for theirs, ours in _CLASSES if isinstance(error, theirs)), BindError)
+
+
+_OF_TYPES = (
+    "Error: No function matches",
+    "Error: Could not choose a best candidate function",
+    "Error: Unimplemented type for cast",
+    "Error: Cannot compare values of type",
+    "Error: Cannot mix values of type",
+    "Error: Cannot combine types",
+)
+"""How DuckDB says that types do not go together, in errors of several classes."""
+_CLASSES: tuple[tuple[type[duckdb.Error], type[Error]], ...] = (
+    (duckdb.CatalogException, UnknownNameError),
+    (duckdb.OutOfRangeException, NumericError),
+    (duckdb.ConversionException, NumericError),
+    (duckdb.InvalidInputException, NumericError),
+    (duckdb.TypeMismatchException, TypeMismatchError),
+    (duckdb.InvalidTypeException, TypeMismatchError),
+    (duckdb.ParserException, ParseError),
+    (duckdb.SyntaxException, ParseError),
+    (duckdb.NotImplementedException, UnsupportedError),
+)
+"""What is wrong with a text is BindError where nothing else fits; what rows of some values make of it NumericError."""

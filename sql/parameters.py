@@ -59,17 +59,28 @@ def _places(text: str, dialect: str) -> tuple[Place, ...]:
     """The parameters of a text, in order."""
     found: list[Place] = []
     tokens: Sequence[Token] = statement_tokens(dialect_named(dialect), SqlText(text))
+    before = None
     for token, following in pairwise([*tokens, None]):
         assert token is not None, "None stands last"
-        if token.token_type == TokenType.PLACEHOLDER and token.text == "?":
-            found.append((token.start, token.end + 1, ""))
-        elif token.token_type == TokenType.PARAMETER and text[token.start] == "$":
+        kind = token.token_type
+        if (kind == TokenType.PLACEHOLDER and token.text == "?") or (kind in _BEGIN_SO and before not in _END_VALUES):
+            found.append((token.start, token.start + 1, ""))
+            kind = TokenType.PLACEHOLDER
+        elif kind == TokenType.PARAMETER and text[token.start] == "$":
             if following is not None and following.start == token.end + 1:
                 found.append((token.start, following.end + 1, following.text))
-        elif token.token_type == TokenType.VAR and token.text.startswith("$"):
+        elif kind == TokenType.VAR and token.text.startswith("$"):
             found.append((token.start, token.end + 1, token.text[1:]))
+        before = kind
     return tuple(found)
 
+
+_BEGIN_SO = frozenset((TokenType.QDCOLON, TokenType.QMARK_AMP, TokenType.QMARK_PIPE))
+"""Operators such as ?:: and ?|, which some dialects have between values; elsewhere a ? stands there before :: or ||."""
+_END_VALUES = frozenset((
+    TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.STRING, TokenType.PLACEHOLDER, TokenType.R_PAREN,
+    TokenType.R_BRACKET,
+))  # fmt: skip
 
 _places_in = lru_cache(512)(_places)
 

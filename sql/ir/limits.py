@@ -16,7 +16,7 @@ _LIMITS = {
     Kind.DATE: DATE_RANGE,
     Kind.TIMESTAMP: TIMESTAMP_RANGE,
     Kind.TIMESTAMPTZ: TIMESTAMP_RANGE,
-    Kind.TIME: (0, DAY - 1),
+    Kind.TIME: (0, DAY),  # 24:00:00
     Kind.BOOLEAN: (0, 1),
 }
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 
 from catalog.calendar import DAY
 from catalog.types import (
@@ -25,7 +26,7 @@ from catalog.types import (
     decimal,
 )
 from sql.ir.scalar import Literal, Value
-from sql.types.texts import reader, single, writer
+from sql.types.texts import nearest_single, reader, single, writer
 from sql.types.unify import SIGNED, fits
 
 _WIDE = Context(prec=100)
@@ -140,25 +141,26 @@ def _to_decimal(literal: Literal, target: SqlType) -> Value:
 def _to_double(literal: Literal, target: SqlType) -> Value:
     if literal.type.is_float:
         return literal.value
-    exact = _exact(literal)
-    # Of longer decimals, DuckDB converts the whole part and the fraction one by one.
-    long = literal.type.kind is Kind.DECIMAL and isinstance(literal.value, int) and abs(literal.value) >= 1 << 53
-    return None if exact is None or long else float(exact)
+    exact = _fraction(literal)
+    return None if exact is None else float(exact)
 
 
 def _to_single(literal: Literal, target: SqlType) -> Value:
-    value, type_ = literal.value, literal.type
-    if type_.kind is Kind.DECIMAL:  # of longer ones, DuckDB converts the whole part and the fraction one by one
-        small = isinstance(value, int) and abs(value) <= 1 << 24
-        return single(value / single(10.0**type_.scale)) if small and isinstance(value, int) else None
-    if type_.is_integer:
-        return single(float(value)) if isinstance(value, int) and abs(value) < 1 << 53 else None
-    if type_.is_float and isinstance(value, float):
-        nearest = single(value)
-        if math.isinf(nearest) and not math.isinf(value):
-            raise ValueError(f"{value} is out of the range of {target}")
-        return nearest
-    return None
+    value = _to_double(literal, target)
+    if not isinstance(value, float):
+        return None
+    exact = _fraction(literal)
+    if exact is not None and literal.type != HUGEINT:  # which DuckDB makes a DOUBLE first
+        return nearest_single(value, exact) if value else value
+    nearest = single(value)
+    if math.isinf(nearest) and not math.isinf(value):
+        raise ValueError(f"{value} is out of the range of {target}")
+    return nearest
+
+
+def _fraction(literal: Literal) -> Fraction | None:
+    exact = _exact(literal)
+    return None if exact is None else Fraction(exact)
 
 
 def _to_date(literal: Literal, target: SqlType) -> Value:

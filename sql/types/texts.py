@@ -21,11 +21,14 @@ from sql.ir.limits import is_exact, limits
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _BASES = ((re.compile(r"0[xX][0-9a-fA-F]+"), 16), (re.compile(r"0[bB][01]+"), 2))
-_DATE = re.compile(r"(-?\d{1,7})([-/ \\])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
-_ZONE = r"(Z|[+-]\d\d(?::?\d\d(?::\d\d)?)?| +[A-Za-z+-][\w+/:-]*)?"
+_DATE = re.compile(r"(-?\d{1,7})([-/ \\])(\d{1,2})\2(\d{1,2})( \([Bb][Cc]\))?", re.ASCII)
+_ZONE = r"(Z|[+-]\d\d(?::?\d\d(?::\d\d)?)?| [A-Za-z+-][\w+/:-]*)?"
 """A time zone; it is read and, as DuckDB does for a time without one, dropped."""
 _OFFSET = re.compile(r"([+-])(\d\d)(?::?(\d\d)(?::(\d\d))?)?", re.ASCII)
-_CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?{_ZONE}", re.ASCII)
+_CLOCK = re.compile(rf"(\d{{1,9}}):(?:(\d{{1,2}})(?::(?:(\d{{1,2}})(?:\.(\d*))?)?)?)?{_ZONE}", re.ASCII)
+_CLOCK_ALONE = re.compile(r"(\d{1,9}):(?:(\d{1,2})(?::(?:(\d{1,2})(?:\.(\d*))?.*)?)?)?", re.ASCII | re.DOTALL)
+"""Behind the seconds of a time of day that has no date before it, DuckDB reads nothing, whatever it is."""
+_INFINITY = re.compile(r"-?inf(inity)?", re.IGNORECASE)
 _TRUTH = {
     **dict.fromkeys(("true", "t", "1", "yes", "y"), True),
     **dict.fromkeys(("false", "f", "0", "no", "n"), False),
@@ -36,6 +39,13 @@ _MOST_EXPONENT = (1 << 15) - 1
 _MOST_DAYS = (1 << 31) - 1
 _MOST_MICROS = (1 << 63) - 1
 """A date of as many days, and a timestamp of as many microseconds, is infinity in DuckDB."""
+
+
+class InfinityError(ValueError):
+    """A text is the infinite date or timestamp of DuckDB's, which is no value here: neither a NULL, nor another."""
+
+    def __init__(self) -> None:
+        super().__init__("infinity is no value here; write the first or the last day that you have, or NULL")
 
 
 Reader = Callable[[str], Any]
@@ -86,6 +96,8 @@ def _exact(text: str, type_: SqlType) -> int:
     if type_.kind is not Kind.DECIMAL and base is not None:
         value = int(bare, base)
     elif written := _NUMBER.fullmatch(bare):
+        if _is_cut_short(bare, type_):
+            raise _out_of_range(text, type_)
         if written[3] and not -_MOST_EXPONENT <= int(written[3][1:]) <= _MOST_EXPONENT:
             raise _wrong(text, "a number")
         number = _CONTEXT.create_decimal(bare.replace("_", ""))
@@ -98,6 +110,17 @@ def _exact(text: str, type_: SqlType) -> int:
     if not low <= value <= high:
         raise _out_of_range(text, type_)
     return value
+
+
+def _is_cut_short(number: str, type_: SqlType) -> bool:
+    """Whether DuckDB says out of range of a number that is not: one with a sign and a fraction, or an exponent, for a
+    type without signs; one with more digits before the point than its type has there, whatever the exponent.
+    """
+    if type_.is_unsigned:
+        return number.startswith("-") and not number[1:].replace("_", "").isdecimal()
+    mantissa = re.split("[eE]", number)[0]
+    whole = mantissa.partition(".")[0].lstrip("+-").replace("_", "").lstrip("0")
+    return type_.kind is Kind.DECIMAL and len(whole) > type_.precision - type_.scale
 
 
 def _wrong(text: str, what: str) -> ValueError:
@@ -116,7 +139,8 @@ def _double(text: str) -> float:
 
 
 def _float(text: str) -> float:
-    return nearest_single(_double(text), text.strip(_SPACES))
+    value, bare = _double(text), text.strip(_SPACES).replace("_", "")
+    return nearest_single(value, Fraction(bare)) if value and math.isfinite(value) else value
 
 
 def _boolean(text: str) -> bool:
@@ -128,6 +152,8 @@ def _boolean(text: str) -> bool:
 
 def _days(match: re.Match[str]) -> int:
     year, month, day = int(match[1]), int(match[3]), int(match[4])
+    if match[5] and year == 0:
+        raise _no_day(match[0])
     if match[5]:
         year = 1 - year
     if not 1 <= month <= 12:
@@ -146,7 +172,7 @@ def _no_day(text: str) -> ValueError:
 
 
 def _date(text: str) -> int:
-    return _moment(text, "a date; write it as YYYY-MM-DD")[0]
+    return _moment(text.rstrip(_SPACES), "a date; write it as YYYY-MM-DD")[0]
 
 
 def _timestamp(text: str) -> int:
@@ -183,34 +209,34 @@ def _offset(zone: str, local: int) -> int:
 
 
 def _time(text: str) -> int:
-    clock = _CLOCK.fullmatch(text)
-    micros = _of_day(clock, text) if clock is not None else _moment(text, "a time; write it as HH:MM:SS", text)[1]
-    if micros >= DAY:
-        raise _no_time(text)
-    return micros
+    clock = _CLOCK_ALONE.fullmatch(text.lstrip(_SPACES))
+    if clock is not None:
+        return _of_day(clock, text)
+    if _INFINITY.fullmatch(text.strip(_SPACES)):
+        raise _wrong(text, "a time")
+    days, time, _ = _moment(text, "a time; write it as HH:MM:SS")
+    return _within(days * DAY + time, text) % DAY
 
 
-def _moment(
-    text: str, what: str = "a timestamp; write it as YYYY-MM-DD HH:MM:SS", bare: str | None = None
-) -> tuple[int, int, str]:
+def _moment(text: str, what: str = "a timestamp; write it as YYYY-MM-DD HH:MM:SS") -> tuple[int, int, str]:
     """The day, the microseconds of the time of day after it, and its time zone as it is written."""
-    bare = text.strip(_SPACES) if bare is None else bare
-    if bare == "epoch":
+    bare = text.strip(_SPACES)
+    if bare.lower() == "epoch":
         return 0, 0, ""
-    match = _DATE.match(bare)
+    match = _DATE.match(text.lstrip(_SPACES))
     if match is None:
-        raise _wrong(text, what)
-    rest = bare[match.end() :]
+        raise InfinityError if _INFINITY.fullmatch(bare) else _wrong(text, what)
+    rest = match.string[match.end() :]
     if not rest:
         return _days(match), 0, ""
-    clock = _CLOCK.fullmatch(rest[1:].lstrip(" ")) if rest[0] in " T" else None
+    clock = _CLOCK.fullmatch(rest[1:].strip(_SPACES)) if rest[0] in f"{_SPACES}T" else None
     if clock is None:
         raise _wrong(text, what)
     return _days(match), _of_day(clock, text), clock[5] or ""
 
 
 def _of_day(clock: re.Match[str], text: str) -> int:
-    hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
+    hour, minute, second = int(clock[1]), int(clock[2] or 0), int(clock[3] or 0)
     micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
     if micros > DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
         raise _no_time(text)
@@ -243,10 +269,6 @@ _WRITERS: dict[Kind, Callable[[Any], str]] = {
 }
 
 
-_HALF = 1 << 28  # of a unit in the last place of a FLOAT, in the 29 bits that a DOUBLE has more
-_MORE = (1 << 29) - 1
-
-
 def single(value: float) -> float:
     """The nearest number that 32 bits hold; infinite beyond their range."""
     try:
@@ -255,14 +277,10 @@ def single(value: float) -> float:
         return math.copysign(math.inf, value)
 
 
-def nearest_single(value: float, text: str) -> float:
-    """The FLOAT nearest to what `text` writes, whose nearest DOUBLE is `value`.
-
-    Where that lies half-way between two FLOATs, the digits that it lost decide.
-    """
-    bits = struct.unpack("<q", struct.pack("<d", value))[0]
-    if bits & _MORE == _HALF and math.isfinite(value):
-        written = Fraction(text.replace("_", ""))
-        if written != value:
-            value = math.nextafter(value, math.inf if written > value else -math.inf)
+def nearest_single(value: float, exact: Fraction) -> float:
+    """The FLOAT nearest to a number, whose nearest DOUBLE is `value`, not zero: what that has lost may decide a half."""
+    if math.isfinite(value) and value != exact:
+        cut = value if abs(value) < abs(exact) else math.nextafter(value, 0.0)
+        bits = struct.unpack("<q", struct.pack("<d", cut))[0]
+        value = struct.unpack("<d", struct.pack("<q", bits | 1))[0]
     return single(value)

@@ -56,14 +56,6 @@ def trunc_double(x: Double, power: Double, cut: bool) -> Double:
     return where(np.isfinite(rounded), rounded, where(np.isfinite(x) & cut, 0.0, x))
 
 
-def decimal_to_double(a: Word, power: Word, scale: Double) -> Double:
-    """The double of a / power (`scale` is power as a double); beyond 2^53, whole part and fraction one by one."""
-    size = abs(a)
-    whole = size // power
-    split = 1.0 * whole + 1.0 * (size - whole * power) / scale
-    return where(size <= 1 << 53, 1.0 * a / scale, split * (1 - 2 * (a < 0)))
-
-
 def even(x: Double) -> Double:
     """The next even number away from zero."""
     return where(x == 0, 0.0, np.copysign(np.ceil(abs(x) / 2) * 2, x))

@@ -14,7 +14,8 @@ from numba import types
 from catalog import calendar
 from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.numbers import elementwise
-from ivm.kernels.numbers.wide import FLOAT_POWERS, POWERS, Word, divide, magnitude, to_float
+from ivm.kernels.numbers.exact_float import load
+from ivm.kernels.numbers.wide import FLOAT_POWERS, POWERS, Word, magnitude, to_float
 
 _Pair: Any = types.Tuple
 _checked: Any = operation(_Pair((types.int64, types.boolean)), types.int64, types.int64)
@@ -58,13 +59,50 @@ def mul_checked(builder: Any, a: Any, b: Any) -> Any:
 
 @part()
 def wide_to_double(low: Word, high: Word, digits: int) -> float:
-    """The double of a / 10^digits for 128 bits; as `decimal_to_double` of `elementwise` beyond 2^53."""
+    """The double nearest to a / 10^digits, ties to even, for 128 bits."""
     ml, mh = magnitude(low, high)
-    if mh == 0 and ml <= np.uint64(1 << 53):
+    if mh == 0 and ml <= np.uint64(1 << 53) and digits <= 22:  # both are doubles
         return to_float(low, high) / FLOAT_POWERS[digits]
-    wl, wh, rl, rh = divide(np.int64(ml), np.int64(mh), POWERS[digits, 0], POWERS[digits, 1])
-    result = to_float(wl, wh) + to_float(rl, rh) / FLOAT_POWERS[digits]
+    bits, exponent = _quotient(ml, mh, digits)
+    result = load(np.float64(bits), exponent)
     return -result if high < 0 else result
+
+
+@part()
+def wide_to_single(low: Word, high: Word, digits: int) -> float:
+    """The number of 32 bits nearest to a / 10^digits, ties to even, for 128 bits."""
+    ml, mh = magnitude(low, high)
+    bits, exponent = _quotient(ml, mh, digits)
+    # Of the bits that a double does not hold, the last that it does says whether there are any: that decides halves.
+    held = (bits >> np.uint64(11)) | np.uint64((bits & np.uint64(0x7FF)) != 0)
+    result = np.float64(np.float32(load(np.float64(held), exponent + 11)))
+    return -result if high < 0 else result
+
+
+@part()
+def _quotient(low: Word, high: Word, digits: int) -> tuple[Word, Word]:
+    """(q, e) with q * 2^e the first 64 bits of m / 10^digits, of which the last is 1 also where others follow.
+
+    m < 2^127 is a magnitude of two uint64. Cost: one step per bit.
+    """
+    one, top = np.uint64(1), np.uint64(63)
+    pl, ph = np.uint64(POWERS[digits, 0]), np.uint64(POWERS[digits, 1])
+    quotient, exponent = np.uint64(0), np.int64(0)
+    if low == 0 and high == 0:
+        return quotient, exponent
+    while high >> np.uint64(62) == 0:  # both become as long as they may be, so that the quotient lies between 1/2 and 2
+        high, low, exponent = (high << one) | (low >> top), low << one, exponent - 1
+    while ph >> np.uint64(62) == 0:
+        ph, pl, exponent = (ph << one) | (pl >> top), pl << one, exponent + 1
+    exponent += 1
+    while quotient >> top == 0:
+        quotient, exponent = quotient << one, exponent - 1
+        if high > ph or (high == ph and low >= pl):
+            high -= ph + np.uint64(low < pl)
+            low -= pl
+            quotient |= one
+        high, low = (high << one) | (low >> top), low << one
+    return quotient | np.uint64(high != 0 or low != 0), exponent
 
 
 @part()

@@ -11,6 +11,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Kind, SqlType
 from ivm.render.scalars.columns import all_valid, objects, stored
+from ivm.render.scalars.single_text import single_text
 from ivm.trace.column import Bools, Column
 from sql.ir.functions import function_of
 from sql.ir.limits import limits
@@ -23,7 +24,7 @@ def formatter(type_: SqlType) -> Callable[[Any], str]:
     if type_.kind is Kind.DOUBLE:
         return lambda value: repr(float(value))
     if type_.kind is Kind.FLOAT:
-        return lambda value: str(np.float32(value))
+        return single_text
     return writer(type_) or str
 
 

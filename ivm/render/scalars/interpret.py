@@ -9,6 +9,7 @@ of the calendar. See `ivm.render.scalars.bodies.table`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache, partial
 from math import isfinite
 from types import CodeType, FunctionType
@@ -34,6 +35,7 @@ from ivm.trace.computed import TextFunction
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.ir.scalar import Column as Reference
+from sql.types.texts import nearest_single
 
 
 def interpreter(scalar: Scalar, context: Context) -> Evaluate:
@@ -268,12 +270,14 @@ def _wide_compare(al: Any, ah: Any, bl: Any, bh: Any) -> Any:
 
 
 def _wide_to_double(low: Any, high: Any, digits: int) -> Any:
+    if digits <= 22 and (low >> 63 == high).all() and (np.abs(low) <= 1 << 53).all():  # both are doubles
+        return low / 10.0**digits
+    return (_joined(low, high) / 10**digits).astype(np.float64)
+
+
+def _wide_to_single(low: Any, high: Any, digits: int) -> Any:
     exact, power = _joined(low, high), 10**digits
-    size = np.abs(exact)
-    whole = size // power
-    split = whole.astype(np.float64) + (size - whole * power).astype(np.float64) / float(power)
-    direct = exact.astype(np.float64) / float(power)
-    return np.where((size <= 1 << 53).astype(np.bool_), direct, split * np.where(high < 0, -1.0, 1.0))
+    return np.array([nearest_single(each / power, Fraction(each, power)) for each in exact.tolist()], np.float64)
 
 
 def _scale_up(low: Any, high: Any, digits: int) -> tuple[Any, Any, Any]:
@@ -312,6 +316,7 @@ _HELPERS: dict[str, Any] = {
     "wide_add": _plain(wide.add), "wide_sub": _plain(wide.sub), "wide_mul": _wide_mul,
     "wide_neg": lambda low, high: _plain(wide.sub)(0 * low, 0 * high, low, high),
     "wide_compare": _wide_compare, "mul_signed": _mul_signed, "exceeds": _exceeds, "wide_to_double": _wide_to_double,
+    "wide_to_single": _wide_to_single,
     "wide_to_float": lambda low, high: _joined(low, high).astype(np.float64),
     "scale_up": _scale_up, "scale_down": _scale_down, "contains": _contains, "value_where": _value_where,
     "mask": lambda column: np.True_ if column.valid is None else column.valid,

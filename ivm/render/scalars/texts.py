@@ -20,7 +20,7 @@ from ivm.trace.column import DTYPES, Array, Column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.texts import joined
 from sql.ir.scalar import Call, Literal
-from sql.types.texts import reader
+from sql.types.texts import InfinityError, reader
 
 REGEXES: dict[str, Callable[..., Array]] = {
     "regexp_matches": regex.found,
@@ -117,6 +117,8 @@ def _results(call: Call, dictionary: TextDictionary, arguments: list[Iterable[An
     for row in zip(*arguments, strict=True):
         try:
             results.append(function(*row))
+        except InfinityError as error:
+            raise NumericError(f"cannot cast {row[0]!r} to {call.type}: {error}") from None
         except ValueError:
             raise NumericError(_problem(call, list(row))) from None
     valid = None
@@ -140,6 +142,8 @@ def _function_of(call: Call) -> Callable[..., Any]:
 def _tried(read: Callable[[str], Any], text: str) -> Any:
     try:
         return read(text)
+    except InfinityError:
+        raise
     except ValueError:
         return None
 

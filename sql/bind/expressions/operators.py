@@ -25,6 +25,7 @@ from sql.bind.functions.intervals import add_moment, multiple, negative, subtrac
 from sql.ir.scalar import Call, Literal
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
+from sql.types.texts import InfinityError
 from sql.types.unify import arithmetic_type, as_decimal, integer_type
 
 
@@ -94,6 +95,8 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
     if isinstance(operand.scalar, Literal):
         try:
             literal = convert(operand.scalar, target)
+        except InfinityError as error:
+            binder.mismatch(node, f"cannot read this as {target}: {error}")
         except ValueError:
             literal = Literal(None, target)
         if literal is not None:

@@ -63,24 +63,29 @@ def _kept(script: Script, call: Call, valid: str | None, bad: str) -> str | None
 
 def _to_single(script: Script, call: Call, a: Value) -> Value:
     source = call.args[0].type
-    if source.kind is Kind.DECIMAL:
-        raise NotCompiledError(call.function)
-    single = script.let(f"float64(float32({_double(source, a)}))")
-    if source.kind is not Kind.DOUBLE:
-        return Value((single,), a.valid)
-    return Value((single,), _kept(script, call, a.valid, f"np.isinf({single}) & (np.isinf({a.word}) ^ True)"))
+    if source.kind is Kind.DOUBLE:
+        single = script.let(f"float64(float32({a.word}))")
+        return Value((single,), _kept(script, call, a.valid, f"np.isinf({single}) & (np.isinf({a.word}) ^ True)"))
+    if source.kind is Kind.HUGEINT:  # which DuckDB makes a DOUBLE first
+        return Value((script.let(f"float64(float32({_double(source, a)}))"),), a.valid)
+    if source.kind is Kind.DECIMAL or source.physical is Physical.WIDE:
+        return Value((script.let(f"wide_to_single({_words(a)}, {source.scale})"),), a.valid)
+    return Value((script.let(f"float64(float32({a.word}))"),), a.valid)
 
 
 def _double(source: SqlType, a: Value) -> str:
-    if source.physical is Physical.WIDE and source.scale:
-        return f"wide_to_double({', '.join(a.words)}, {source.scale})"
-    if source.physical is Physical.WIDE:
-        return f"wide_to_float({', '.join(a.words)})"
+    if source.physical is Physical.WIDE and source.scale == 0:
+        return f"wide_to_float({_words(a)})"
     if source.scale == 0:
         return f"float64({a.word})"
-    if source.precision <= 15:
+    if source.precision <= 15:  # numerator and denominator are doubles
         return f"float64({a.word}) / {float(10**source.scale)!r}"
-    return f"decimal_to_double({a.word}, {10**source.scale}, {float(10**source.scale)!r})"
+    return f"wide_to_double({_words(a)}, {source.scale})"
+
+
+def _words(a: Value) -> str:
+    """The two words of 128 bits."""
+    return ", ".join(a.words) if len(a.words) == 2 else f"{a.word}, {a.word} >> 63"
 
 
 def _from_double(script: Script, call: Call, a: Value) -> Value:
@@ -92,8 +97,9 @@ def _from_double(script: Script, call: Call, a: Value) -> Value:
         rounded = script.let(f"half_away({a.word} * {float(10**target.scale)!r})")
     else:
         rounded = script.let(f"np.rint({a.word})")
-    # A range's upper end may have no DOUBLE of its own; the next power above it has.
-    inside = script.let(f"({rounded} >= {float(low)!r}) & ({rounded} < {float(high + 1)!r})")
+    # The end of a range may have no DOUBLE of its own; the next power beyond it has.
+    least = f"> {float(low - 1)!r}" if target.kind is Kind.DECIMAL else f">= {float(low)!r}"
+    inside = script.let(f"({rounded} {least}) & ({rounded} < {float(high + 1)!r})")
     valid = _kept(script, call, a.valid, f"{inside} ^ True")
     return Value((script.let(f"int64(where({inside}, {rounded}, 0.0))"),), valid)
 
@@ -138,20 +144,7 @@ def _otherwise(call: Call, context: Context) -> Apply | None:
         return lambda a: a
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
-    if target.kind is Kind.FLOAT and source.kind is Kind.DECIMAL:
-        return lambda a: Column(_decimal_to_single(a.values, source.scale), a.valid)
     return _double_to_wide(call) if source.is_float and target.physical is Physical.WIDE else None
-
-
-def _decimal_to_single(values: Array, scale: int) -> Array:
-    """As DuckDB: with more than 24 bits, the whole part and the fraction are converted one by one."""
-    exact: Any = objects(values) if values.ndim == 2 or scale > 18 else values.astype(np.int64)
-    power, small = np.float32(10.0**scale), np.abs(exact) <= 1 << 24
-    whole = elementwise.truncated(exact, 10**scale)
-    rest = exact - whole * 10**scale
-    split = whole.astype(np.float32) + rest.astype(np.float32) / power
-    direct = np.where(small, exact, 0).astype(np.float32) / power
-    return np.where(small.astype(np.bool_), direct, split).astype(np.float64)
 
 
 def _double_to_wide(call: Call) -> Apply:
@@ -161,7 +154,8 @@ def _double_to_wide(call: Call) -> Apply:
     def apply(a: Column) -> Column:
         given: Any = a.values
         rounded = elementwise.half_away(given * power) if decimal else np.rint(given)
-        inside, valid = (rounded >= float(low)) & (rounded < float(high + 1)), a.valid
+        above = rounded > float(low - 1) if decimal else rounded >= float(low)  # as in `_from_double`
+        inside, valid = above & (rounded < float(high + 1)), a.valid
         row = first_bad(~inside, valid)
         if row is not None:
             if call.function == "cast":
