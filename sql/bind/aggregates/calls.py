@@ -45,6 +45,14 @@ class AggregateCall:
     within: exp.Ordered | None = None  # the term of WITHIN GROUP (ORDER BY ...)
 
     @property
+    def written(self) -> exp.Expr:
+        """The node of the function itself, without FILTER and the like around it."""
+        node = self.node
+        while isinstance(node, WRAPPERS):
+            node = node.this
+        return node
+
+    @property
     def is_star(self) -> bool:
         """Whether this is count(*) or count()."""
         return self.function == "count" and (not self.args or isinstance(self.args[0], exp.Star))

@@ -50,8 +50,9 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
         binder.refuse(call.order[0], f"{call.function}() with ORDER BY is not supported; write {instead}")
     bound = RULES[call.function](binder, call)
-    if call.distinct and aggregate_of(call.function).repeats:
+    if call.distinct:
         _check_order(binder, call, bound)
+    if call.distinct and aggregate_of(call.function).repeats:
         bound = replace(bound, distinct=True)
     return _counted(bound if condition is None else _filtered(bound, condition))
 
@@ -79,7 +80,7 @@ def _check_order(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
     allowed = [bound.arg]
     if isinstance(bound.arg, Call) and bound.arg.function == "cast":
         allowed.extend(bound.arg.args)  # a value and its text are distinct together
-    for term, written in zip(bound.order, call.order, strict=False):
+    for term, written in zip(bound.order or _order(binder, call), call.order, strict=False):
         if term.scalar not in allowed:
             what = "in an aggregate with DISTINCT, ORDER BY takes the argument only"
             binder.refuse(written, f"{what}; order by it, or aggregate a subquery with SELECT DISTINCT")
@@ -222,11 +223,25 @@ def _quantile(binder: Binder, call: AggregateCall) -> Aggregate:
     """quantile_cont(x, fraction) and quantile_disc; a negative fraction counts from the greatest."""
     operand = _quantified(binder, call, binder.value(call.args[0]))
     fraction, descending = _fraction(binder, call)
-    if call.within and bool(call.within.args.get("desc")):
-        descending = not descending
+    if call.within or call.order:
+        descending = _from_greatest(binder, call, operand, descending)
     if call.function == "quantile_cont":
         return _between(binder, call, operand, fraction, descending)
     return _quantile_of("quantile_disc", operand.scalar, operand.type, fraction, descending)
+
+
+def _from_greatest(binder: Binder, call: AggregateCall, operand: Operand, negative: bool) -> bool:
+    """Whether the ORDER BY of a quantile, which DuckDB takes for that of its argument whatever it names, says DESC."""
+    if negative:
+        binder.fail(call.args[1], f"{call.function}() with ORDER BY takes a fraction from 0 to 1, not one below 0")
+    terms = [call.within] if call.within else call.order
+    if call.order and [term.scalar for term in _order(binder, call)] != [operand.scalar]:
+        what = f"ORDER BY in {call.function}() takes the argument alone"
+        binder.refuse(call.order[0], f"{what}; order by it, or write arg_min() for the value where another is least")
+    descending = bool(terms[0].args.get("desc"))
+    if descending and isinstance(call.written, exp.Quantile):  # DuckDB ignores it in silence
+        binder.refuse(terms[0], "quantile() with DESC is not supported; write quantile_disc(), which is the same")
+    return descending
 
 
 def _quantified(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
