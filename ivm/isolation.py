@@ -12,6 +12,7 @@ from catalog.errors import Error, TypeMismatchError
 from catalog.names import key
 from catalog.schema import Table
 from ivm.change_feed import marks_of
+from ivm.python_values import numbers_of
 from ivm.trace.column import Ints
 
 MOST = 1_000
@@ -31,7 +32,7 @@ def units_of(rows: pa.Table, table: Table) -> list[Ints]:
     keys = {key(name) for name in table.primary_key}
     names = [name for name in rows.column_names if (key(name) in keys if keys else name not in marks)]
     found: dict[str, list[int]] = {}
-    for place, values in enumerate(zip(*(rows.column(name).to_pylist() for name in names), strict=True)):
+    for place, values in enumerate(zip(*(numbers_of(rows.column(name)).to_pylist() for name in names), strict=True)):
         found.setdefault(repr(values), []).append(place)
     return [np.array(places, np.int64) for places in found.values()]
 

@@ -17,6 +17,7 @@ from catalog.schema import View
 from ivm.arguments import view_names
 from ivm.core import Core
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
+from ivm.python_values import values_or_texts
 
 TOLERANCE, SINGLE_TOLERANCE = 1e-9, 1e-6
 SHOWN = 5
@@ -159,7 +160,7 @@ def check_rest(
 
 
 def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ...]]:
-    columns = [column.to_pylist() for column in table.columns]
+    columns = [values_or_texts(column) for column in table.columns]
     for column, tolerance in zip(columns, allowed, strict=True):
         if tolerance:
             digits = digits_of(tolerance)

@@ -16,6 +16,7 @@ from catalog.errors import Error
 from ivm.arguments import whole_number
 from ivm.cells import Head, head_of, type_names, visible
 from ivm.frames import pandas_frame
+from ivm.python_values import python_values
 from ivm.trace.arrow import array_from
 from ivm.trace.stand_ins import huge_columns
 
@@ -95,7 +96,7 @@ class Rows(ABC):
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         """All rows as they are now, as Python tuples, made as they are asked for."""
-        return _one_by_one(self.arrow())
+        return _Reading(self.arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow's C interface, cast to the schema if one is requested."""
@@ -149,7 +150,7 @@ class Result(Rows):
         self._table = pa.table({}) if table is None else table
         self._as_text = as_text
         self._changed = changed
-        self._left = _one_by_one(self._table)
+        self._left = _Reading(self._table)
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
@@ -203,14 +204,34 @@ def say(text: str) -> None:
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
 
-def _one_by_one(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    for start in range(0, table.num_rows, _TAKEN_AT_ONCE):
-        yield from tuples_of(table.slice(start, _TAKEN_AT_ONCE))
+class _Reading:
+    """The rows of a table one after the other. Where some cannot be given, it stays before them."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self._made: Iterator[tuple[Any, ...]] = iter(())
+        self._start = 0
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return self
+
+    def __next__(self) -> tuple[Any, ...]:
+        row = next(self._made, None)
+        if row is None:
+            if self._start >= self._table.num_rows:
+                raise StopIteration
+            self._made = iter(tuples_of(self._table.slice(self._start, _TAKEN_AT_ONCE)))
+            self._start += _TAKEN_AT_ONCE
+            row = next(self._made)
+        return row
 
 
 def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python tuples. HUGEINT is int, as in DuckDB."""
-    columns = [column.to_pylist() for column in table.columns]
+    """The rows of an Arrow table as Python tuples. HUGEINT is int, as in DuckDB.
+
+    TypeMismatchError for dates, moments and times that Python has not.
+    """
+    columns = [python_values(column, name) for name, column in zip(table.column_names, table.columns, strict=True)]
     huge = set(huge_columns(table))
     for place, name in enumerate(table.column_names):
         if name in huge:
@@ -219,8 +240,17 @@ def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
-    """The rows of an Arrow table as a pandas DataFrame; see `pandas_frame`."""
-    return pandas_frame(table, _imported("pandas"))
+    """The rows of an Arrow table as a pandas DataFrame; see `pandas_frame`.
+
+    TypeMismatchError for dates and times that Python has not.
+    """
+    pandas = _imported("pandas")
+    try:
+        return pandas_frame(table, pandas)
+    except (ValueError, OverflowError):
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            python_values(column, name)  # says which it is
+        raise
 
 
 def polars_of(table: pa.Table) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from ivm.arguments import batch_of, one_of
 from ivm.change_feed import with_diffs, without_marks
 from ivm.core import Core
 from ivm.isolation import Refused, isolated, units_of
+from ivm.python_values import values_or_texts
 from ivm.tables import check_upsert
 from ivm.transaction import Change
 
@@ -152,7 +153,7 @@ class BatchSink:
         rows = [
             dict(zip(_QUARANTINE, (*batch, str(each.error), json.dumps(row, default=_shown)), strict=True))
             for each in refused
-            for row in each.rows.to_pylist()
+            for row in _rows_of(each.rows)
         ]
         try:
             return [self._core.incoming.change(self._quarantine, rows, "diff")]
@@ -199,6 +200,11 @@ def _check_quarantine(table: Table) -> None:
             f"cannot put rows aside in table {table.name}: its columns are {', '.join(names)}; declare it as CREATE "
             f"TABLE {table.name} (source VARCHAR, batch BIGINT, error VARCHAR, data VARCHAR)"
         )
+
+
+def _rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    names, columns = table.column_names, [values_or_texts(column) for column in table.columns]
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _shown(value: object) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivm.python_values import numbers_of
 from ivm.trace.column import Array, Ints
 from ivm.trace.stand_ins import in_order
 
@@ -100,8 +101,9 @@ def _with_lists(rest: pa.Table, rows: Array, tied: Array) -> Array:
     starts = np.flatnonzero(tied & ~np.concatenate(([False], tied[:-1])))
     ends = np.flatnonzero(tied & ~np.concatenate((tied[1:], [False]))) + 2
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        values = rest.take(rows[start:end]).to_pylist()
-        by = sorted(range(len(values)), key=lambda i: [_comparable(value) for value in values[i].values()])
+        some = rest.take(rows[start:end])
+        values = list(zip(*(numbers_of(column).to_pylist() for column in some.columns), strict=True))
+        by = sorted(range(len(values)), key=lambda i: [_comparable(value) for value in values[i]])
         rows[start:end] = rows[start:end][by]
     return rows
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.text import hash_texts
 from ivm.kernels.types import Hashes
+from ivm.python_values import values_or_texts
 from ivm.trace.arrow import to_column
 from ivm.trace.column import Bools, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -49,7 +50,8 @@ def hashes_of(columns: Sequence[pa.Array], types: Sequence[SqlType], rows: int) 
 def _hashed(array: pa.Array, type_: SqlType) -> Hashes:
     """A word for each value, equal for equal ones."""
     if type_.element is not None:
-        return _of_texts(pa.array([None if each is None else repr(each) for each in array.to_pylist()], pa.string()))
+        values = values_or_texts(pa.chunked_array([array]))
+        return _of_texts(pa.array([None if each is None else repr(each) for each in values], pa.string()))
     if type_.physical is Physical.CODE:
         return _of_texts(array)
     column = to_column(array, type_, _NO_TEXTS)

@@ -13,6 +13,7 @@ from catalog.schema import View as Definition
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement
+from ivm.python_values import values_or_texts
 from ivm.trace.arrow import numbers_from
 from ivm.trace.dictionary import TextDictionary
 from ivm.view import Installed, in_order
@@ -151,7 +152,7 @@ def _alike(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     if pa.types.is_floating(type_):
         return pc.if_else(pc.is_nan(column), pa.scalar(float("nan"), type_), pc.add(column, pa.scalar(0, type_)))
     if pa.types.is_nested(type_):
-        return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
+        return pa.array([None if value is None else repr(value) for value in values_or_texts(column)], pa.string())
     return column.cast(type_.value_type) if pa.types.is_dictionary(type_) else column
 
 

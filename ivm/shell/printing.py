@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ivm.cells import is_numeric, visible
 from ivm.duck import texts_of
+from ivm.python_values import values_or_texts
 from ivm.result import Rows, say
 
 _AT_ONCE = 10_000
@@ -78,7 +79,7 @@ def _csv(text: str) -> str:
 def _json_column(column: pa.ChunkedArray, texts: list[str | None]) -> Iterator[str]:
     """The values of a column as JSON; `texts` are what DuckDB prints for them."""
     if pa.types.is_nested(column.type):
-        yield from (_json(value) for value in column.to_pylist())
+        yield from (_json(value) for value in values_or_texts(column))
         return
     plain = pa.types.is_boolean(column.type) or is_numeric(column.type)
     for text in texts:

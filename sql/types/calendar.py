@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from catalog.calendar import CLOCK, DAY, MONTHS, day_of, shift_months
+from catalog.calendar import CLOCK, DAY, MONTHS, shift_months
+from sql.ir.limits import TIMESTAMP_RANGE
 
 _MONTH_DAYS = 30
-_FIRST, _END = day_of(1, 1, 1) * DAY, day_of(10000, 1, 1) * DAY
 
 _PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d+))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
 _CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
@@ -103,13 +103,13 @@ def unit_of(name: str) -> Interval:
 
 
 def add_interval(micros: int, added: Interval) -> int:
-    """A timestamp plus an interval; a day beyond its month becomes the last. ValueError outside years 1-9999."""
+    """A timestamp plus an interval; a day beyond its month becomes the last. ValueError beyond the range of both."""
     days, time = divmod(micros, DAY)
     moved: int = _within(shift_months(days, added.months) * DAY)
     return _within(moved + added.days * DAY + time + added.micros)
 
 
 def _within(micros: int) -> int:
-    if not _FIRST <= micros < _END:
-        raise ValueError("the result is not within the years 1 to 9999")
+    if not TIMESTAMP_RANGE[0] <= micros <= TIMESTAMP_RANGE[1]:
+        raise ValueError("the result is beyond the range of TIMESTAMP, which ends in the year 294247")
     return micros

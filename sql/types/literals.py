@@ -8,7 +8,7 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
-from catalog.calendar import DAY
+from catalog.calendar import DAY, date_text
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -25,6 +25,7 @@ from catalog.types import (
     SqlType,
     decimal,
 )
+from sql.ir.limits import TIMESTAMP_RANGE
 from sql.ir.scalar import Literal, Value
 from sql.types.texts import nearest_single, reader, single, writer
 from sql.types.unify import SIGNED, fits
@@ -169,7 +170,10 @@ def _to_date(literal: Literal, target: SqlType) -> Value:
 
 def _to_timestamp(literal: Literal, target: SqlType) -> Value:
     if literal.type == DATE and isinstance(literal.value, int):
-        return literal.value * DAY
+        micros = literal.value * DAY
+        if not TIMESTAMP_RANGE[0] <= micros <= TIMESTAMP_RANGE[1]:
+            raise ValueError(f"{date_text(literal.value)} is out of the range of {target}")
+        return micros
     return literal.value if literal.type.is_moment else None
 
 

@@ -278,7 +278,7 @@ def single(value: float) -> float:
 
 
 def nearest_single(value: float, exact: Fraction) -> float:
-    """The FLOAT nearest to a number, whose nearest DOUBLE is `value`, not zero: what that has lost may decide a half."""
+    """The FLOAT nearest to a number, whose nearest DOUBLE is `value`, not zero: what that lost may decide a half."""
     if math.isfinite(value) and value != exact:
         cut = value if abs(value) < abs(exact) else math.nextafter(value, 0.0)
         bits = struct.unpack("<q", struct.pack("<d", cut))[0]

@@ -55,17 +55,23 @@ def like(text: str, pattern: str, escape: str | None = None) -> bool:
 
 
 def ilike(text: str, pattern: str, escape: str | None = None) -> bool:
-    """LIKE between the lower-case forms."""
-    return like(lower(text), lower(pattern), escape)
+    """LIKE between the lower-case forms, also of the character that escapes."""
+    return like(lower(text), lower(pattern), escape and lower(escape))
 
 
 def like_parts(pattern: str, escape: str | None) -> list[tuple[str, bool]]:
-    """The pattern's characters, and for each whether it is one of the wildcards % and _."""
+    """The pattern's characters, and for each whether it is one of the wildcards % and _.
+
+    ValueError where nothing follows the character that escapes.
+    """
     parts: list[tuple[str, bool]] = []
     chars = iter(pattern)
     for char in chars:
         if escape and char == escape:
-            parts.append((next(chars, escape), False))
+            escaped = next(chars, None)
+            if escaped is None:
+                raise ValueError("the pattern ends with the character that escapes; put another behind it")
+            parts.append((escaped, False))
         else:
             parts.append((char, char in "%_"))
     return parts

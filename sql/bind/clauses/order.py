@@ -102,7 +102,8 @@ def bind_limit(context: BindContext, node: exp.Expr) -> Limit | None:
         options = limit.args.get("limit_options")
         if options and (options.args.get("percent") or options.args.get("with_ties")):
             context.refuse(limit, "LIMIT in percent or WITH TIES is not supported; write a number of rows")
-        count = _count(context, limit.args.get("count") or limit.expression, "LIMIT")
+        written = limit.args.get("count") or limit.args.get("expression")
+        count = 1 if written is None else _count(context, written, "LIMIT")  # FETCH FIRST ROW ONLY
     if offset is not None:
         skip = _count(context, offset.expression, "OFFSET")
     return None if count is None and skip is None else Limit(count, skip or 0, clause)

@@ -60,6 +60,9 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     if operand.type == TIME:
         if name not in ("epoch", *CLOCK):
             binder.fail(node, f"a TIME has no part {part!r}; its parts are {', '.join(CLOCK)} and epoch")
+        if name == "hour":  # of 24:00 it is 24
+            micros = Call("cast", (operand.scalar,), BIGINT, operand.scalar.nullable)
+            return binder.call(node, "idiv", (micros, Literal(CLOCK[name], BIGINT)), BIGINT)
         stamp = Call("cast", (operand.scalar,), TIMESTAMP, operand.scalar.nullable)
         return binder.call(node, "extract", (Literal(name, VARCHAR), stamp), type_)
     moment = _moment(binder, node, operand, "extract")

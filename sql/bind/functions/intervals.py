@@ -10,6 +10,7 @@ from catalog.calendar import DAY
 from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand, Span
+from sql.ir.limits import DATE_RANGE
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.calendar import Interval, add_interval, interval, unit_of
 from sql.types.unify import holds
@@ -186,7 +187,9 @@ def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, 
     if isinstance(days, Literal) and isinstance(days.value, int):
         days = Literal(days.value * sign, INTEGER)
         if isinstance(moment.scalar, Literal) and isinstance(moment.scalar.value, int):
-            return Operand(node, Literal(moment.scalar.value + int(days.value or 0), DATE))
+            day = moment.scalar.value + int(days.value or 0)
+            if DATE_RANGE[0] <= day <= DATE_RANGE[1]:
+                return Operand(node, Literal(day, DATE))
     elif sign < 0:
         days = Call("neg", (days,), INTEGER, days.nullable)
     return binder.call(node, "add_days", (moment.scalar, days), DATE)

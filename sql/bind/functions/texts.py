@@ -82,13 +82,17 @@ def bind_like(binder: Binder, node: exp.Expr) -> Operand:
 def bind_escape(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x LIKE 'pattern' ESCAPE 'c'."""
     inner, escape = node.this, node.expression
-    if not isinstance(inner, exp.Like | exp.ILike) or not isinstance(escape, exp.Literal) or len(escape.name) != 1:
-        binder.refuse(node, "ESCAPE needs LIKE or ILIKE before it and one character after it")
+    if not isinstance(inner, exp.Like | exp.ILike) or not isinstance(escape, exp.Literal) or not _is_byte(escape):
+        binder.refuse(node, "ESCAPE needs LIKE or ILIKE before it and one ASCII character after it")
     matched = like(binder, inner, inner.key, (Literal(escape.name, VARCHAR),))
     return Operand(node, negation(matched) if inner.args.get("negate") else matched)
 
 
-def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Scalar, ...]) -> Scalar:
+def _is_byte(escape: exp.Literal) -> bool:
+    return len(escape.name.encode()) == 1
+
+
+def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Literal, ...]) -> Scalar:
     """LIKE or ILIKE of a text and a pattern, which may vary."""
     if isinstance(node.expression, exp.Any | exp.All):
         binder.refuse(node, "LIKE ANY and LIKE ALL are not supported; join the conditions with OR or AND")
@@ -97,8 +101,18 @@ def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Scalar, ..
         return Literal(None, BOOLEAN)
     if pattern.type != VARCHAR:
         binder.mismatch(node, f"a pattern must be text, not {pattern.type}")
+    if escape and isinstance(pattern.scalar, Literal):
+        _check_escape(binder, node, str(pattern.scalar.value), str(escape[0].value), function == "ilike")
     nullable = of.scalar.nullable or pattern.scalar.nullable
     return Call(function, (of.scalar, pattern.scalar, *escape), BOOLEAN, nullable)
+
+
+def _check_escape(binder: Binder, node: exp.Expr, pattern: str, escape: str, any_case: bool) -> None:
+    if any_case:
+        pattern, escape = pattern.lower(), escape.lower()
+    left = len(pattern) - len(pattern.rstrip(escape))
+    if left % 2:
+        binder.fail(node.expression, f"the pattern ends with {escape!r}, which escapes; put what it escapes behind it")
 
 
 def _matching(function: str, options: str | None = None) -> Handler:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +40,11 @@ _DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
 _AT = {"round": elementwise.round_double, "trunc": elementwise.trunc_double}
 
 
+def _power(digits: int) -> float:
+    """10 to that many digits, whatever their sign; infinite beyond the range of a DOUBLE."""
+    return 10.0 ** abs(digits) if abs(digits) <= sys.float_info.max_10_exp else math.inf
+
+
 def _plan(call: Call) -> tuple[int, int]:
     """(digits to cut at the argument's scale, digits that the result's scale then gives back)."""
     source, target = call.args[0].type, call.type
@@ -50,12 +57,14 @@ def rounding(script: Script, call: Call, args: list[Value]) -> Value:
     """round(a, digits), trunc(a, digits), floor(a), ceil(a)."""
     (a,), source, target = args, call.args[0].type, call.type
     digits = digits_of(call)
+    if _keeps(call):
+        return a
     if _is_apart(call):
         raise NotCompiledError(call.function)
     if source.is_float:
         form = f"np.{call.function}({a.word})"
         if call.function in _AT:
-            form = f"{_AT[call.function].__name__}({a.word}, {script.double(10.0 ** abs(digits))}, {digits < 0})"
+            form = f"{_AT[call.function].__name__}({a.word}, {script.double(_power(digits))}, {digits < 0})"
         return Value((script.let(form),), a.valid)
     cut, _ = _plan(call)
     if cut == 0:
@@ -65,11 +74,16 @@ def rounding(script: Script, call: Call, args: list[Value]) -> Value:
     return result
 
 
+def _keeps(call: Call) -> bool:
+    """Whether it is a number cut off at a power of ten beyond the range of a DOUBLE, which DuckDB leaves as it is."""
+    return call.function == "trunc" and call.args[0].type.is_float and math.isinf(_power(digits_of(call)))
+
+
 def _is_apart(call: Call) -> bool:
     """Whether a call is of what no loop computes: 128 bits, a DOUBLE of exact numbers, FLOATs cut at a digit."""
     source, target = call.args[0].type, call.type
     if source.is_float:
-        return source.kind is Kind.FLOAT and digits_of(call) != 0
+        return source.kind is Kind.FLOAT and digits_of(call) != 0 and not _keeps(call)
     cut, back = _plan(call)
     return target.is_float or cut > 18 or back != 0 or Physical.WIDE in (source.physical, target.physical)
 
@@ -90,7 +104,9 @@ def _apart(call: Call, context: Context) -> Apply | None:
         values: Any = a.values if source.is_float else objects(a.values).astype(np.float64) / scale
         if at is None:
             return Column(getattr(np, call.function)(values), a.valid)
-        found = at(values.astype(form, copy=False), form(10.0) ** abs(digits), digits < 0)
+        with np.errstate(over="ignore"):
+            power = form(_power(digits))
+        found = at(values.astype(form, copy=False), power, digits < 0)
         return Column(found.astype(np.float64, copy=False), a.valid)
 
     return apply
