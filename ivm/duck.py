@@ -188,10 +188,10 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
     """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
     for a text; an ENUM, which it would take for a text too, says what it is, see `offer`.
     """
-    for place, field in enumerate(fields):
-        if field.type == UUID and pa.types.is_string(table.schema.types[place]):
+    for place, (field, given) in enumerate(zip(fields, table.schema.types, strict=False)):
+        if field.type == UUID and pa.types.is_string(given):
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
-        if field.type == HUGEINT and pa.types.is_decimal128(table.schema.types[place]):
+        if field.type == HUGEINT and pa.types.is_decimal128(given):
             column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
             table = table.set_column(place, table.schema.names[place], column)
     return with_huge(table, [field.type if field.type.kind is Kind.ENUM else None for field in fields])

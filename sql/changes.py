@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from catalog.errors import BindError
-from catalog.names import as_literal, key, quoted, suggestion, twice, written
+from catalog.names import as_literal, by_key, key, quoted, suggestion, twice
 from catalog.schema import Field, Table
 from sql.cast_text import cast_text
 from sql.json_file import json_rows
@@ -113,7 +113,8 @@ def conflict_columns(insert: Insert, conflict: Conflict, table: Table) -> tuple[
     keys = tuple(each for each in (table.primary_key, *(u.columns for u in table.unique_constraints)) if each)
     known = " or ".join(f"({', '.join(each)})" for each in keys)
     if conflict.columns:
-        columns = {_checked(table, column, what) for column in conflict.columns}
+        declared = _by_name(table)
+        columns = {_checked(declared, column, what) for column in conflict.columns}
         fitting = tuple(each for each in keys if set(each) == columns)
         if not fitting:
             raise BindError(
@@ -218,7 +219,8 @@ def _cast_or_default(table: Table, given: Sequence[str]) -> list[str]:
 
 def _assigned(assignments: Assignments, table: Table, alias: str, what: str) -> list[str]:
     """The columns of a table's rows, called `alias`, after some of them were assigned."""
-    new = {_checked(table, column, what): value for column, value in assignments}
+    declared = _by_name(table)
+    new = {_checked(declared, column, what): value for column, value in assignments}
     values = []
     for field in table.fields:
         value = new.get(field.name, f"{quoted(alias)}.{quoted(field.name)}")
@@ -233,17 +235,22 @@ def _numbered(table: Table) -> str:
 
 def _declared(table: Table, columns: Sequence[str], what: str) -> tuple[str, ...]:
     """The names of the columns as they were declared; BindError for one that is unknown or named again."""
-    names = tuple(_checked(table, column, what) for column in columns)
+    declared = _by_name(table)
+    names = tuple(_checked(declared, column, what) for column in columns)
     again = twice(names)
     if again is not None:
         raise BindError(f"{what} names column {again!r} twice; name it once")
     return names
 
 
-def _checked(table: Table, column: str, what: str) -> str:
+def _by_name(table: Table) -> dict[str, str]:
+    """How the columns were declared, by the keys of their names."""
+    return by_key((field.name, field.name) for field in table.fields)
+
+
+def _checked(declared: Mapping[str, str], column: str, what: str) -> str:
     """The name of the column as it was declared."""
-    names = [field.name for field in table.fields]
-    found = written(column, names)
+    found = declared.get(key(column))
     if found is None:
-        raise BindError(f"{what}: there is no column {column!r}{suggestion(column, names)}")
+        raise BindError(f"{what}: there is no column {column!r}{suggestion(column, list(declared.values()))}")
     return found

@@ -118,11 +118,12 @@ class AsItIs:
         return None if plain is None or known is None else (plain, known)
 
     def _learnt(self, schema: pa.Schema) -> _Known | None:
-        own, names, types = [field.name for field in self.fields], schema.names, schema.types
-        if [name for name in names if name in own or name not in (TIME, DIFF)] != own:
+        own, names, types = dict.fromkeys(field.name for field in self.fields), schema.names, schema.types
+        if [name for name in names if name in own or name not in (TIME, DIFF)] != list(own):
             return None
-        places = [names.index(name) for name in own]
-        extra = [names.index(name) if name in names and name not in own else None for name in (TIME, DIFF)]
+        place_of = {name: place for place, name in enumerate(names)}
+        places = [place_of[name] for name in own]
+        extra = [place_of[name] if name in place_of and name not in own else None for name in (TIME, DIFF)]
         numbers = [place for place in extra if place is not None]
         placed = list(zip(places, self.fields, strict=True))
         if (

@@ -112,7 +112,8 @@ def first_look(schema: pa.Schema, placed: Sequence[tuple[int, Field]]) -> FirstL
 
     None if some column's values can only be looked at one by one.
     """
-    tests = [_test(place, schema.types[place], field) for place, field in placed]
+    types = schema.types
+    tests = [_test(place, types[place], field) for place, field in placed]
     known = [test for test in tests if test is not None]
     return FirstLook(np.array(known, np.int64)) if known and len(known) == len(tests) else None
 
