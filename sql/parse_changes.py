@@ -118,9 +118,9 @@ def _value(node: exp.Expr) -> str | None:
 def _assignments(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assignments:
     assignments: dict[str, str | None] = {}
     for item in items:
-        column = item.this.name
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
             source.refuse(item, f"{what} needs SET column = value")
+        column = item.this.name
         if written(column, assignments):
             source.fail(item, f"{what} sets column {column!r} twice; set it once")
         assignments[column] = _value(item.expression)
