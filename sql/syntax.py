@@ -159,10 +159,12 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: SqlText) -> e
         raise UnsupportedError(source.locate(too_deep(), chunk[0].start)) from None
     except (SqlglotError, ValueError) as error:
         raise ParseError(source.locate(f"cannot read this statement: {error}", chunk[0].start)) from error
+    if not trees or not isinstance(trees[0], exp.Expr):
+        raise ParseError(source.locate("this is no statement", chunk[0].start))
     tree = trees[0]
-    assert isinstance(tree, exp.Expr), "a statement with tokens has a tree"
     nodes = nodes_of(tree)
     _check_names(nodes, source)
+    _refuse_chains(nodes, source)
     _refuse_states(nodes, chunk, source)
     _restore_all(nodes)
     return tree
@@ -185,6 +187,20 @@ def _check_names(nodes: Sequence[exp.Expr], source: SqlText) -> None:
         if isinstance(identifier, exp.Identifier) and (not identifier.name or "\0" in identifier.name):
             what = "is empty" if not identifier.name else "holds the character NUL"
             source.misread(identifier, f"the name {identifier.name!r} {what}; choose another")
+
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+
+
+def _refuse_chains(nodes: Sequence[exp.Expr], source: SqlText) -> None:
+    """Refuse a < b < c, which DuckDB does not read; SET a = b = c assigns."""
+    for node in nodes:
+        if (
+            isinstance(node, _COMPARISONS)
+            and isinstance(node.parent, _COMPARISONS)
+            and not isinstance(node.parent.parent, exp.Update | exp.OnConflict)
+        ):
+            source.refuse(node, "comparisons in a chain are not supported; put AND between two, or parentheses around")
 
 
 def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: SqlText) -> None:

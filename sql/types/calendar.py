@@ -10,6 +10,8 @@ from catalog.calendar import CLOCK, DAY, MONTHS, shift_months
 from sql.ir.limits import TIMESTAMP_RANGE
 
 _MONTH_DAYS = 30
+_MOST = 1 << 31
+"""Months of an interval are below that, and its days and microseconds together below twice its square."""
 
 _PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d+))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
 _CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
@@ -18,11 +20,18 @@ _AGO = re.compile(r"\s+ago\s*", re.ASCII | re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A constant interval; its parts are added months first, then days, then microseconds."""
+    """A constant interval; its parts are added months first, then days, then microseconds.
+
+    ValueError for one that is longer than all dates and times.
+    """
 
     months: int = 0
     days: int = 0
     micros: int = 0
+
+    def __post_init__(self) -> None:
+        if abs(self.months) >= _MOST or abs(self.days * DAY + self.micros) >= _MOST**2 * 2:
+            raise ValueError("it is out of the range of intervals; write a shorter one")
 
     def times(self, factor: int) -> Interval:
         """Each part times `factor`."""
@@ -46,8 +55,6 @@ ABBREVIATED = {
     "mil": "millennium", "millennia": "millennium",
 }  # fmt: skip
 """Shorter names of parts of a date, and plurals without an s."""
-_MOST = 1 << 31
-"""Months and days of an interval are below that, and its microseconds below its square."""
 
 
 def interval(text: str) -> Interval:
@@ -69,8 +76,6 @@ def interval(text: str) -> Interval:
         total = total.times(-1)
     elif not at or rest.strip():
         raise wrong
-    if not all(-_MOST <= part < _MOST for part in (total.months, total.days)) or abs(total.micros) >= _MOST**2 * 2:
-        raise ValueError(f"{text!r} is out of the range of intervals")
     return total
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from math import isfinite
 
 from sqlglot import exp
 
@@ -40,6 +42,8 @@ def bind_interval(binder: Binder, node: exp.Expr) -> Operand:
 
 def _amount(text: str, unit: Interval) -> int:
     value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text} is not finite; write a number")
     if value != int(value) and unit.micros:
         raise ValueError(f"{text} is no whole number; write the next smaller unit")
     return int(value)
@@ -53,7 +57,10 @@ def constant(node: exp.Expr, value: Interval) -> Operand:
 def multiple(binder: Binder, node: exp.Expr, unit: Interval, factor: Operand) -> Operand:
     """A constant interval times a number of integers."""
     if factor.integer is not None:
-        return constant(node, unit.times(factor.integer))
+        try:
+            return constant(node, unit.times(factor.integer))
+        except ValueError as error:
+            binder.fail(node, f"cannot read this interval: {error}")
     if factor.type == NULL:
         return Operand(node, _NONE, span=Span(Literal(None, INTEGER), None))
     if not factor.type.is_integer:
@@ -85,7 +92,8 @@ def _negative(scalar: Scalar | None) -> Scalar | None:
 def sum_of(node: exp.Expr, left: Operand, right: Operand) -> Operand:
     """The sum of two intervals."""
     if left.interval is not None and right.interval is not None:
-        return constant(node, left.interval.plus(right.interval))
+        with suppress(ValueError):  # of one that is too long; then it is the sum that raises
+            return constant(node, left.interval.plus(right.interval))
     first, second = span_of(left), span_of(right)
     return Operand(node, _NONE, span=Span(_plus(first.months, second.months), _plus(first.micros, second.micros)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, count
 
@@ -61,7 +62,8 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
     form = _FORMS.get(type(node))
     if form is not None and "start" not in node.meta and not node.args.get("query"):
-        return form.format_map({arg: _argument(value, source) for arg, value in node.args.items()})
+        written = {arg: _argument(value, source) for arg, value in node.args.items()}
+        return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
     if isinstance(node, exp.Column):
         return ".".join(_identifier(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
