@@ -37,7 +37,7 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.stand_ins import as_bytes, enum_columns, with_huge
+from ivm.trace.stand_ins import as_bytes, enum_columns, huge_columns, with_huge
 from sql.cast_text import REFUSED
 
 
@@ -192,8 +192,7 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
         if field.type == UUID and pa.types.is_string(given):
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
-            column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
-            table = table.set_column(place, table.schema.names[place], column)
+            table = _with_hugeint(table, place)
     return with_huge(table, [field.type if field.type.kind is Kind.ENUM else None for field in fields])
 
 
@@ -209,6 +208,11 @@ def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     duck.register(texts, table.rename_columns(names))
     named = ", ".join(map(quoted, table.column_names))
     duck.execute(f"CREATE TEMP VIEW {quoted(name)}({named}) AS SELECT {', '.join(columns)} FROM {quoted(texts)}")
+
+
+def _with_hugeint(table: pa.Table, place: int) -> pa.Table:
+    column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
+    return table.set_column(place, table.schema.field(place).name, column)
 
 
 def _hugeints(array: pa.Array) -> pa.Array:
@@ -264,6 +268,9 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
     """The rows with each value as DuckDB prints it, whole or cut to `most` characters; None for NULL."""
     if not table.num_columns:
         return []
+    for place in huge_columns(table):
+        if pa.types.is_decimal128(table.column(place).type):  # for some that have 39 digits
+            table = _with_hugeint(table, place)
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
     texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
     with connection(Use.OWN) as duck:
@@ -301,6 +308,7 @@ def _only(duck: duckdb.DuckDBPyConnection, text: str, kinds: tuple[duckdb.Statem
 
 _RAISED = "Invalid Input Error: "
 _REFUSAL = f"{_RAISED}{REFUSED} "
+_SETTING = ", or SET error_on_division_by_zero=false to return NULL for all divisions by zero"
 
 
 class UnknownNameError(BindError):
@@ -336,7 +344,7 @@ def _characters(shown: str, cells: int) -> int:
 
 def told(error: duckdb.Error, use: Use) -> Error:
     """An error of DuckDB about a user's query as one of ours, which says what to do; where it is, `place_in` says."""
-    words = _PLACE.sub("", str(error)).rstrip()
+    words = _PLACE.sub("", str(error)).rstrip().replace(_SETTING, "")
     if words.startswith(_REFUSAL):
         return TypeMismatchError(words.removeprefix(_RAISED))
     first = words.partition("\n")[0]  # without DuckDB's advice, which is to change what cannot be changed

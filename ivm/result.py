@@ -232,10 +232,8 @@ def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
     TypeMismatchError for dates, moments and times that Python has not.
     """
     columns = [python_values(column, name) for name, column in zip(table.column_names, table.columns, strict=True)]
-    huge = set(huge_columns(table))
-    for place, name in enumerate(table.column_names):
-        if name in huge:
-            columns[place] = [None if value is None else int(value) for value in columns[place]]
+    for place in huge_columns(table):
+        columns[place] = [None if value is None else int(value) for value in columns[place]]
     return list(zip(*columns, strict=True))
 
 
@@ -256,7 +254,9 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 def polars_of(table: pa.Table) -> pl.DataFrame:
     """The rows of an Arrow table as a polars DataFrame. HUGEINT is polars' Int128."""
     pl = _imported("polars")
-    return pl.DataFrame(table).with_columns(pl.col(name).cast(pl.Int128) for name in huge_columns(table))
+    return pl.DataFrame(table).with_columns(
+        pl.col(table.column_names[place]).cast(pl.Int128) for place in huge_columns(table)
+    )
 
 
 def _imported(package: str) -> Any:

@@ -106,9 +106,9 @@ def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
     return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
 
 
-def huge_columns(table: pa.Table) -> list[str]:
-    """The names of the columns that are HUGEINT."""
-    return [field.name for field in table.schema if said(field) == "HUGEINT"]
+def huge_columns(table: pa.Table) -> list[int]:
+    """The places of the columns that are HUGEINT."""
+    return [place for place, field in enumerate(table.schema) if said(field) == "HUGEINT"]
 
 
 def enum_columns(table: pa.Table) -> dict[int, str]:

@@ -1,0 +1,67 @@
+"""`verify` calls no view wrong for what DuckDB does on the way, and a wrong one right for nothing."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+import ivm
+from ivm import oracle
+from sql.forgiving import forgiving
+
+GUARDED = {
+    "divided": "SELECT x.id FROM e x JOIN e y ON x.id = y.id AND x.b <> 0 AND x.a // x.b > 1",
+    "cast": "SELECT x.id FROM e x JOIN e y ON x.id = y.id AND x.s <> 'x' AND x.s::INTEGER > 1",
+    "multiplied": "SELECT x.id FROM e x JOIN e y ON x.id = y.id AND x.a < 100 AND x.a * 2 + y.a > 1",
+    "above": "SELECT z FROM (SELECT b, a // b AS z FROM e WHERE b <> 0) WHERE z > 0 AND b > 0",
+    "summed": "SELECT b, sum(a // b) AS s FROM e WHERE b <> 0 GROUP BY b HAVING sum(a // b) > 1",
+    "inside": "SELECT id FROM e x WHERE b <> 0 AND EXISTS (SELECT 1 FROM e y WHERE y.id = x.id AND x.a // x.b > 1)",
+}
+
+
+@pytest.fixture(scope="module")
+def db() -> ivm.Database:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE e (id INTEGER, a INTEGER, b INTEGER, s VARCHAR)")
+    db.sql("INSERT INTO e VALUES (1, 6, 3, '5'), (2, 1, 0, 'x'), (3, 2000000000, 1, '7')")
+    for name, query in GUARDED.items():
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    db.sql("CREATE TABLE h (h HUGEINT)")
+    db.sql("CREATE MATERIALIZED VIEW overflows AS SELECT sum(h) AS s FROM h")
+    db.sql(f"INSERT INTO h VALUES ({'9' * 38}), ({'9' * 38}), (-{'9' * 38}), (-{'9' * 38})")
+    return db
+
+
+@pytest.mark.parametrize("view", GUARDED)
+def test_what_a_condition_excludes_is_compared_all_the_same(db: ivm.Database, view: str) -> None:
+    (checked,) = db.verify([view])
+    assert checked.unchecked == ""
+    assert checked.rows > 0
+
+
+def test_one_that_duckdb_cannot_add_up_is_told_and_others_are_compared(
+    db: ivm.Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        checked = {each.view: each.unchecked for each in db.verify()}
+    assert db.view("overflows").fetchall() == [(0,)]
+    assert "Overflow" in checked.pop("overflows")
+    assert not any(checked.values())
+    assert "overflows cannot be checked" in caplog.text
+
+
+@pytest.mark.parametrize("view", ["divided", "cast"])
+def test_a_wrong_view_is_found_behind_what_raises(
+    db: ivm.Database, view: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oracle, "forgiving", lambda text: f"{forgiving(text)} LIMIT 1")
+    with pytest.raises(ivm.VerificationError, match="differs from DuckDB"):
+        db.verify([view])
+
+
+def test_nothing_raises_in_a_forgiving_query() -> None:
+    assert forgiving("SELECT sum(a // b), a::INT, row_number() OVER (ORDER BY -a) FROM t WHERE b <> 0 AND f(a) > 1") == (
+        'SELECT SUM(TRY("a" // "b")), TRY_CAST("a" AS INT), ROW_NUMBER() OVER (ORDER BY TRY(-"a")) FROM "t" '
+        'WHERE "b" <> 0 AND F("a") > 1'
+    )
