@@ -227,7 +227,8 @@ class Database:
         """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.
 
         Raises VerificationError with differing rows. Where DuckDB raises on the way, because it computes what the query
-        does not ask for, and does so again with NULL for it, `unchecked` of what is returned says why. Cost: DuckDB runs every query over the whole tables.
+        does not ask for, and does so again with NULL for it, `unchecked` of what is returned says why. Cost: DuckDB
+        runs every query over the whole tables.
         """
         from ivm.oracle import verify  # noqa: PLC0415  DuckDB, which takes a while to import
 

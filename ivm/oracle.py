@@ -67,9 +67,9 @@ def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
 def _verified(tables: Mapping[str, pa.Table], views: Mapping[View, str], name: str, found: pa.Table) -> Verified:
     """Compare a view, also if DuckDB computes what the query does not ask for, and raises there.
 
-    A view that stands has raised nothing: it would have refused the commit. So whatever raises in DuckDB is a value that
-    the query needs not, behind a condition that DuckDB takes later, or a sum that it adds in another order. Asked again
-    it may have NULL there (see `forgiving`). If it raises still, it cannot tell.
+    A view that stands has raised nothing: it would have refused the commit. So what raises in DuckDB is a value that
+    the query does not need, behind a condition that DuckDB takes later, or a sum that it adds in another order. Asked
+    again it may have NULL there (see `forgiving`). If it raises still, it cannot tell.
     """
     try:
         return compare(name, found, recompute(tables, views, [name])[name])

@@ -10,6 +10,7 @@ REFUSED = (
     ("CREATE TABLE n AS SELECT INTERVAL 1 DAY AS i", ivm.UnsupportedError, "is an INTERVAL, which cannot be stored"),
     ("UPDATE t SET a = a, 1", ivm.UnsupportedError, "needs SET column = value"),
     ("UPDATE t SET a = b, (c, 'x')", ivm.UnsupportedError, "needs SET column = value"),
+    ("CREATE MATERIALIZED VIEW v AS SELECT trunc(a, -99999999999) AS x FROM t", ivm.TypeMismatchError, "counts digits"),
     ("else VIEW v", ivm.ParseError, "no statement"),
     ("CREATE MATERIALIZED VIEW v AS SELECT a < 2 < 3 AS x FROM t", ivm.UnsupportedError, "comparisons in a chain"),
     ("CREATE MATERIALIZED VIEW v AS SELECT a = 2 = TRUE AS x FROM t", ivm.UnsupportedError, "comparisons in a chain"),
@@ -29,6 +30,7 @@ ANSWERED = (
     "SELECT a FROM t ORDER BY a OFFSET 1 ROW FETCH NEXT 1 ROW ONLY",
     "SELECT round(a::DOUBLE / 3, 1000), round(a::DOUBLE, -1000), trunc(a::DOUBLE, -1000), trunc(a::FLOAT, 1000), "
     "round(a::FLOAT / 3, 39), round(a::FLOAT, -39), trunc(a::FLOAT, -46), round(a::DOUBLE, 308) FROM t",
+    "SELECT round(a, -2147483648), trunc(a::DECIMAL(18,2), 2147483647), round(a::DOUBLE, 2147483647) FROM t",
     "SELECT () = (), () IN (()) FROM t",
     "SELECT TIME '24:00' + INTERVAL 1 HOUR, extract(hour FROM TIME '24:00'), extract(minute FROM TIME '24:00'), "
     "DATE '2020-01-01' + TIME '24:00', TIME '24:00' > TIME '23:00', TIME '24:00'::VARCHAR FROM t",

@@ -12,7 +12,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.signatures import apply, double, number_operand
 from sql.ir.scalar import Call, Literal
-from sql.types.unify import holds, integer_type
+from sql.types.unify import fits, holds, integer_type
 
 
 def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
@@ -25,6 +25,10 @@ def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
     return binder.call(node, "abs", (operand.scalar,), operand.type)
 
 
+_MOST_DIGITS = 1000
+"""No number has as many digits: with that many all is kept, or nothing is left."""
+
+
 def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
     """ROUND(x [, digits]), TRUNC(x [, digits]): DECIMAL keeps its digits and at most `digits` decimals."""
     function, operand, digits = node.key, number_operand(binder, node.this), 0
@@ -32,7 +36,9 @@ def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
         written = binder.value(node.args["decimals"])
         if written.integer is None:
             binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
-        digits = written.integer
+        if not fits(written.integer, INTEGER):
+            binder.mismatch(node, f"{function.upper()} counts digits in an INTEGER, and this is none; write fewer")
+        digits = max(min(written.integer, _MOST_DIGITS), -_MOST_DIGITS)
     type_ = operand.type
     if type_.is_unsigned and function == "round":
         type_ = _signed(type_)
