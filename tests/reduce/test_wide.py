@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels.numbers import wide
+from ivm.kernels.numbers import parts, wide
 from tests.kernels import callable_part
 
 LIMIT = 1 << 127
@@ -17,7 +18,8 @@ wide_ints = st.one_of(
     st.sampled_from(EDGES), st.integers(-LIMIT, LIMIT - 1), st.integers(-(2**66), 2**66), st.integers(-100, 100)
 )
 pairs = st.tuples(wide_ints, wide_ints)
-add, sub, neg, mul, divide = map(callable_part, (wide.add, wide.sub, wide.neg, wide.mul, wide.divide))
+add, sub, neg, mul = map(callable_part, (wide.add, wide.sub, wide.neg, wide.mul))
+wide_to_double, wide_to_single = map(callable_part, (parts.wide_to_double, parts.wide_to_single))
 compare, exceeds, fits_int64, to_float = map(
     callable_part, (wide.compare, wide.exceeds, wide.fits_int64, wide.to_float)
 )
@@ -58,13 +60,17 @@ def test_ring_operations(pair):
 
 
 @settings(deadline=None, max_examples=1000)
-@given(pairs)
-def test_division_truncates(pair):
-    x, y = pair
-    if y:
-        low, high, rest_low, rest_high = divide(*halves(x), *halves(y))
-        exact = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
-        assert (whole(low, high), whole(rest_low, rest_high)) == (wrap(exact), x - exact * y)
+@given(wide_ints | st.integers(1, 40).map(lambda n: (2**25 + 1) * 10**n // 10**8 + 1), st.integers(0, 38))
+def test_quotients_by_powers_of_ten_are_the_nearest(value, digits):
+    value = value % 10**38 if value > 0 else -(-value % 10**38)
+    exact = Fraction(value, 10**digits)
+    assert wide_to_double(*halves(value), digits) == value / 10**digits
+    single = wide_to_single(*halves(value), digits)
+    beside = [np.nextafter(np.float32(single), np.float32(end)) for end in (-np.inf, np.inf)]
+    distance = abs(Fraction(single) - exact)
+    for each in beside:
+        other = abs(Fraction(float(each)) - exact)
+        assert distance < other or (distance == other and np.float32(single).view(np.int32) % 2 == 0)
 
 
 @settings(deadline=None, max_examples=1000)

@@ -184,40 +184,6 @@ def scale_down(low: Word, high: Word, digits: int) -> Wide:
 
 
 @part()
-def divide(al: Word, ah: Word, bl: Word, bh: Word) -> tuple[Word, Word, Word, Word]:
-    """The quotient a / b truncated, and the remainder with a's sign: (ql, qh, rl, rh). b is not 0; -2^127 / -1 wraps.
-
-    Cost: an instruction if both fit int64, else one step per bit of the quotient's range.
-    """
-    if fits_int64(al, ah) and fits_int64(bl, bh) and bl != -1:
-        quotient = al // bl
-        rest = al - quotient * bl
-        if rest != 0 and (rest < 0) != (al < 0):
-            quotient += 1
-            rest -= bl
-        return quotient, quotient >> np.int64(63), rest, rest >> np.int64(63)
-    nl, nh = magnitude(al, ah)
-    dl, dh = magnitude(bl, bh)
-    one, last = np.uint64(1), np.uint64(63)
-    ql, qh, rl, rh = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
-    for _ in range(128):
-        rh = (rh << one) | (rl >> last)
-        rl = (rl << one) | (nh >> last)
-        nh = (nh << one) | (nl >> last)
-        nl = nl << one
-        qh = (qh << one) | (ql >> last)
-        ql = ql << one
-        if rh > dh or (rh == dh and rl >= dl):
-            borrow = np.uint64(rl < dl)
-            rl = rl - dl
-            rh = rh - dh - borrow
-            ql |= one
-    sl, sh, _ = with_sign(ql, qh, (ah ^ bh) < 0)
-    tl, th, _ = with_sign(rl, rh, ah < 0)
-    return sl, sh, tl, th
-
-
-@part()
 def to_float(low: Word, high: Word) -> float:
     """The double nearest to a, ties to even."""
     ml, mh = magnitude(low, high)
