@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import AccessError, BindError, InterfaceError, ViewDroppedError
+from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
 from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.durable import ending
@@ -132,7 +132,7 @@ class Core:
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
         `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
-        it cannot be written down; from then on it takes effect, so it must not fail.
+        it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
         """
         journal, put = self.engine.journal, None
         try:
@@ -165,10 +165,17 @@ class Core:
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
-        if self._progress is None:
+        told = self._progress
+        if told is None:
             self.lock.let_others_in()
             return
-        self.lock.aside(partial(self._progress, progress()))
+        now = progress()
+
+        def tell() -> None:
+            self.certain()  # that there are so many rows
+            told(now)
+
+        self.lock.aside(tell)
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
@@ -228,15 +235,19 @@ class Core:
         """
         if self.read_only:
             self.check_writable()
-        with self.lock:
-            engine = self.engine
-            if batch is not None and batch[1] <= engine.batches.get(batch[0], batch[1] - 1):
-                return engine.time
-            for change in changes:
-                if change.times is not None:
-                    check_times(change.table, change.times, engine.time)
-            time, journal = engine.commit(changes, batch), engine.journal
-            engine.tidy_texts()
+        try:
+            with self.lock:
+                engine, journal = self.engine, self.engine.journal
+                time = engine.time
+                if batch is None or batch[1] > engine.batches.get(batch[0], batch[1] - 1):
+                    for change in changes:
+                        if change.times is not None:
+                            check_times(change.table, change.times, time)
+                    time = engine.commit(changes, batch)
+                    engine.tidy_texts()
+        except Error:
+            self.certain()  # what is wrong may be due to a commit that is not yet
+            raise
         if journal is not None:
             journal.settle()
             if self.checkpoints is not None:
@@ -278,8 +289,16 @@ class Core:
 
     def readable(self) -> tuple[int, int]:
         """The first and the last time that can be read; what was seen by now is certain."""
+        seen = self.engine.since, self.engine.time
         self.certain()
-        return self.engine.since, self.engine.time
+        return seen
+
+    def batches(self) -> dict[str, int]:
+        """Of each source that numbers its batches the number of the last one that was committed."""
+        with self.lock:
+            found = dict(self.engine.batches)
+        self.certain()
+        return found
 
     def maintained(self, name: str) -> Installed:
         """The maintained view of a name; the caller has the lock. Raises BindError."""
@@ -346,7 +365,12 @@ class Core:
         if self._left is not None:
             work, put = self._left
             if put is not None and self.engine.journal is not None:
-                self.engine.journal.keep(put)
+                try:
+                    self.engine.journal.keep(put)
+                except StorageError:  # so nothing has changed
+                    self._left = None
+                    raise
+                self.engine.journal.certain()  # what exists is seen without the lock, too
             self.engine.settle()
             work()
             self._left = None

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from catalog.errors import MemoryLimitError, NumericError
+from catalog.errors import MemoryLimitError, NumericError, StorageError
 from catalog.schema import Schema
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
@@ -376,7 +376,11 @@ class Engine:
                 self.journal.take_back()
             return
         if decided.put is not None and self.journal is not None:
-            self.journal.keep(decided.put)
+            try:
+                self.journal.keep(decided.put)
+            except StorageError:  # so it has not happened, and nobody has seen it
+                self._decided = None
+                raise
         if decided.batch is not None:
             self.batches[decided.batch[0]] = decided.batch[1]
         graph.seal(decided.time, decided.since)
@@ -393,4 +397,3 @@ class Engine:
     def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
         """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
         return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
-

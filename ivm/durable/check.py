@@ -9,6 +9,8 @@ from catalog.errors import StorageError
 from ivm.durable.files import read_batches
 from ivm.durable.history import Damage, Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest
+from ivm.storage.certain import NAME as NOTE
+from ivm.storage.certain import noted
 from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
 
@@ -49,7 +51,7 @@ def checked(storage: Storage) -> Checked:
     whole, problems = whole_before(found), list(_of_checkpoint(storage, manifest)) if manifest else []
     begun = (manifest.record, manifest.time) if manifest else (0, 0)
     record, time = (whole[-1].number, whole[-1].time) if whole else begun
-    return Checked(record, time, [*problems, *_of_log(storage, found, manifest)])
+    return Checked(record, time, [*problems, *_of_log(storage, found, manifest), *_of_end(storage, found, begun[0])])
 
 
 def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:
@@ -71,8 +73,28 @@ def _of_log(storage: Storage, found: Sequence[Entry | Damage], manifest: Manifes
             f"; of it {len(behind)} records are whole, up to record {behind[-1].number}, at time {behind[-1].time}"
         )
     for each in found:
-        if isinstance(each, Damage):
-            torn = (
-                "nothing: a crash has cut a commit short, or it is being written, and nobody was told that it is there"
-            )
-            yield Problem(storage.where(each.file), each.why, torn if each.is_torn else affects, each.is_torn)
+        if isinstance(each, Damage) and not each.is_torn:
+            yield Problem(storage.where(each.file), each.why, affects)
+
+
+def _of_end(storage: Storage, found: Sequence[Entry | Damage], begun: int) -> Iterator[Problem]:
+    """What is missing at the end of a log that begins behind record `begun`, as far as that can be known."""
+    last = found[-1] if found else None
+    if isinstance(last, Damage) and not last.is_torn:
+        return  # what is behind cannot be opened, which is said
+    certain, torn = noted(storage), last if isinstance(last, Damage) else None
+    end = begun if last is None else last.number - (torn is not None)
+    why = f"; {torn.why}" if torn is not None else ""
+    if certain is None:
+        told = (
+            f"whether there were others behind record {end} that were acknowledged is not known; opening it writes it"
+        )
+        yield Problem(storage.where(NOTE), f"it is missing, or damaged{why}", told, True)
+    elif end < certain:
+        what = f"the log ends at record {end}, and record {certain} was written and synced{why}"
+        lost = f"what records {end + 1} to {certain} held, which was acknowledged"
+        or_copied = "it is lost, or the files were copied while others were written"
+        yield Problem(storage.where(max(log_files(storage))), what, f"{lost}: {or_copied}")
+    elif torn is not None:
+        told = "nothing: a crash has cut a commit short, or it is being written, and nobody was told that it is there"
+        yield Problem(storage.where(torn.file), torn.why, told, True)

@@ -15,6 +15,8 @@ from ivm.durable.history import Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest
 from ivm.durable.payload import COMMIT, commit_payload, read_commit, read_head, until
 from ivm.durable.streams import Streams
+from ivm.storage.certain import NAME as CERTAIN
+from ivm.storage.certain import note
 from ivm.storage.directory import Directory
 from ivm.storage.entries import absolute, sync_directory
 from ivm.storage.log import log_name
@@ -76,6 +78,10 @@ def copy_files(
                 if name in ends:
                     file.write(size or 0, ends[name])
                 file.sync()
+        numbers = [entry.number for entry in (*entries, *(() if part is None else (part.entry,)))]
+        with closing(copy.create(CERTAIN)) as file:
+            file.write(0, [note(max(numbers, default=manifest.record if manifest else 0))])
+            file.sync()
         copy.sync_names()
 
 

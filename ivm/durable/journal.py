@@ -27,14 +27,15 @@ _FEW = 1 << 10
 _ROW_BYTES = 1 << 8
 """So many bytes a row is taken to have, where there are few."""
 Written = Put | Handed[Commit | Draft]
-"""What was put down and is not decided: it is in the log, or is to be written into it."""
+"""What is to be put down once it is decided; of many rows most is in the log already."""
 
 
 class Journal:
-    """Writes down each commit, and each change of what exists: before it takes effect, or soon after.
+    """Writes down each commit, and each change of what exists: as it takes effect, or soon after.
 
-    Where commits wait for the disk, it is before: some 50 microseconds, a copy of the rows, a checksum of it and a call
-    of the operating system; of many rows beside what else is done for the commit. Where they do not wait, a commit
+    Where commits wait for the disk, it is at once: some 50 microseconds, a copy of the rows, a checksum of it and a
+    call of the operating system; of many rows beside what else is done for the commit, but for the few bytes without
+    which that is no record. What cannot be written does not take effect. Where they do not wait, a commit
     hands its rows over, to which nobody writes, and a thread of its own puts them down afterwards, several commits in
     one record.
 
@@ -56,14 +57,14 @@ class Journal:
             sync.start()
 
     def begin(self, changes: Sequence[Change], time: int, batch: Batch | None) -> None:
-        """Begin to put down a commit of many rows that is worked on, so that another thread does it meanwhile."""
+        """Begin to write a commit of many rows that is worked on, so that another thread does it meanwhile."""
         if self._backlog is None and sum(change.data.num_rows for change in changes) >= LARGE:
             commit = Commit.of(changes, time, batch)
-            self._begun = Errand(partial(self._log.put, draft_of(commit, self._streams)))
+            self._begun = Errand(partial(self._log.put_ahead, draft_of(commit, self._streams)))
             self._helpers.put(self._begun)
 
     def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Written:
-        """Put down a commit that is about to take effect. StorageError if that is not possible."""
+        """What `keep` is to put down of a commit that is about to take effect. StorageError if nothing is any more."""
         if self._backlog is not None:
             return self._backlog.put(Commit.of(changes, time, batch), _bytes_of(changes))
         if self._begun is None:
@@ -73,13 +74,16 @@ class Journal:
         return put
 
     def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Written:
-        """Put down that `new` is what exists, with tables `made` of rows. StorageError if that is not possible."""
+        """As `commit`: that `new` is what exists, with tables `made` of rows."""
         pieces = definition_payload(old, new, time, made, self._streams)
         draft = Draft(DEFINITION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def keep(self, written: Written) -> None:
-        """What was put down has taken effect. It may be interrupted, and called again."""
+        """It is decided, and put down. It may be interrupted, and called again.
+
+        StorageError if it cannot be written: then it is not there, and is not to take effect.
+        """
         if isinstance(written, Put):
             self._log.keep(written)
         elif self._backlog is not None:
@@ -87,11 +91,11 @@ class Journal:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something was put down, and is in the log, of which it is not decided whether it takes effect."""
+        """Whether there may be something in the log of what does not take effect."""
         return self._backlog is None and (self._begun is not None or self._log.is_pending)
 
     def take_back(self) -> None:
-        """What was put down last has not taken effect. It cannot fail; it may be interrupted, and called again."""
+        """What was begun last does not take effect. It cannot fail; it may be interrupted, and called again."""
         if self._begun is not None:
             self._begun.wait()
             self._begun = None

@@ -12,6 +12,7 @@ from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.manifest import read_manifest
 from ivm.durable.payload import DEFINITION, catalog_of, read_head
+from ivm.storage.certain import check_end
 from ivm.storage.directory import Directory
 from ivm.storage.log import first_of, log_files
 from ivm.storage.pinned import pinned
@@ -42,6 +43,7 @@ def outline(path: str | PathLike[str]) -> Outline:
         for found in records(read_file(storage, name, mapped=False), first, where) if first > record else ():
             if isinstance(found, Torn):
                 break
+            record = found.number
             try:
                 head, _ = read_head(found.payload)
                 time = int(head["time"])
@@ -51,4 +53,5 @@ def outline(path: str | PathLike[str]) -> Outline:
                 raise StorageError(
                     f"cannot read {where}: record {found.number} is not understood: {error!r}; see `ivm check`"
                 ) from error
+    check_end(storage, record)
     return Outline(time, catalog)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.errors import Error, StorageError
+from catalog.errors import ConstraintError, Error, NumericError, StorageError
 from catalog.names import key
 from catalog.plain import table_of
 from catalog.schema import View
@@ -18,10 +18,12 @@ from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest
 from ivm.durable.on_disk import OnDisk
 from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_commit, read_head, read_made
+from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
 from ivm.installing import Progress
-from ivm.storage.log import Durability, Log, first_of, log_files, log_name
+from ivm.storage.certain import check_end
+from ivm.storage.log import Durability, Log, first_of, log_files, log_name, reason
 from ivm.storage.record import Record, Torn, records
 from ivm.storage.storage import Storage, read_file
 
@@ -58,8 +60,9 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
 
     Returns the log, to be written further, if it may be, and what there is of the checkpoint. What a crash left behind
-    the last whole record is cut off, and said; where nothing may be written it is left alone, since another process may
-    just be writing it. StorageError for anything else that is wrong. `progress` is told how many bytes were read, as of
+    the last whole record is cut off, kept beside, and said; where nothing may be written it is left alone, since
+    another process may just be writing it. StorageError for anything else that is wrong, and for a log that ends before
+    what is known to have been certain. `progress` is told how many bytes were read, as of
     a view without a name, and how far views are that are filled; if it raises, so does this.
     Cost: that of `restore`, reads the log; the changes of many commits are applied together, each at its times. Views
     that are new since are filled last; where history is kept, when they were defined.
@@ -91,18 +94,36 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
                 "file is damaged or missing; restore it from a backup"
             )
         end, last = _read(data, storage, name, end.number, known), name
-    known.finish()
+    check_end(storage, end.number)
+    try:
+        known.finish()
+    except (ConstraintError, NumericError) as error:
+        raise StorageError(
+            f"cannot open database {storage.where()}: what its log has up to record {end.number} cannot be applied: "
+            f"{error}. Earlier releases could leave a commit there that they were about to refuse: `ivm recover --to` "
+            "the time before that makes a copy without it"
+        ) from error
     if not storage.writable:
         return None, on_disk
     file = storage.open(last)
     if end.torn is not None:
-        where = storage.where(last)
-        _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off", where, end.torn.bytes)
+        _cut_off(storage, last, files[last], end)
         file.truncate(end.size)
-        file.sync()
+    file.sync()  # whoever wrote it may not have come to that, and from now on somebody sees it
     storage.sync_names()  # a manifest may have its name for a moment only
     remove_others(storage, manifest)
     return Log(storage, last, file, end.number, end.size), on_disk
+
+
+def _cut_off(storage: Storage, name: str, data: pa.Buffer, end: _End) -> None:
+    """Keep what is behind the end of a log's file, and say that it is not of the log any more."""
+    where, left = storage.where(name), data.size - end.size
+    try:
+        kept = keep_remains(storage, end.number + 1, data.slice(end.size))
+        beside = f", and kept as {storage.where(kept)}" if kept else ": zeros"
+    except OSError as error:
+        beside = f", and could not be kept: {reason(error)}"
+    _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off%s", where, left, beside)
 
 
 def _begin(storage: Storage) -> Log:

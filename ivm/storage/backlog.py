@@ -135,7 +135,7 @@ class Backlog(Generic[T]):
     def _write(self, several: Sequence[Handed[T]]) -> None:
         done = 0
         for draft, count in self._records([each.what for each in several]):
-            self._log.keep(self._log.write(draft))
+            self._log.append(draft)
             done += count
             self._time, self._at, self._done = draft.time, several[done - 1].upto, several[done - 1].number
             self._tell()

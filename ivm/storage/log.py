@@ -1,7 +1,9 @@
 """The log: files of records to which commits are appended, and which say when they are certain to survive.
 
-A record is `put` before its commit takes effect, and `kept` or `taken_back` after that is decided: of one that was put
-and not kept nothing is left. Whoever acknowledges a commit waits for its record to be `settled` before.
+A record is made by `put` before its commit is decided, and counts once it is kept: only then is it there whole. One of
+many bytes is `put_ahead`: all but its header is written meanwhile, so that whoever reads the file, or finds it after a
+crash, takes it for nothing until `keep` writes that. Whoever acknowledges a commit waits for its record to be
+`settled`.
 
 Each file is named by the number of its first record, and only the last one is written. A file without a byte says
 nothing, wherever it is: making it may have been given up.
@@ -16,7 +18,8 @@ from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from catalog.errors import StorageError
-from ivm.storage.record import written
+from ivm.storage.certain import Certain
+from ivm.storage.record import UNDECIDED, written
 from ivm.storage.storage import File, Storage
 
 Durability = Literal["commit", "interval", "off"]
@@ -49,13 +52,21 @@ class Draft(NamedTuple):
     payload: Callable[[], Sequence[bytes | memoryview]]
 
 
-class Put(NamedTuple):
+class End(NamedTuple):
     """Where a log ends: the number of its last record, the byte behind that in the file that is written."""
 
     number: int
-    end: int
+    byte: int
     file: File
     where: str
+
+
+class Put(NamedTuple):
+    """A record that does not count yet: where the log ends with it, what is to be written where so that it does."""
+
+    end: End
+    at: int
+    left: Sequence[bytes | memoryview]
 
 
 class Log:
@@ -65,13 +76,14 @@ class Log:
     """
 
     def __init__(self, storage: Storage, name: str, file: File, number: int, size: int) -> None:
-        """`name` is that of the file that is written, `size` the byte behind record `number` in it."""
+        """`name` is that of the file that is written, `size` the byte behind record `number` in it; all is synced."""
         self.settled = number
         self._storage = storage
-        self._kept = Put(number, size, file, storage.where(name))
-        self._put = False
+        self._kept = End(number, size, file, storage.where(name))
+        self._ahead = False
         self._broken: str = ""
         self._syncs = threading.Lock()
+        self._certain = Certain(storage, number)
 
     @property
     def number(self) -> int:
@@ -86,55 +98,62 @@ class Log:
     @property
     def size(self) -> int:
         """How many bytes the file that is written has."""
-        return self._kept.end
+        return self._kept.byte
 
     @property
     def is_pending(self) -> bool:
-        """Whether a record was put and is neither kept nor taken back."""
-        return self._put
+        """Whether there may be something of a record in the file that is neither kept nor taken back."""
+        return self._ahead
 
     def put(self, draft: Draft) -> Put:
-        """Write a record behind those that were kept.
+        """Make the record behind those that were kept; `keep` writes it. StorageError if nothing is written any more.
 
-        StorageError if that is not possible: then it is not there, and what was there is. Cost: a pass over its bytes
-        for their checksum, one for the operating system.
+        Cost: a pass over its bytes for their checksum, a copy of them where they are few.
         """
-        try:
-            return self.write(draft)
-        except OSError as error:
-            raise StorageError(
-                f"cannot commit: {self.where} cannot be written: {reason(error)}; nothing was changed. Make room, and "
-                "commit again"
-            ) from error
-
-    def write(self, draft: Draft) -> Put:
-        """As `put`, but that what the operating system says is raised as it is: OSError."""
         self.check()
-        number, size, file, where = self._kept
+        number, at, file, where = self._kept
         data = written(draft.kind, number + 1, self.settled, draft.payload())
-        self._put = True
+        return Put(End(number + 1, at + sum(map(len, data)), file, where), at, data)
+
+    def put_ahead(self, draft: Draft) -> Put:
+        """As `put`, but all of it is written that readers do not take for a record; `keep` writes the few bytes left.
+
+        StorageError if that is not possible: then nothing of it is there. Until it is kept or taken back no other
+        record is. Cost: a pass over its bytes for their checksum, one for the operating system.
+        """
+        put = self.put(draft)
+        header, *rest = put.left
+        self._ahead = True
         try:
-            file.write(size, data)
-        except OSError:
+            put.end.file.write(put.at, [UNDECIDED, *rest])
+        except OSError as error:
             self.take_back()
-            raise
-        return Put(number + 1, size + sum(map(len, data)), file, where)
+            raise _full(put, error) from error
+        return put._replace(left=[header])
 
     def keep(self, put: Put) -> None:
-        """The record counts. It may be interrupted, and called again."""
-        if put.number > self.number:
-            self._kept = put
-            self._put = False
+        """The record is there, and counts. It may be interrupted, and called again.
+
+        StorageError if it cannot be written: then it is not there, and what was there is.
+        """
+        try:
+            self._keep(put)
+        except OSError as error:
+            raise _full(put, error) from error
+
+    def append(self, draft: Draft) -> None:
+        """Put and keep a record. StorageError if nothing is written any more; OSError, and it is not there."""
+        self._keep(self.put(draft))
 
     def take_back(self) -> None:
-        """What was put and not kept goes. It cannot fail, and may be called again."""
-        if not self._put:
+        """What was written ahead and not kept goes. It cannot fail, and may be called again."""
+        if not self._ahead:
             return
         try:
-            self._kept.file.truncate(self._kept.end)
+            self._kept.file.truncate(self._kept.byte)
         except OSError as error:
             self._break(f"{self._kept.where} cannot be cut back to what was committed: {reason(error)}")
-        self._put = False
+        self._ahead = False
 
     def check(self) -> None:
         """StorageError if nothing is written any more."""
@@ -163,7 +182,7 @@ class Log:
         self.check()
         self.settle(self.number)
         old = self._kept
-        if old.end == 0:
+        if old.byte == 0:
             return old.number
         name = log_name(old.number + 1)
         try:
@@ -174,13 +193,25 @@ class Log:
                 "commits go on without it. Make room"
             ) from error
         with self._syncs:
-            self._kept = Put(old.number, 0, file, self._storage.where(name))
+            self._kept = End(old.number, 0, file, self._storage.where(name))
         old.file.close()
         return old.number
 
     def close(self) -> None:
         """Let the file go."""
         self._kept.file.close()
+        self._certain.close()
+
+    def _keep(self, put: Put) -> None:
+        if put.end.number > self.number:
+            self._ahead = True
+            try:
+                put.end.file.write(put.at, put.left)
+            except OSError:
+                self.take_back()
+                raise
+            self._kept = put.end
+            self._ahead = False
 
     def _made(self, name: str) -> File:
         """A new, empty file that survives a loss of power; none on any error, or one that says nothing."""
@@ -204,9 +235,17 @@ class Log:
             self._break(f"{where} could not be synced: {reason(error)}")
             self.check()
         self.settled = upto
+        self._certain.tell(upto)
 
     def _break(self, why: str) -> None:
         self._broken = self._broken or why
+
+
+def _full(put: Put, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot commit: {put.end.where} cannot be written: {reason(error)}; nothing was changed. Make room, and "
+        "commit again"
+    )
 
 
 def reason(error: OSError) -> str:

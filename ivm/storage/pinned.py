@@ -10,6 +10,7 @@ from typing import NoReturn
 import pyarrow as pa
 
 from catalog.errors import StorageError
+from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.log import log_files
 from ivm.storage.storage import Storage
 
@@ -31,7 +32,7 @@ class Pinned:
 
     def names(self) -> list[str]:
         """See `Storage.names`."""
-        return list(self._files)
+        return sorted(self._files)
 
     def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
         """See `Storage.read`."""
@@ -71,13 +72,14 @@ def pinned(storage: Storage) -> Pinned:
     If all that was there when it began is there when it ends, and nothing else, it was all there at one time; what is
     replaced as a whole (the manifest) says nothing that is not there. It is read before the files that it names, in the
     order of names, so that these were whole. Files of a log may be cut off, so they are read; the others are never
-    changed, and mapped. Cost: reads the log.
+    changed, and mapped. How far the log is certain is read before it, which only goes on. Cost: reads the log.
     """
     for _ in range(_TRIES):
         names = storage.names()
         logs = log_files(storage)
         try:
-            files = {name: _read(storage, name, mapped=name not in logs) for name in names}
+            in_turn = sorted(names, key=lambda name: name != CERTAIN)
+            files = {name: _read(storage, name, mapped=name not in (CERTAIN, *logs)) for name in in_turn}
         except FileNotFoundError:
             continue
         if storage.names() == names:

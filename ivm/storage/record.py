@@ -13,7 +13,7 @@ A record is a header of HEADER bytes and its payload, padded with zeros to a mul
 | 32 | 4 | zlib's CRC-32 of the payload |
 | 36 | 4 | zlib's CRC-32 of the 36 bytes before |
 
-All numbers are unsigned, the low byte first.
+All numbers are unsigned, the low byte first. A record whose commit is not decided yet has zeros in place of its header.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ VERSION = 1
 _SAID = Struct("<4sHHQQQI")
 _SUM = Struct("<I")
 HEADER = _SAID.size + _SUM.size
+UNDECIDED = bytes(HEADER)
+"""What is written in place of a header before it is known whether the record counts: to readers it is no record."""
 _STEP = 8
 _ZEROS = bytes(_STEP)
 _FEW_BYTES = 1 << 19

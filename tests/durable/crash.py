@@ -5,7 +5,11 @@ a pipe; it is killed at a random moment. What the next child finds must be what 
 steps that were acknowledged, or after one more; where commits do not wait for the disk, after some of these steps, but
 no fewer than were found before.
 
-Usage: `python -m tests.durable.crash FOLDER [--kills N] [--seed N] [--durability HOW] [--deep]`
+With --large many of the steps are commits that are written while they are worked on, as those of so many rows are: some
+are taken, others refused, or undone by Ctrl-C and given again. With --beside the files are opened to be read while
+the child works; what is seen must have been acknowledged, or be about to.
+
+Usage: `python -m tests.durable.crash FOLDER [--kills N] [--seed N] [--durability HOW] [--deep] [--large N] [--beside]`
 """
 
 from __future__ import annotations
@@ -21,9 +25,11 @@ from itertools import islice
 from pathlib import Path
 
 import ivm
+from ivm.durable import grouping, journal
 from ivm.storage.log import Durability
+from ivm.storage.record import HEADER
 from tests.durable.opening import contents
-from tests.durable.workload import TABLES, VIEWS, steps
+from tests.durable.workload import LARGE_TABLES, TABLES, VIEWS, large_step, steps
 
 _LONGEST = 0.12  # seconds that a child works
 _PATIENCE = 5
@@ -37,16 +43,21 @@ def main(arguments):
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--durability", default="commit")
     parser.add_argument("--deep", action="store_true", help="compare views with DuckDB after each kill")
+    parser.add_argument("--large", type=int, default=0, help="commits of so many rows, too")
+    parser.add_argument("--beside", action="store_true", help="read the files while they are written")
     asked = parser.parse_args(arguments)
     chance = random.Random(asked.seed)
+    vars(journal)["LARGE"] = asked.large or grouping.LARGE
     _warm_up()
-    trial = Trial(asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep)
-    beyond = [trial.run(chance.random() * _LONGEST) for _ in range(asked.kills)]
+    trial = Trial(asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep, asked.large, asked.beside)
+    longest = _LONGEST * (1 + asked.beside + (asked.large > 1000))
+    beyond = [trial.run(chance.random() * longest) for _ in range(asked.kills)]
     while trial.done < asked.kills and len(beyond) < _PATIENCE * asked.kills:  # others have the processors
-        beyond.append(trial.run(chance.random() * _LONGEST * len(beyond) / asked.kills * 2))
+        beyond.append(trial.run(chance.random() * longest * len(beyond) / asked.kills * 2))
     more, missing = sum(each > 0 for each in beyond), -min(0, *beyond)
     print(
         f"{len(beyond)} kills, {trial.done} steps, {more} times one more than was acknowledged, {missing} missing at most"
+        f", {trial.undecided} times what was not decided, {trial.seen} times read beside"
     )
     return 0 if trial.done >= asked.kills else 1
 
@@ -61,11 +72,15 @@ def _warm_up():
 
 
 class Trial:
-    def __init__(self, path: Path, seed: int, durability: Durability, deep: bool) -> None:
+    def __init__(
+        self, path: Path, seed: int, durability: Durability, deep: bool, large: int = 0, beside: bool = False
+    ) -> None:
         self.path, self.seed, self.durability, self.deep = path, seed, durability, deep
+        self.large, self.beside = large, beside
         self.twin = ivm.connect(compile="off")
-        self.steps = _steps(seed)
-        self.done = self.acknowledged = 0
+        self.steps = _steps(seed, large)
+        self.done = self.acknowledged = self.undecided = self.seen = 0
+        self._seen: list[object] = []
 
     def run(self, seconds: float) -> int:
         """One child, killed so many seconds after it has told what it found: how many steps beyond the acknowledged."""
@@ -80,19 +95,38 @@ class Trial:
             assert self.done <= acknowledged, f"after step {acknowledged}: {found} != {contents(self.twin)}"
             self._advance()
         beyond = self.done - acknowledged
+        self._forget()
+        assert not self._seen, f"beside it was seen what never was: {self._seen[0]}"
         left.write(self.done.to_bytes(8, "little"))
         left.flush()
-        time.sleep(seconds)
+        until = time.monotonic() + seconds
+        while self.beside and time.monotonic() < until:
+            self._look()
+        time.sleep(max(0, until - time.monotonic()))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        self.undecided += any(_is_undecided(each) for each in self.path.glob("*.log"))
         self.acknowledged = self.done + len(out.read())
         out.close()
         left.close()
         return beyond
 
+    def _look(self):
+        with ivm.connect(self.path, compile="off", read_only=True) as db:
+            self._seen.append(contents(db))
+        self.seen += 1
+
     def _advance(self):
+        self._forget()
         next(self.steps)(self.twin)
         self.done += 1
+        self._forget()
+
+    def _forget(self):
+        """What was seen, if it is what there is."""
+        if self._seen:
+            now = contents(self.twin)
+            self._seen = [each for each in self._seen if each != now]
 
     def _child(self):
         (out, into), (told, tell) = os.pipe(), os.pipe()
@@ -118,16 +152,32 @@ class Trial:
             into.write(pickle.dumps(f"{type(error).__name__}: {error}"))
             raise
         number = int.from_bytes(told.read(8), "little")
-        for step in islice(_steps(self.seed), number, None):
+        for step in islice(_steps(self.seed, self.large), number, None):
             step(db)
             into.write(b".")
 
 
-def _steps(seed: int):
+def _is_undecided(log: Path) -> bool:
+    """Whether a log ends in something of a record that has no header."""
+    data, at = log.read_bytes(), 0
+    while data[at : at + 4] == b"ivmR":
+        size = int.from_bytes(data[at + 8 : at + 16], "little")
+        at += HEADER + size + -size % 8
+    return at < len(data) and not any(data[at : at + HEADER])
+
+
+def _steps(seed: int, large: int = 0):
     """Endless steps, the same ones for the same seed."""
     for text in (*TABLES, *VIEWS):
         yield lambda db, text=text: db.sql(text)
-    yield from steps(seed, 10**9)
+    if not large:
+        yield from steps(seed, 10**9)
+    for text in LARGE_TABLES:
+        yield lambda db, text=text: db.sql(text)
+    chance = random.Random(seed)
+    for number, step in enumerate(steps(seed, 10**9)):
+        yield step
+        yield large_step(random.Random(chance.random()), number, large)
 
 
 if __name__ == "__main__":

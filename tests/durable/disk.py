@@ -9,26 +9,28 @@ from typing import Any
 
 import pyarrow as pa
 
+from ivm.storage.certain import NAME as CERTAIN
+
 SECTOR = 512
 
 
 class DiskFile:
-    def __init__(self, disk: Disk, number: int) -> None:
-        self.disk, self.number = disk, number
+    def __init__(self, disk: Disk, name: str, number: int) -> None:
+        self.disk, self.name, self.number = disk, name, number
 
     def write(self, at, data):
         whole = b"".join(bytes(each) for each in data)
-        kept = self.disk.meet("write", len(whole))
+        kept = self.disk.meet("write", self.name, len(whole))
         self.disk.did("write", self.number, at, whole[:kept])
         if kept < len(whole):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     def truncate(self, size):
-        self.disk.meet("truncate")
+        self.disk.meet("truncate", self.name)
         self.disk.did("truncate", self.number, size)
 
     def sync(self):
-        self.disk.meet("sync")
+        self.disk.meet("sync", self.name)
         self.disk.did("sync", self.number)
 
     def close(self):
@@ -36,7 +38,12 @@ class DiskFile:
 
 
 class Disk:
-    """See `ivm.storage.storage.Storage`. `fails`: at which call (of `calls` so far), and how: an errno, or "short"."""
+    """See `ivm.storage.storage.Storage`. `fails`: at which call (of `calls` so far), and how: an errno, or "short".
+
+    Calls that concern the note of what is certain are not counted; with `without_note` each of them fails.
+    """
+
+    without_note = False
 
     def __init__(self, names: dict[str, bytes] | None = None, *, writable: bool = True) -> None:
         self.writable = writable
@@ -45,13 +52,18 @@ class Disk:
         self.fails: dict[int, int | str] = {}
         self._files: list[bytearray] = []
         self._names: dict[str, int] = {}
+        self._notes: set[int] = set()
         for name, content in (names or {}).items():
             self._names[name] = len(self._files)
             self._files.append(bytearray(content))
         self._first = {name: bytes(self._files[number]) for name, number in self._names.items()}
 
-    def meet(self, what, size=0):
+    def meet(self, what, name="", size=0):
         """Count a call, and fail if it is its turn; how many of `size` bytes are written."""
+        if name == CERTAIN:
+            if self.without_note:
+                raise OSError(errno.ENOSPC, "made to fail")
+            return size
         self.calls += 1
         failure = self.fails.get(self.calls)
         if failure == "short":
@@ -71,13 +83,15 @@ class Disk:
         return sorted(self._names)
 
     def create(self, name):
-        self.meet("create")
+        self.meet("create", name)
         self.did("create", name)
-        return DiskFile(self, self._names[name])
+        if name == CERTAIN:
+            self._notes.add(self._names[name])
+        return DiskFile(self, name, self._names[name])
 
     def open(self, name):
-        self.meet("open")
-        return DiskFile(self, self._names[name])
+        self.meet("open", name)
+        return DiskFile(self, name, self._names[name])
 
     def read(self, name, *, mapped=True):
         if name not in self._names:
@@ -85,11 +99,11 @@ class Disk:
         return pa.py_buffer(bytes(self._files[self._names[name]]))
 
     def rename(self, old, new):
-        self.meet("rename")
+        self.meet("rename", old)
         self.did("rename", old, new)
 
     def remove(self, name):
-        self.meet("remove")
+        self.meet("remove", name)
         self.did("remove", name)
 
     def sync_names(self):
@@ -103,9 +117,18 @@ class Disk:
         """All there is now."""
         return {name: bytes(self._files[number]) for name, number in self._names.items()}
 
+    @staticmethod
+    def replayed(steps: Sequence[tuple[Any, ...]]) -> dict[str, bytes]:
+        """All there is after these steps on an empty disk."""
+        files, names = list[bytearray](), dict[str, int]()
+        for step in steps:
+            _do(step, files, names)
+        return {name: bytes(files[number]) for name, number in names.items()}
+
     def after_loss(self, steps: int, chance: random.Random) -> Iterator[dict[str, bytes]]:
         """What may be there after so many steps and a loss of power: what was synced, and any of what was not."""
-        for choice in ("all", "none", "sectors", "prefix", "sectors"):
+        is_note = steps and self.steps[steps - 1][:2] in [("write", number) for number in self._notes]
+        for choice in ("all", "none") if is_note else ("all", "none", "sectors", "prefix", "sectors"):
             yield self._left(self.steps[:steps], choice, chance)
 
     def _left(self, steps: Sequence[tuple[Any, ...]], choice: str, chance: random.Random) -> dict[str, bytes]:

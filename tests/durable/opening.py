@@ -13,11 +13,13 @@ from ivm.core import Core
 from ivm.database import Database, core_of
 from ivm.durable.recovery import open_storage
 from ivm.engine import Engine
+from ivm.storage.certain import NAME as CERTAIN
+from ivm.storage.certain import noted
 from tests.durable.disk import Disk
 
 
-def opened(storage, durability="commit", interval=3600.0) -> Database:
-    core = Core(Engine(None, history=0), external_access=False)
+def opened(storage, durability="commit", interval=3600.0, history=0) -> Database:
+    core = Core(Engine(None, history=history), external_access=False)
     open_storage(core, storage, durability, interval)
     return Database(core)
 
@@ -65,10 +67,17 @@ def contents(db: ivm.Database) -> dict[str, object]:
 
 
 def held_by(files: Mapping[str, bytes]) -> dict[str, object]:
-    """The contents of a database over these files. They follow from the files, so the same ones are opened once."""
-    return _held_by(frozenset(files.items()))
+    """The contents of a database over these files, whose note of what is certain does not say too much.
+
+    They follow from the files, so the same ones are opened once.
+    """
+    held, number = _held_by(frozenset((name, data) for name, data in files.items() if name != CERTAIN))
+    assert (noted(Disk(dict(files))) or 0) <= number
+    return held
 
 
 @lru_cache(maxsize=1 << 10)
-def _held_by(files: frozenset[tuple[str, bytes]]) -> dict[str, object]:
-    return contents(opened(Disk(dict(files))))
+def _held_by(files: frozenset[tuple[str, bytes]]) -> tuple[dict[str, object], int]:
+    db = opened(Disk(dict(files)))
+    number = begin_file(db)
+    return contents(db), number

@@ -30,10 +30,10 @@ class Slow(Disk):
         self.open_gate = threading.Event()
         self.open_gate.set()
 
-    def meet(self, what, size=0):
+    def meet(self, what, name="", size=0):
         if what == "write":
             assert self.open_gate.wait(60)
-        return super().meet(what, size)
+        return super().meet(what, name, size)
 
 
 def _held():
@@ -95,13 +95,30 @@ def test_after_a_failure_commits_are_refused_and_what_is_missing_is_said(failure
         assert said == "" or "make room" in said
 
 
+def test_the_first_commit_after_a_write_that_failed_is_refused_and_says_what_is_lost():
+    disk = Slow()
+    db = opened(disk, "off")
+    db.sql("CREATE TABLE t (a BIGINT); INSERT INTO t VALUES (0)")
+    finish(db)
+    disk.open_gate.clear()
+    for number in range(5):
+        db.apply({"t": {"a": [number]}})
+    disk.fails[disk.calls + 1] = errno.ENOSPC
+    disk.open_gate.set()
+    with pytest.raises(ivm.StorageError, match=r"The last 5 of the commits .*, all after time 1, are not on the disk"):
+        finish(db)
+    with pytest.raises(ivm.StorageError, match="The last 5 of the commits"):
+        db.apply({"t": {"a": [6]}})
+    assert (db.time, db.sql("SELECT count(*) FROM t").fetchall(), held_by(disk.files())["time"]) == (6, [(6,)], 1)
+
+
 def test_after_a_sync_that_failed_commits_are_refused():
     disk: Any = Disk()
     db = opened(disk, "interval", interval=0.01)
     db.sql("CREATE TABLE t (a BIGINT)")
     begin_file(db)  # so that nothing is left to be synced
 
-    def meet(what, size=0):
+    def meet(what, name="", size=0):
         if what == "sync":
             raise OSError(errno.EIO, "made to fail")
         return size
@@ -122,7 +139,7 @@ def test_what_else_goes_wrong_with_a_record_is_said_too():
     db.sql("CREATE TABLE t (a BIGINT)")
     finish(db)
 
-    def meet(what, size=0):
+    def meet(what, name="", size=0):
         raise MemoryError
 
     disk.meet = meet

@@ -16,6 +16,8 @@ import ivm
 from ivm.durable.copying import new_directory
 from ivm.durable.history import history, whole_before
 from ivm.storage import record
+from ivm.storage.certain import NAME as CERTAIN
+from ivm.storage.certain import note
 from ivm.storage.directory import Directory, DirectoryFile
 from tests.durable.opening import begin_file, call, contents, killed
 
@@ -57,6 +59,58 @@ def test_a_whole_database(path):
     done = call("check", path, "--json", "--deep")
     said = {"path": str(path), "whole": True, "record": 9, "time": 9, "problems": [], "verified": []}
     assert json.loads(done.stdout) == said
+
+
+def _lost(log, ends):
+    """What a disk may make of a log, by what that is called."""
+    flipped = bytearray(log)
+    flipped[ends[-2] + 50] ^= 1
+    return {
+        "emptied": b"",
+        "zeros": bytes(len(log)),
+        "an early end": log[: ends[3]],
+        "without the last": log[: ends[-2]],
+        "a bit of the last": bytes(flipped),
+        "the last one cut": log[:-1],
+    }
+
+
+def test_what_was_acknowledged_and_is_lost_is_known(path, tmp_path):
+    log, name = _log(path).read_bytes(), _log(path).name
+    for what, damaged in _lost(log, _ends(path)).items():
+        (path / name).write_bytes(damaged)
+        before, done = _files(path), call("check", path, "--deep")
+        assert done.exit_code == 1, what
+        assert "record 9 was written and synced" in done.stderr, what
+        for read_only in (False, True):
+            with pytest.raises(ivm.StorageError, match="record 9 was written and synced"):
+                ivm.connect(path, compile="off", read_only=read_only)
+        assert _files(path) == before, "nothing is cut off"
+        done = call("recover", path, "--out", tmp_path / f"{what}.ivm")
+        assert done.exit_code == 0
+        assert "which was acknowledged" in done.stderr
+        assert call("check", tmp_path / f"{what}.ivm").exit_code == 0
+        ivm.connect(tmp_path / f"{what}.ivm", compile="off").close()
+
+
+@pytest.mark.parametrize("told", [None, b"", note(9)[:-1] + b"x"])
+def test_where_it_is_not_known_that_is_said_and_what_is_cut_off_is_kept(path, tmp_path, told):
+    ends, log = _ends(path), _log(path).name
+    files = {name: data for name, data in _files(path).items() if name != CERTAIN}
+    for what, damaged in _lost(files[log], ends).items():
+        copy = tmp_path / f"{what}.ivm"
+        copy.mkdir()
+        for name, data in (files | {log: damaged} | ({} if told is None else {CERTAIN: told})).items():
+            (copy / name).write_bytes(data)
+        done = call("check", copy)
+        assert done.exit_code == 0
+        assert "that were acknowledged is not known" in done.stderr
+        ivm.connect(copy, compile="off").close()
+        kept = {each.name: each.read_bytes() for each in copy.glob("*.cut")}
+        assert kept == (
+            {f"{9:020}.cut": damaged[ends[-2] :]} if what in ("a bit of the last", "the last one cut") else {}
+        )
+        assert call("check", copy).stderr == ""
 
 
 def test_deep_opens_and_compares(path):
@@ -254,7 +308,7 @@ def test_each_file_of_a_checkpoint_that_is_damaged_is_named(saved):
         for damaged in (whole[:-1], whole[:10] + bytes([whole[10] ^ 1]) + whole[11:], None):
             file.unlink() if damaged is None else file.write_bytes(damaged)
             done = call("check", saved)
-            assert done.exit_code == (0 if file.suffix == ".log" and damaged == whole[:-1] else 1), (file, done.stdout)
+            assert done.exit_code == (0 if file.name == CERTAIN else 1), (file, done.stdout)
             assert file.name in done.stderr or (file.name == "MANIFEST" and damaged is None)
             affected = {
                 "state": "which can be made again",

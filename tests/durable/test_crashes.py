@@ -21,6 +21,18 @@ def test_where_commits_do_not_wait_they_are_there_up_to_one(tmp_path, durability
     assert "kills" in _kill(tmp_path, "--kills", "8", "--durability", durability)
 
 
+def test_commits_that_are_written_before_they_are_decided_are_there_or_not(tmp_path):
+    assert "kills" in _kill(tmp_path, "--kills", "12", "--large", "64", "--beside")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("large", [64, 1 << 14])
+@pytest.mark.parametrize("durability", ["commit", "interval", "off"])
+def test_the_same_often_of_large_commits(tmp_path, durability, large):
+    beside = ["--beside"] if durability == "commit" else []
+    assert "kills" in _kill(tmp_path, "--kills", "100", "--large", f"{large}", "--durability", durability, *beside)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_often(tmp_path, seed):

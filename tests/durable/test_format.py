@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import struct
 import zlib
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import ivm
+from ivm.storage.record import written
 from tests.durable.opening import killed
 from tests.durable.workload import begin, steps
+
+FORMAT = Path(__file__).parents[2] / "docs" / "format.md"
 
 
 def padded(size):
@@ -46,8 +51,15 @@ def batches(path, written):
     return found
 
 
+def certain(path):
+    """The number of the last record that was synced."""
+    magic, number, total = struct.unpack("<4sQI", (path / "CERTAIN").read_bytes())
+    assert (magic, zlib.crc32((path / "CERTAIN").read_bytes()[:12])) == (b"ivmC", total)
+    return number
+
+
 def records(path, number):
-    """The payloads of all whole records behind one, with what they are."""
+    """The payloads of all records behind one that count, with what they are."""
     for file in sorted(path.glob("*.log")):
         if int(file.stem) <= number:
             continue
@@ -57,7 +69,7 @@ def records(path, number):
             magic, version, kind, size, found, _, total, head = struct.unpack_from("<4sHHQQQII", data, at)
             payload = data[at + 40 : at + 40 + size]
             if magic != b"ivmR" or zlib.crc32(data[at : at + 36]) != head or zlib.crc32(payload) != total:
-                return
+                return  # which may be zeros, before a payload of what is not decided
             assert (version, found) == (1, number + 1)
             yield kind, payload
             number, at = found, at + 40 + padded(size)
@@ -114,6 +126,9 @@ def test_another_program_reads_it(tmp_path):
     record = checkpoint(path)[0]["record"]
     assert record > 5
     assert len(list(records(path, record))) > 5
+    with max(path.glob("*.log")).open("ab") as file:  # of a commit that is not decided
+        file.write(bytes(40) + b"".join(map(bytes, written(1, 99, 98, [b"rows"])[1:])))
+    assert record <= certain(path) <= record + len(list(records(path, record)))
     rows, sources = read(path)
     with ivm.connect(path, compile="off", read_only=True) as db:
         assert rows.keys() == {table.name for table in db.tables()}
@@ -122,6 +137,40 @@ def test_another_program_reads_it(tmp_path):
             assert sorted(map(shown, rows[table.name])) == sorted(map(shown, expected)), table.name
         assert sources == db.batches()
     assert len(rows["sale"]) > 100
+
+
+def test_all_that_is_written_is_described(tmp_path):
+    path = tmp_path / "shop.ivm"
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE TABLE r (a BIGINT PRIMARY KEY); CREATE TYPE mood AS ENUM ('good', 'bad')")
+        db.sql(
+            "CREATE TABLE t (a BIGINT PRIMARY KEY, b DECIMAL(9,2) DEFAULT 1, c mood, UNIQUE (a, c), "
+            "CHECK (a > 0), FOREIGN KEY (a) REFERENCES r (a))"
+        )
+        db.sql("CREATE INDEX i ON t (c); CREATE MATERIALIZED VIEW v AS SELECT a FROM t ORDER BY c; CHECKPOINT")
+        db.sql("CREATE TABLE s AS SELECT 1 AS a; DROP VIEW v; CREATE MATERIALIZED VIEW v AS SELECT list(b) FROM t")
+        db.apply({"t": [{"a": 1, "c": "good"}]}, batch=("source", 1))
+        manifest = checkpoint(path)[0]
+        found = [
+            parts(payload, "changes" if kind == 1 else "made") for kind, payload in records(path, manifest["record"])
+        ]
+    described = set(re.findall("`([a-z_]+)`", FORMAT.read_text()))
+    assert len(found) == 4
+    assert names([head for head, _ in found]) | names(manifest) <= described
+
+
+def names(value):
+    """The names within JSON that are not of tables, types, sources or plans."""
+    if isinstance(value, list):
+        return set().union(*map(names, value))
+    if not isinstance(value, dict):
+        return set()
+    found = set(value)
+    for name, each in value.items():
+        by_name = isinstance(each, dict) and name in ("tables", "types")
+        if name not in ("batches", "planned", "indexes", "states") or not isinstance(each, dict):
+            found |= names([*each.values()] if by_name else each)
+    return found
 
 
 def shown(row):

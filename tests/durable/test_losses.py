@@ -5,6 +5,7 @@ import random
 import pytest
 
 import ivm
+from ivm.storage.log import log_files
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import begin, steps
@@ -71,6 +72,6 @@ def test_after_a_loss_the_next_commits_survive_one_too():
 def test_a_log_of_which_a_file_is_missing_is_refused():
     disk = Disk()
     begin(opened(disk))
-    (name,) = disk.names()
+    (name,) = log_files(disk)
     with pytest.raises(ivm.StorageError, match="ends at record 0 and goes on in 00000000000000000005"):
         opened(Disk({f"{5:020}.log": disk.files()[name]}))

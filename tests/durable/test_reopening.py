@@ -1,3 +1,4 @@
+import errno
 import logging
 import os
 import subprocess
@@ -7,6 +8,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.durable import remains
+from ivm.storage.log import log_files
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, opened
 from tests.durable.workload import begin, steps
@@ -111,7 +114,7 @@ def test_what_a_crash_left_is_cut_off_and_said(caplog):
     db = opened(disk)
     db.sql("CREATE TABLE t (a BIGINT)")
     db.apply({"t": {"a": [1]}})
-    (name,) = disk.names()
+    (name,) = log_files(disk)
     whole = disk.files()[name]
     with caplog.at_level(logging.WARNING, "ivm"):
         db = opened(Disk({name: whole + b"ivmR and so on"}))
@@ -120,13 +123,39 @@ def test_what_a_crash_left_is_cut_off_and_said(caplog):
     db.apply({"t": {"a": [2]}})
 
 
+def test_what_is_cut_off_is_kept_beside(caplog, monkeypatch):
+    monkeypatch.setattr(remains, "_MOST_BYTES", 20)
+    disk = Disk()
+    db = opened(disk)
+    db.sql("CREATE TABLE t (a BIGINT)")
+    for number in range(2, 8):
+        db.close()
+        files = disk.files()
+        log = max(log_files(disk))
+        left = b"half a record" + bytes(number % 2 * 20)
+        disk = Disk({**files, log: files[log] + left * number})
+        db = opened(disk)
+        assert disk.files()[f"{number:020}.cut"] == (left * number)[:20].rstrip(b"\0")
+        db.sql("INSERT INTO t VALUES (1)")
+    assert [name for name in disk.names() if name.endswith(".cut")] == [f"{number:020}.cut" for number in (5, 6, 7)]
+    files = disk.files()
+    log = max(log_files(disk))
+    for left, said in (bytes(50), "cut off: zeros"), (b"a letter", "cut off, and could not be kept: made to fail"):
+        full = Disk({**files, log: files[log] + left})
+        full.fails = {3: errno.ENOSPC} if any(left) else {}
+        with caplog.at_level(logging.WARNING, "ivm"):
+            assert opened(full).sql("SELECT count(*) FROM t").fetchall() == [(6,)]
+        assert said in caplog.text
+        assert f"{8:020}.cut" not in full.names()
+
+
 def test_damage_before_what_was_settled_is_refused():
     disk = Disk()
     db = opened(disk)
     db.sql("CREATE TABLE t (a BIGINT)")
     for n in range(3):
         db.apply({"t": {"a": [n]}})
-    (name,) = disk.names()
+    (name,) = log_files(disk)
     broken = bytearray(disk.files()[name])
     broken[len(broken) // 2] ^= 1
     with pytest.raises(ivm.StorageError, match=name):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
+import numpy as np
 import pyarrow as pa
 
 import ivm
@@ -20,6 +23,10 @@ VIEWS = (
     "CREATE MATERIALIZED VIEW top (what, much) AS SELECT item, price FROM sale ORDER BY price DESC, id LIMIT 3",
     "CREATE VIEW dear AS SELECT * FROM sale WHERE price > 5",
     "CREATE MATERIALIZED VIEW met AS SELECT d.item, s.n FROM dear d JOIN seen s USING (item)",
+)
+LARGE_TABLES = (
+    "CREATE TABLE big (id BIGINT PRIMARY KEY, x BIGINT CHECK (x >= 0))",
+    "CREATE MATERIALIZED VIEW sums AS SELECT id % 7 AS g, count(*) AS n, max(x) * 4 AS most FROM big GROUP BY g",
 )
 ITEMS = ["ink", "pen", "añil", "", "very long " * 20]
 
@@ -98,6 +105,40 @@ def _step(chance: random.Random, number: int) -> Step:
         lambda db: db.sql("CREATE TYPE IF NOT EXISTS mood AS ENUM ('good', 'bad')"),
     ]
     return chance.choice([*kinds, *kinds[:10]])
+
+
+def large_step(chance: random.Random, number: int, rows: int) -> Step:
+    """A commit of `rows` rows, or a few more, to LARGE_TABLES: taken, refused, or undone by Ctrl-C and given again."""
+    count = rows + chance.randint(0, 3)
+    ids, values = np.arange(count) + number * 2 * rows + 1, np.full(count, number)
+    kind = chance.choice(["key", "check", "view", "interrupt", "interrupt", "taken", "go"])
+    seconds, batch = 10 ** chance.uniform(-4, -1.5), ("big", number)
+    if kind == "key":
+        ids[-1] = ids[0]
+    elif kind in ("check", "view"):
+        values[-1] = -1 if kind == "check" else 2**62
+
+    def undone(db):
+        try:
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                db.apply({"big": {"id": ids, "x": values}}, batch=batch)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+        except KeyboardInterrupt:
+            return
+
+    def step(db):
+        if kind == "interrupt":
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            with suppress(KeyboardInterrupt):  # which may come late
+                undone(db)
+        if kind == "go":
+            return db.sql("DELETE FROM big WHERE id % 3 > 0")
+        with suppress(ivm.ConstraintError, ivm.NumericError):
+            return db.apply({"big": {"id": ids, "x": values}}, batch=batch)
+
+    return step
 
 
 def _has(db: ivm.Database, name: str) -> bool:

@@ -1,0 +1,142 @@
+"""What of a commit is written before it is decided counts for nobody: not after a kill, a loss of power, nor beside."""
+
+import errno
+import random
+
+import pytest
+
+import ivm
+from ivm.core import Core
+from ivm.database import Database
+from ivm.durable import journal
+from ivm.durable.recovery import recover
+from ivm.engine import Engine
+from ivm.storage.record import HEADER
+from tests.durable.disk import Disk
+from tests.durable.opening import contents, held_by, opened
+
+TABLES = (
+    "CREATE TABLE t (a BIGINT PRIMARY KEY, x BIGINT CHECK (x >= 0))",
+    "CREATE MATERIALIZED VIEW v AS SELECT a % 3 AS g, max(x) * 4 AS s FROM t GROUP BY g",
+)
+ROWS = 8
+
+
+def _rows(number, **other):
+    return {"t": {"a": range(number, number + ROWS), "x": [1] * (ROWS - 1) + [other.get("x", 1)]}}
+
+
+@pytest.fixture
+def written_first(monkeypatch):
+    """Commits of few rows are written while they are worked on; what is written ahead is before anything is refused."""
+    monkeypatch.setattr(journal, "LARGE", ROWS)
+    plain = Engine._prepared
+
+    def prepared(self, *given):
+        if self.journal is not None and self.journal._begun is not None:
+            self.journal._begun.wait()
+        found = plain(self, *given)
+        if found.time in INTERRUPTED:
+            INTERRUPTED.remove(found.time)
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(Engine, "_prepared", prepared)
+
+
+INTERRUPTED: list[int] = []
+"""The times of commits that Ctrl-C ends."""
+
+
+def _interrupted(db):
+    INTERRUPTED.append(db.time + 1)
+    db.apply(_rows(900))
+
+
+WORKS = {
+    "taken": lambda db: db.apply(_rows(100 + ROWS * db.time, x=2 + db.time), batch=("source", db.time)),
+    "key": lambda db: db.apply(_rows(100 + ROWS)),  # the first that was taken
+    "check": lambda db: db.apply(_rows(900, x=-1)),
+    "view": lambda db: db.apply(_rows(900, x=2**62)),
+    "interrupted": _interrupted,
+    "small": lambda db: db.apply({"t": [{"a": -db.time, "x": 1}]}),
+    "many times": lambda db: db.apply(
+        {"t": [{"a": 10_000 * db.time + n, "x": 1, "_time": db.time + 1 + n} for n in range(ROWS)]}
+    ),
+    "definition": lambda db: db.sql(f"CREATE TABLE u{db.time} AS SELECT a FROM t"),
+    "checkpoint": lambda db: db.sql("CHECKPOINT"),
+}
+ORDER = ["small", "taken", "key", "check", "taken", "view", "interrupted", "many times", "definition", "view", "small"]
+ORDER += ["key", "checkpoint", "check", "taken", "interrupted", "interrupted", "small", "view"]
+
+
+def _history():
+    """A disk, and what the database held after so many of its steps; of refused commits nothing."""
+    disk = Disk()
+    db = opened(disk)
+    for text in TABLES:
+        db.sql(text)
+    held, refused = [(len(disk.steps), contents(db))], 0
+    for work in ORDER:
+        try:
+            WORKS[work](db)
+        except (ivm.Error, KeyboardInterrupt):
+            refused += 1
+            assert contents(db) == held[-1][1]
+        if contents(db) != held[-1][1]:
+            held.append((len(disk.steps), contents(db)))
+    assert refused == sum(work in ("key", "check", "view", "interrupted") for work in ORDER)
+    return disk, held
+
+
+def _killed(disk, done):
+    """The files after so many steps and a part of the next one."""
+    yield Disk.replayed(disk.steps[:done])
+    if done < len(disk.steps) and disk.steps[done][0] == "write":
+        what, number, at, data = disk.steps[done]
+        for size in {HEADER - 1, HEADER, len(data) - 1}:
+            if 0 < size < len(data):
+                yield Disk.replayed([*disk.steps[:done], (what, number, at, data[:size])])
+
+
+def test_at_whatever_moment_it_is_killed_or_loses_power(written_first):
+    (disk, held), chance, met = _history(), random.Random(4), 0
+    for done in range(held[0][0], len(disk.steps) + 1):
+        acknowledged = max(i for i, (by, _) in enumerate(held) if by <= done)
+        allowed = [each for _, each in held[acknowledged : acknowledged + 2]]
+        lost = disk.after_loss(done, chance) if disk.steps[done - 1][0] != "sync" else ()
+        for files in (*_killed(disk, done), *lost):
+            found = held_by(files)
+            assert found in allowed
+            met += found != allowed[0]
+    assert met > 10
+
+
+def test_beside_it_nothing_is_seen_of_it(written_first):
+    disk, held = _history()
+    for done in range(held[0][0], len(disk.steps) + 1):
+        if disk.steps[done - 1][0] in ("write", "truncate"):
+            acknowledged = max(i for i, (by, _) in enumerate(held) if by <= done)
+            core = Core(Engine(None, history=0), external_access=False)
+            recover(core, Disk(Disk.replayed(disk.steps[:done]), writable=False))
+            assert contents(Database(core)) in [each for _, each in held[acknowledged : acknowledged + 2]]
+
+
+@pytest.mark.parametrize(("work", "call"), [("taken", 1), ("taken", 2), ("small", 1), ("definition", 1)])
+@pytest.mark.parametrize("failure", [errno.ENOSPC, "short"])
+def test_what_cannot_be_written_has_not_happened(written_first, work, call, failure):
+    disk = Disk()
+    db = opened(disk)
+    for text in TABLES:
+        db.sql(text)
+    WORKS["taken"](db)
+    with db.subscribe("v") as subscription:
+        before = contents(db)
+        disk.fails[disk.calls + call] = failure
+        with pytest.raises(ivm.StorageError, match="nothing was changed"):
+            WORKS[work](db)
+        assert contents(db) == before == held_by(disk.files())
+        assert not subscription.fetch().num_rows
+        WORKS[work](db)
+        assert contents(db) == held_by(disk.files()) != before
+        assert bool(subscription.fetch().num_rows) == (work != "definition")
