@@ -46,7 +46,7 @@ class Database:
     @property
     def time(self) -> int:
         """The logical time of the last commit; 0 before the first."""
-        return self._open.engine.time
+        return self._open.readable()[1]
 
     @property
     def closed(self) -> bool:
@@ -92,18 +92,20 @@ class Database:
         """
         core, result = self._open, Result()
         callback(progress, "progress")
-        with nested_statements():
-            types = {name: str(type_) for name, type_ in core.catalog.types.items()}
-            written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
-            statements = statements_of(written, dialect)
-            defines = any(isinstance(each, DEFINITIONS) for each in statements)
-            with core.definitions if defines else nullcontext():
-                if defines:
-                    core.check_writable()
-                    core.begin_defining(progress)
-                for statement in statements:
-                    result = run_statement(core, statement, dialect, progress)
-        core.certain()
+        try:
+            with nested_statements():
+                types = {name: str(type_) for name, type_ in core.catalog.types.items()}
+                written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
+                statements = statements_of(written, dialect)
+                defines = any(isinstance(each, DEFINITIONS) for each in statements)
+                with core.definitions if defines else nullcontext():
+                    if defines:
+                        core.check_writable()
+                        core.begin_defining(progress)
+                    for statement in statements:
+                        result = run_statement(core, statement, dialect, progress)
+        finally:
+            core.certain()  # errors tell of what there is, too
         return result
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
@@ -197,9 +199,7 @@ class Database:
 
     def batches(self) -> dict[str, int]:
         """Of each source that numbers its batches the number of the last one that was committed."""
-        core = self._open
-        with core.lock:
-            return dict(core.engine.batches)
+        return self._open.batches()
 
     def view(self, name: str) -> View:
         """A maintained view, to be read any number of times, each time as of the last commit.

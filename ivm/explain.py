@@ -60,6 +60,7 @@ def explain(
             ("state", "\n".join([*views, *_state_lines(core.engine, plan, names)])),
             ("changes", "\n".join(_change_lines(core.engine, plan))),
         )
+    core.certain()
     return _titled(sections)
 
 

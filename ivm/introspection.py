@@ -160,20 +160,24 @@ def tables(core: Core) -> list[TableInfo]:
     """The tables, in the order of their creation."""
     with core.lock:
         stores = core.engine.tables
-        return [
+        found = [
             TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
             for each in core.catalog.tables
         ]
+    core.certain()
+    return found
 
 
 def views(core: Core) -> list[ViewInfo]:
     """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
     with core.lock:
         counts = {name: len(core.engine.contents(name)) for name in core.engine.views}
-        return [
+        found = [
             ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name))
             for each in core.catalog.views
         ]
+    core.certain()
+    return found
 
 
 def _columns(fields: Schema) -> dict[str, str]:

@@ -67,8 +67,9 @@ class BatchSink:
         """
         source, number = batch_of((query_of(batch) if self._source is None else self._source, batch_id))
         if self._was_committed(source, number):
-            return
-        self._commit(batch, (source, number))
+            self._core.commit([], (source, number))  # nothing more, but it is certain then
+        else:
+            self._commit(batch, (source, number))
 
     def _commit(self, batch: Any, numbered: tuple[str, int]) -> None:
         """Commit a micro-batch that has not been."""
@@ -93,8 +94,7 @@ class BatchSink:
 
     def _was_committed(self, source: str, number: int) -> bool:
         """InterfaceError if there were others between the last one and this."""
-        with self._core.lock:
-            last = self._core.engine.batches.get(source)
+        last = self._core.batches().get(source)
         if last is not None and number > last + 1:
             raise InterfaceError(
                 f"cannot commit batch {number} of source {source!r}: the last one that this database has is {last}, so "

@@ -234,7 +234,8 @@ class View(Rows):
         if sealed.last > self._readable()[1]:
             with self._lock:
                 installed = self._installed
-                return installed, installed.log.sealed
+                sealed = installed.log.sealed
+            self._readable()  # once that is certain
         return installed, sealed
 
     def _check_readable(self, as_of: int, since: int) -> None:
