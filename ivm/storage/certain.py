@@ -30,12 +30,16 @@ def note(number: int) -> bytes:
 
 def noted(storage: Storage) -> int | None:
     """The number of the last record that is known to have been certain; None where that is not known."""
+    if NAME not in storage.names():
+        return None
     try:
-        data = storage.read(NAME, mapped=False).to_pybytes()
+        data = storage.read(NAME)
     except OSError:
         return None
-    number = int.from_bytes(data[len(_MAGIC) : _SAID.size], "little")
-    return number if data == note(number) else None
+    if data.size != _SAID.size + _SUM.size:
+        return None
+    _, number = _SAID.unpack_from(data)
+    return number if data.to_pybytes() == note(number) else None
 
 
 def check_end(storage: Storage, number: int) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 import ivm
 from ivm.durable.grouping import LARGE
+from ivm.storage.certain import noted
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import TABLES, VIEWS, steps
@@ -72,6 +73,19 @@ def test_a_call_that_fails_changes_nothing(failure):
         if how == "went on":
             assert held_by(disk.files()) == HELD[-1]
     assert ways == ({"went on", "unknown"} if failure != "short" else {"went on"})
+
+
+def test_where_it_cannot_be_noted_what_is_certain_all_else_goes_on():
+    disk = Disk()
+    disk.without_note = True
+    db = opened(disk)
+    for step in STEPS[:12]:
+        step(db)
+    db.close()
+    disk.without_note = False
+    assert held_by(disk.files()) == HELD[12]
+    opened(disk).close()
+    assert noted(disk) is not None
 
 
 def test_a_database_that_cannot_be_cut_back_writes_nothing_more():
