@@ -1,0 +1,145 @@
+"""What a state is made of, as it is now: it can be put back, and compared with what another moment left.
+
+So all histories are walked as a tree, each branch of which is run once: where it forks, the state is put back, with all
+arrays where they lie, since kernels hold their addresses. No kind of state need know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from functools import cache, partial
+from types import MethodType, ModuleType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.state import Held
+
+_COUNTERS = frozenset({"edition", "version", "visited"})
+"""Attributes that say how often something happened: states that differ in them alone are the same."""
+_OURS = ("ivm.", "tests.")
+_set = object.__setattr__
+
+
+class Image:
+    """All that is reached from `root`: attributes, lists, dictionaries, and arrays with what they hold.
+
+    Texts are not: a dictionary keeps the code of a text, whoever has come to know it.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self.held: list[Held[Any]] = []
+        self._seen: dict[int, tuple[int, Any]] = {}
+        self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
+        self._lists: list[tuple[list[Any], list[Any]]] = []
+        self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
+        self._slots: list[tuple[Any, list[tuple[str, Any]]]] = []
+        seen, todo = self._seen, [root]
+        while todo:
+            each = todo.pop()
+            kind: Any = type(each)
+            take = _taker(kind)
+            if take is not None and id(each) not in seen:
+                seen[id(each)] = len(seen), each
+                todo.extend(take(self, each))
+
+    def put_back(self) -> None:
+        """Let all be as it was."""
+        for array, values in self._arrays:
+            array[...] = values
+        for items, there in self._lists:
+            items[:] = there
+        for names, entries in self._dicts:
+            names.clear()
+            names.update(entries)
+        for each, attributes in self._slots:
+            for name, value in attributes:
+                _set(each, name, value)
+
+    def print(self) -> int:
+        """The same number for another image of the same; but for chance, another one for any other."""
+        seen, nobody = self._seen, (-1, None)
+        places = {array.ctypes.data: -place for place, (array, _) in enumerate(self._arrays)}
+
+        def told(value: Any) -> Hashable:
+            place = seen.get(id(value), nobody)[0]
+            return value if place < 0 and isinstance(value, Hashable) else place
+
+        parts: list[Hashable] = []
+        for _, values in self._arrays:
+            words = values.tolist() if values.dtype == np.int64 and values.ndim == 1 else None
+            parts.append(values.tobytes() if words is None else tuple([places.get(word, word) for word in words]))
+        parts.extend(tuple([told(item) for item in items]) for _, items in self._lists)
+        for _, entries in self._dicts:
+            parts.append(tuple([(name, told(value)) for name, value in entries.items() if name not in _COUNTERS]))
+        for _, attributes in self._slots:
+            parts.append(tuple([told(value) for name, value in attributes if name not in _COUNTERS]))
+        return hash(tuple(parts))
+
+    def take_array(self, array: Any) -> Iterable[Any]:
+        """An array, or what it is a part of."""
+        if isinstance(array.base, np.ndarray):
+            return (array.base,)
+        if array.flags.writeable and array.dtype != object:
+            self._arrays.append((array, array.copy()))
+        return ()
+
+    def take_list(self, items: Any) -> Iterable[Any]:
+        """A list and its items; that of readers names who is held."""
+        self._lists.append((items, list(items)))
+        if isinstance(items, Held):
+            self.held.append(items)
+        return items
+
+    def take_dict(self, entries: Any) -> Iterable[Any]:
+        """A dictionary and its values."""
+        self._dicts.append((entries, dict(entries)))
+        return entries.values()
+
+    def take_object(self, each: Any) -> Iterable[Any]:
+        """An object and its attributes."""
+        found: list[Any] = []
+        entries = getattr(each, "__dict__", None)
+        if entries is not None:
+            self._dicts.append((entries, dict(entries)))
+            found.extend(entries.values())
+        kind: Any = type(each)
+        attributes = [(name, getattr(each, name)) for name in _slots_of(kind) if hasattr(each, name)]
+        if attributes:
+            self._slots.append((each, attributes))
+            found.extend(value for _, value in attributes)
+        return found
+
+
+@cache
+def _taker(kind: Any) -> Callable[[Image, Any], Iterable[Any]] | None:
+    """How an image takes objects of this type, None: not at all."""
+    if issubclass(kind, TextDictionary | type | ModuleType):
+        return None
+    if issubclass(kind, np.ndarray):
+        return Image.take_array
+    if issubclass(kind, list):
+        return Image.take_list
+    if issubclass(kind, dict):
+        return Image.take_dict
+    if issubclass(kind, tuple):
+        return lambda _, each: each
+    if issubclass(kind, ref):
+        return lambda _, each: (each(),)
+    if issubclass(kind, partial):
+        return lambda _, each: (each.func, *each.args, *each.keywords.values())
+    if issubclass(kind, MethodType):
+        return lambda _, each: (each.__self__,)
+    return Image.take_object if kind.__module__.startswith(_OURS) else None
+
+
+@cache
+def _slots_of(kind: Any) -> tuple[str, ...]:
+    return tuple(
+        name
+        for each in kind.__mro__
+        for name in getattr(each, "__slots__", ())
+        if name not in ("__weakref__", "__dict__")
+    )
