@@ -11,29 +11,40 @@ from typing import Any
 import pytest
 
 from tests.histories.groups import GroupsScope
+from tests.histories.rows import DerivedScope, KeyedTableScope, TableScope
 from tests.histories.walk import Bounds, Scope, Walk
 
 SCOPES: dict[str, Scope] = {
-    scope.name: scope for scope in (GroupsScope(), GroupsScope(is_looked_up=True), GroupsScope(by_text=True))
+    scope.name: scope
+    for scope in (
+        *(GroupsScope(), GroupsScope(is_looked_up=True), GroupsScope(by_text=True)),
+        *(TableScope(), KeyedTableScope(), DerivedScope()),
+    )
 }
-LONGER = ("groups",)
-"""Those that walk a commit further over rows that were there; the others are little else."""
 CAPACITIES: dict[str, dict[str, Any]] = {
     "as they are": {},
     "tiny": {
         "growable._START": 1, "group_table._SMALLEST": 4, "group_table._LARGEST": 4, "groups._SMALL": 0,
         "groups._LEAST_MELTED": 1, "groups._MELTED_EACH": 0, "groups._FREE_PART": 1, "groups._LEAST_RELEASED": 1,
-        "groups._RELEASED_EACH": 0,
+        "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 1, "chains._SLOTS_AT_LEAST": 1,
+        "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
+        "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
     },
     "small": {
         "growable._START": 3, "group_table._SMALLEST": 4, "group_table._LARGEST": 8, "groups._SMALL": 2,
         "groups._LEAST_MELTED": 2, "groups._MELTED_EACH": 0, "groups._FREE_PART": 2, "groups._LEAST_RELEASED": 2,
-        "groups._RELEASED_EACH": 0,
+        "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 2, "chains._SLOTS_AT_LEAST": 2,
+        "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,
+        "rows._FOR_EACH": 1, "run._MELT": 2, "run._MELTED_EACH": 1,
     },
 }  # fmt: skip
 """What is done to large states now and then, is done to small ones at different points."""
-SHORT = (Bounds(3), Bounds(2, undone=2), Bounds(2, moves=1), Bounds(1, undone=1, readers=1, moves=1))
+OVER_ROWS = slice(1, 2)
+SHORT = {"groups": Bounds(3)}
+"""How far histories over rows that were there go in a short test, where more is quick."""
 LONG = (Bounds(5, undone=1), Bounds(4, undone=4), Bounds(3, undone=1, readers=1, moves=1))
+OF_ROWS = (Bounds(3), Bounds(2, undone=2, readers=1, moves=1))
+"""The same for rows, which get new numbers all the time: no state is met twice."""
 
 
 def _walk(name: str, capacity: str, bounds: Bounds, patch: pytest.MonkeyPatch, *, roots: slice = slice(None)) -> None:
@@ -48,19 +59,22 @@ def _walk(name: str, capacity: str, bounds: Bounds, patch: pytest.MonkeyPatch, *
     )
 
 
-@pytest.mark.parametrize("bounds", SHORT, ids=str)
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("name", SCOPES)
-def test_short_histories(name: str, capacity: str, bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> None:
-    longest = bounds == SHORT[0]
-    if longest and name not in LONGER:
-        bounds = Bounds(2)
-    _walk(name, capacity, bounds, monkeypatch, roots=slice(1, 2) if longest else slice(None))
+def test_short_histories(name: str, capacity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _walk(name, capacity, SHORT.get(name, Bounds(2)), monkeypatch, roots=OVER_ROWS)
+
+
+@pytest.mark.parametrize("capacity", CAPACITIES)
+@pytest.mark.parametrize("name", SCOPES)
+def test_short_histories_undone_read_and_moved(name: str, capacity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _walk(name, capacity, Bounds(1, undone=1, readers=1, moves=1), monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", LONG, ids=str)
+@pytest.mark.parametrize("bounds", range(3))
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("name", SCOPES)
-def test_long_histories(name: str, capacity: str, bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> None:
-    _walk(name, capacity, bounds, monkeypatch)
+def test_long_histories(name: str, capacity: str, bounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in (LONG if isinstance(SCOPES[name], GroupsScope) else OF_ROWS)[bounds : bounds + 1]:
+        _walk(name, capacity, each, monkeypatch)

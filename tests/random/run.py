@@ -64,9 +64,7 @@ def run(case: Case, compile: Any = "off", shards: int | None = None) -> Outcome:
     return outcome
 
 
-def _connect(
-    tables: tuple[Table, ...], compile: Any, sharing: bool = True, shards: int | None = None
-) -> ivm.Database:
+def _connect(tables: tuple[Table, ...], compile: Any, sharing: bool = True, shards: int | None = None) -> ivm.Database:
     db = ivm.connect(compile=compile, sharing=sharing, shards=shards)
     for table in tables:
         db.sql(table.ddl())
