@@ -22,6 +22,7 @@ from ivm.trace.ordered_arrangement import OrderedArrangement
 from ivm.trace.row_store import RowsReader, RowStore
 from ivm.trace.rows import DerivedRows, Rows
 from ivm.trace.table_store import TableStore
+from ivm.trace.time import ALIVE
 from tests.histories.walk import Scope
 
 KEYS, VALUES = 4, 2
@@ -66,6 +67,10 @@ class RowsScope(Scope):
             assert positions.tolist() == keys, f"keys {positions.tolist()} have rows of keys {keys}"
             found = tuple(sorted(zip(keys, values, strict=True)))
             assert found == model, f"{type(arranged).__name__} finds {found}, there are {model}"
+        store = state.rows.store
+        living = np.flatnonzero(store.died == ALIVE) if len(store.died) else np.arange(store.rows)
+        there = tuple(sorted(zip(*(store.gather(c, living).values.tolist() for c in range(2)), strict=True)))
+        assert there == model, f"living are {there}, there are {model}"
         assert state.rows.count == len(model), f"{state.rows.count} rows are counted, there are {model}"
 
     def reader(self, state: Any, time: int) -> _Read:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.random.case import Case
 from tests.random.changes import random_batches
-from tests.random.names import named
+from tests.random.names import named, quoted
 from tests.random.queries import Queries
 from tests.random.run import Outcome, run
 from tests.random.scope import Relation
@@ -72,6 +72,12 @@ def random_case(seed: int) -> Case:
         views.append((name, text))
         if rng.random() < 0.3:
             relations.append(Relation(name, columns))
+    if rng.random() < 0.5:
+        table = rng.choice(tables)
+        column = quoted(rng.choice(table.columns).name)
+        views.append(
+            (f"v{len(views)}", f"SELECT {column} AS c0, count(*) AS c1 FROM {quoted(table.name)} GROUP BY {column}")
+        )
     ways = rng.randrange(1, 1_000_000) if rng.random() < 0.8 else 0
     return Case(tables, tuple(views), random_batches(rng, tables), rng.randint(0, 2), ways)
 
