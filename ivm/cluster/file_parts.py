@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import BindError
 from catalog.names import as_literal, quoted
 from ivm.cluster.file_queries import FILE, FileQuery, as_list, file_query
 from ivm.cluster.protocol import Unlike
@@ -90,8 +89,8 @@ def columns_of(query: str) -> list[str] | None:
 
 
 def rows(argument: Mapping[str, Any]) -> Iterator[pa.RecordBatch]:
-    """The rows of a part. Unlike where its files are others than those there were, or cannot be reached here; BindError
-    for what is wrong with a row.
+    """The rows of a part. Unlike where its files are others than those there were, or cannot be reached here; what
+    is wrong with a row is told as `told` has it.
     """
     try:
         with connection(Use.PART) as duck:
@@ -112,8 +111,7 @@ def _read(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.RecordBatc
         for each in batches(duck, query):
             yield from each.to_batches()
     except (duckdb.DataError, duckdb.ProgrammingError) as error:
-        words = str(told(error, Use.PART)).partition("\n\nLINE ")[0]  # of a text that the user has not written
-        raise BindError(words) from error
+        raise told(error, Use.PART) from error
 
 
 def _anywhere(query: FileQuery) -> FileQuery | None:

@@ -10,7 +10,7 @@ from collections import Counter
 import duckdb
 import pytest
 
-from catalog.errors import BindError
+from catalog.errors import Error, NumericError
 from ivm.cluster import file_parts
 from ivm.cluster.file_parts import parts_of, rows
 from ivm.cluster.file_queries import file_query
@@ -181,7 +181,7 @@ def test_files_that_are_others_where_they_are_read(folder, tmp_path):
 def test_what_is_wrong_with_a_row_is_wrong_with_the_statement(folder):
     found = parts_of(written(folder, "SELECT CAST(s AS INTEGER) AS n FROM read_parquet('@large.parquet')"), 1)
     assert found is not None
-    with pytest.raises(BindError, match="Could not convert string 'x0' to INT32") as caught:
+    with pytest.raises(NumericError, match="Could not convert string 'x0' to INT32") as caught:
         list(rows(json.loads(found.arguments[0])))
     assert "ivm file" not in str(caught.value)
 
@@ -228,7 +228,7 @@ def test_csv_files_of_many_kinds(seed, tmp_path, monkeypatch):
             whole = Counter(map(repr, answer(duck, text).to_pylist()))
     except (duckdb.Error, OSError):
         if found is not None:
-            with pytest.raises((BindError, Unlike)):
+            with pytest.raises((Error, Unlike)):
                 [list(rows(json.loads(each))) for each in found.arguments]
         return
     if found is not None:
