@@ -116,7 +116,8 @@ def test_a_subscription_that_ends_for_a_view_that_is_dropped_waits_too(db):
     subscription, ended = db.subscribe("v"), threading.Event()
 
     def read():
-        list(subscription)
+        with pytest.raises(ivm.ViewDroppedError):
+            list(subscription)
         ended.set()
 
     reader = threading.Thread(target=read)

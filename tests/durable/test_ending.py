@@ -176,14 +176,13 @@ def goes_on():
     assert len(subscription.fetch(timeout=None)) == 2
 
 def is_refused():
-    for use in (db.tables, db.view, subscription.fetch, lambda: db.sql("SELECT 1")):
+    for use in (db.tables, db.view, subscription.fetch, lambda: db.sql("SELECT 1"), subscription.close, db.close):
         try:
             use("v") if use == db.view else use()
         except ivm.InterfaceError as error:
             assert "another thread was at work on it when this process was forked" in str(error), error
         else:
             os._exit(7)
-    db.close()
 
 end(goes_on)
 thread.start()
