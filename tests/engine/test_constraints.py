@@ -186,7 +186,7 @@ def test_what_is_left_out_has_its_default():
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("CREATE TABLE t (a INTEGER DEFAULT 'x')", ivm.BindError, "DEFAULT 'x' of column 'a': .*Could not convert"),
+        ("CREATE TABLE t (a INTEGER DEFAULT 'x')", ivm.NumericError, "DEFAULT 'x' of column 'a': .*Could not convert"),
         ("CREATE TABLE t (a INTEGER DEFAULT nextval('s'))", ivm.BindError, "Sequence with name s does not exist"),
         ("CREATE TABLE t (a INTEGER DEFAULT foo(1))", ivm.BindError, "foo does not exist"),
         ("CREATE TABLE t (a INTEGER UNIQUE, UNIQUE (b))", ivm.BindError, r"its UNIQUE \(b\) names column 'b'"),

@@ -55,7 +55,7 @@ def test_a_file_that_does_not_fit_changes_nothing(db, tmp_path):
     db.sql("INSERT INTO t VALUES (1, 1, 'x', 1)")
     before, time = rows(db), db.time
     for text, error, message in (
-        ("id,a,b,h\n2,1,x,1\nz,1,x,1\n", ivm.BindError, "Could not convert string"),
+        ("id,a,b,h\n2,1,x,1\nz,1,x,1\n", ivm.NumericError, "Could not convert string"),
         ("id,a,b,h\n2,1,x,1\n1,1,x,1\n", ivm.ConstraintError, "already has a row with PRIMARY KEY"),
         ("id,a,b,h\n2,1,x,100\n", ivm.ConstraintError, "CHECK"),
     ):
@@ -86,7 +86,7 @@ def test_a_row_far_down_that_does_not_fit_is_told_as_any_other(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n" + "1,x\n" * 300_000 + "bad,x\n")
     with ivm.connect(compile="off", external_access=True) as db:
         db.sql("CREATE TABLE t (a BIGINT, b VARCHAR)")
-        with pytest.raises(ivm.BindError, match='Could not convert string "bad" to'):
+        with pytest.raises(ivm.NumericError, match='Could not convert string "bad" to'):
             db.sql(f"COPY t FROM '{tmp_path}/x.csv' (HEADER)")
         assert (db.time, db.sql("FROM t").fetchall()) == (0, [])
 

@@ -42,10 +42,11 @@ def test_rows_of_python_are_refused_and_arrow_has_them(db: ivm.Database, view: s
     assert not any(each.unchecked for each in db.verify([view]))
 
 
-@pytest.mark.parametrize("view", ["later", "midnight", "lists"])
-def test_pandas_has_dates_and_times_of_python(db: ivm.Database, view: str) -> None:
+def test_pandas_has_far_dates_and_no_time_of_24_hours(db: ivm.Database) -> None:
     with pytest.raises(ivm.TypeMismatchError, match=r"cannot give column 'x'.*\.arrow\(\)"):
-        db.view(view).df()
+        db.view("midnight").df()
+    for view in ("later", "lists"):
+        assert len(db.view(view).df()) == len(db.view(view))
 
 
 @pytest.mark.parametrize("form", WRITERS)
