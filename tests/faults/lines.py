@@ -11,6 +11,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from ivm.trace.state import Held
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("ivm/trace/", "ivm/operators/", "ivm/dataflow/", "ivm/durable/", "ivm/storage/")
 FILES = (
@@ -26,6 +28,9 @@ FILES = (
 )
 LEFT_OUT = ("ivm/trace/turns.py",)
 """The lock: its lines are exact about where an interruption may come. Its own test sends real ones."""
+
+CALLBACKS = frozenset({Held._forget.__code__})
+"""What weak references call: what is raised there is told, and goes no further."""
 
 VERBOSE = False
 """Whether to print each place, which shows where the process died."""
@@ -117,7 +122,7 @@ def _watched(reached: Callable[[Place, FrameType], object], only: Place | None =
         return line
 
     def call(frame: FrameType, event: str, arg: Any) -> Any:
-        path = _path(frame.f_code.co_filename)
+        path = None if frame.f_code in CALLBACKS else _path(frame.f_code.co_filename)
         wanted = path is not None and (only is None or (only[0] == path and only[1] in _lines_in(frame.f_code)))
         return line if wanted else None
 
