@@ -4,7 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test docs lint slow fuzz churn bench lock kernels setup java clean
+.PHONY: help demo test docs lint slow fuzz churn soak bench lock kernels setup java clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,9 @@ fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
 
 churn: setup  ## memory under endlessly new texts, for MINUTES (60), against that of a fresh load
 	@$(BIN)/python -m benchmarks.churn --minutes $(or $(MINUTES),60)
+
+soak: setup  ## a database on disk under everything at once, for MINUTES (60): what grows, what a commit waits for
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),60)
 
 bench: java  ## all that is measured, as a report in OUT (results/sf1), about an hour; SF=1 DATA=data PASSES=3
 	@$(BIN)/python -m benchmarks.suite --sf $(or $(SF),1) --data $(or $(DATA),data) --passes $(or $(PASSES),3) \
