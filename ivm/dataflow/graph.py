@@ -21,7 +21,7 @@ class Graph:
 
     `time` is the present, that of the last commit. `marks`: all state that the commit under way has touched, whether
     of nodes or of tables. `installation` is the view on its way in, if there is one: nodes that are added meanwhile are
-    its own, and whoever commits lets go of no history, so that it can be read between pauses.
+    its own, and whoever commits lets go of no history since it began, so that it can be read between pauses.
     """
 
     def __init__(self) -> None:
@@ -63,6 +63,7 @@ class Graph:
         """Nodes that are made from now on are those of an installation, which goes on with the one there is, if any."""
         if self.installation is not None:
             installation.nodes, installation.error = self.installation.nodes, self.installation.error
+            installation.since = self.installation.since
         self.installation = installation
 
     def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Node:
@@ -156,7 +157,7 @@ class Graph:
 
     def seal(self, time: int, since: int) -> None:
         """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""
-        self.marks.seal(time + 1, since)
+        self.marks.seal(time + 1, since, still=self.installation is not None)
         self.time = time  # all that is read without a lock shows it
 
     def rollback(self) -> None:

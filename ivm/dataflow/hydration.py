@@ -28,6 +28,7 @@ from ivm.operators.operator import NOTHING, Operator
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.helpers import Errand, Errands, Helpers
 from ivm.trace.state import Marks
+from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
 
 _SOON = 8
@@ -48,7 +49,7 @@ class Installation:
 
     `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile,
     as they may while `aside` does what it is given.
-    Others help by its `errands`.
+    Others help by its `errands`. History from `since` on is kept.
     `waiting` is the node that is being hydrated, `backlog` what commits have brought to it meanwhile, each under the
     time that was present before it.
     `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
@@ -57,6 +58,7 @@ class Installation:
     pause: Callable[[int], None]
     aside: Aside = at_once
     errands: Errands = field(default_factory=lambda: Errands(Helpers(1)))
+    since: int = BEGINNING
     nodes: dict[Node, None] = field(default_factory=dict)
     waiting: Node | None = None
     backlog: dict[int, Delta] = field(default_factory=dict)

@@ -90,6 +90,7 @@ class OrderedTree:
         self._nodes = _Nodes(len(kinds) + payload)
         self._journal: list[_Entry] = []
         self.edition = 0
+        self.is_still = False
         self._readers: Held[OrderedReader] = Held()
 
     @property

@@ -114,7 +114,8 @@ class Rows(State):
         self.store.rollback(store)
 
     def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`. Where most rows have died, the others get new numbers: bit by bit, beside those that count.
+        """See `State.seal`. Where most rows have died, the others get new numbers: bit by bit, beside those that count,
+        whose place they take when nothing has to be still.
 
         Who has read rows by number keeps what he has read from.
         """
@@ -131,7 +132,7 @@ class Rows(State):
         is_dying = self._compaction is not None or self.store.dead >= compaction.FROM_ROWS
         going = self._compacting(self.followers(), since) if is_dying else None
         self.store.seal(upper, since)
-        if going is None or not going.is_done:
+        if going is None or self.is_still or not going.is_done:
             self._compaction = going
         elif going.is_worth_it:
             self._taking_over = going

@@ -59,6 +59,9 @@ class State(Protocol):
         """
         ...
 
+    is_still: bool = False
+    """Whether somebody may read by number from one commit to the next, so that nothing gets another number now."""
+
     edition: int = 0
     """Grows with each seal that makes steps final: while it is the same, so is what the state holds."""
 
@@ -111,9 +114,13 @@ class Marks(dict[State, Any]):
             state.rollback(self[state])
             del self[state]  # from here on: before, it would have to be done again
 
-    def seal(self, upper: int, since: int) -> None:
-        """Make what was done to all states final, last one first: none goes before those that are made of it."""
+    def seal(self, upper: int, since: int, *, still: bool = False) -> None:
+        """Make what was done to all states final, last one first: none goes before those that are made of it.
+
+        `still`: see `State.is_still`.
+        """
         for state in reversed(self):
+            state.is_still = still
             state.seal(upper, since)
         self.clear()
         join_page()

@@ -86,6 +86,7 @@ class WindowTree(Generic[AnyLayout]):
         self._dictionary = dictionary
         self._nodes = _Nodes(layout)
         self.edition = 0
+        self.is_still = False
         self._readers: Held[WindowReader[AnyLayout]] = Held()
         self._savers: Held[_Saver[AnyLayout]] = Held()
 
