@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError, Error
+from catalog.names import key
 from catalog.schema import Default, Table, View
 from ivm.arguments import Tabular
 from ivm.tables import check_upsert
@@ -62,6 +63,8 @@ class Incoming:
 
     def _found(self, name: str) -> tuple[Table, Intake]:
         content, table = self._catalog.content, self._catalog.table(name)
+        if content is not self._known[0]:
+            self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
         intake = self._intakes.get(table.name)
         if intake is None or intake.fields is not table.fields:
             defaults = {default.column: _maker(table, default) for default in table.defaults}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, cast
+from weakref import ref
 
 from sql.ir.compared_once import Remembering
+from sql.ir.scalar import Call, Scalar
 
 Remembers = TypeVar("Remembers", bound=Remembering)
-Part = TypeVar("Part")
 Fact = TypeVar("Fact")
-_MOST_REMEMBERED = 1 << 14
 _ITSELF = object()
 """Remembered in place of the node itself, which would never be freed if it held itself."""
 
@@ -42,21 +42,22 @@ def recalled(node: Remembers, name: str, function: Callable[[Remembers], Fact]) 
     return cast(Fact, node if found is _ITSELF else found)
 
 
-def scalar_fact(function: Callable[[Part], Fact]) -> Callable[[Part], Fact]:
-    """As `fact`, for expressions, which have no room for it: the answers of late are kept beside them by identity.
+def scalar_fact(function: Callable[[Scalar], Fact]) -> Callable[[Scalar], Fact]:
+    """As `fact`, for expressions, which have no room for it: the answers are kept beside them by identity.
 
     So what asks a fact of every part of an expression takes time in proportion to its size, not to the square of it.
     """
-    known: dict[int, tuple[Part, Fact]] = {}
+    known: dict[int, tuple[ref[Call], Fact]] = {}
 
     @wraps(function)
-    def remembered(node: Part) -> Fact:
-        found = known.get(id(node))
-        if found is None:
-            value = function(node)
-            if len(known) >= _MOST_REMEMBERED:
-                known.clear()
-            known[id(node)] = found = node, value  # the node too, so that no other takes its id
-        return found[1]
+    def remembered(node: Scalar) -> Fact:
+        number = id(node)
+        found = known.get(number)
+        if found is not None:
+            return found[1]
+        value = function(node)
+        if isinstance(node, Call):  # of a column or a literal it is known as soon as it is asked
+            known[number] = ref(node, lambda _: known.pop(number, None)), value  # before another takes its place
+        return value
 
     return remembered

@@ -15,9 +15,11 @@ from ivm.trace.segment import Segment
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a node keeps: a sequence of segments for each of its states. None where that was written already."""
+    """What a node keeps, by its number: a sequence of segments for each of its states. None where that was written
+    already.
+    """
 
-    node: Node
+    node: int
     updates: int
     segments: Sequence[Iterable[Segment]] | None
 
@@ -37,7 +39,7 @@ class Moment:
 
 
 def moment_of(
-    engine: Engine, catalog: Catalog, record: int, identities: Identities, written: Mapping[str, tuple[Node, int]]
+    engine: Engine, catalog: Catalog, record: int, identities: Identities, written: Mapping[str, tuple[int, int]]
 ) -> Moment:
     """What there is now; the caller has the lock. What has not changed since it was `written` is not looked at.
 
@@ -46,9 +48,9 @@ def moment_of(
     states: dict[str, Kept] = {}
     for plan, node in nodes_that_keep(engine, identities):
         if plan not in states:
-            same = written.get(plan) == (node, node.updates_in)
+            same = written.get(plan) == (node.number, node.updates_in)
             segments = None if same else [state.segments() for state in node.operator.states]
-            states[plan] = Kept(node, node.updates_in, segments)
+            states[plan] = Kept(node.number, node.updates_in, segments)
     return Moment(
         record,
         engine.time,
@@ -62,7 +64,8 @@ def moment_of(
 
 
 def identify(engine: Engine, identities: Identities) -> None:
-    """Find the identities of all plans, while others commit, but nobody defines anything."""
+    """Find the identities of all plans, while others commit, but nobody defines anything; forget those of others."""
+    identities.forget()
     for _ in nodes_that_keep(engine, identities):
         pass
 

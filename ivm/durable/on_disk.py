@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ivm.dataflow.node import Node
 from ivm.durable.files import Written
 from ivm.durable.manifest import Manifest
 from ivm.durable.rows import WrittenRows
@@ -13,9 +12,9 @@ from ivm.durable.rows import WrittenRows
 
 @dataclass(frozen=True, slots=True)
 class WrittenState:
-    """What a node keeps: a file for each of its states, as they were after so many updates."""
+    """What the node of this number keeps: a file for each of its states, as they were after so many updates."""
 
-    node: Node
+    node: int
     updates: int
     files: tuple[Written, ...]
 

@@ -115,7 +115,7 @@ class Saved:
         except Exception as error:  # whatever it is, the state can be made again
             del self._states[identity]
             raise _Unusable(f"{', '.join(each.file for each in files)}: {error}") from error
-        self.restored[identity] = WrittenState(node, node.updates_in, tuple(files))
+        self.restored[identity] = WrittenState(node.number, node.updates_in, tuple(files))
         return True
 
 

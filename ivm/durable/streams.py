@@ -12,11 +12,13 @@ from ivm.trace.arrow import numbers_from
 from ivm.trace.as_it_is import DIFF, TIME
 from ivm.trace.column import Ints
 from ivm.trace.exported import ArrowRows
+from sql.recent import Recent
 
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """What ends a stream."""
 
 
+_MOST_KNOWN = 1 << 10
 _FEW = 1 << 10
 _MANY = 1 << 13
 """From so many rows on a copy of them takes longer than Python does for each of their arrays."""
@@ -40,7 +42,7 @@ class Streams:
     """Writes rows of tables with their diffs and times; remembers the schemas that it wrote, a few for each table."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int, bool, bool], _Known] = {}
+        self._known: Recent[tuple[str, int, bool, bool], _Known] = Recent(_MOST_KNOWN)
 
     def pieces(self, table: str, rows: ArrowRows, diffs: Ints | None, times: Ints | None) -> list[pa.Buffer | bytes]:
         """The stream of a table's rows, piece by piece, with columns `_diff` and `_time` behind theirs where given.
@@ -51,7 +53,8 @@ class Streams:
         form, given = (table, rows.num_columns, diffs is not None, times is not None), rows.schema
         known = self._known.get(form)
         if known is None or not known.given.equals(given):
-            known = self._known[form] = _known(given, diffs, times)
+            known = _known(given, diffs, times)
+            self._known.put(form, known)
         each = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
         batches = _numbered(each, known.schema, diffs, times)
         if rows.num_rows >= _MANY:
@@ -64,7 +67,7 @@ class Streams:
                 whole = _whole(known.schema, batches)
                 if sum(map(len, dictionaries)) <= _FEW:
                     begin = whole.slice(0, whole.size - batches[0].serialize().size - len(END))
-                    self._known[form] = known._replace(begin=begin, dictionaries=dictionaries)
+                    self._known.put(form, known._replace(begin=begin, dictionaries=dictionaries))
                 return [whole]
         return [known.begin, *(batch.serialize() for batch in batches), END]
 

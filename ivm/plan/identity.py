@@ -24,6 +24,11 @@ class Identities:
 
     def __init__(self) -> None:
         self._known: dict[Plan | ArrangementPlan | Relation, str] = {}
+        self._before: dict[Plan | ArrangementPlan | Relation, str] = {}
+
+    def forget(self) -> None:
+        """Forget those that nobody has asked for since this was called last."""
+        self._before, self._known = self._known, {}
 
     def of(self, plan: Plan | ArrangementPlan | Relation) -> str:
         """The identity of a plan, 64 hexadecimal digits: the SHA-256 of the edition and of its canonical text, in which
@@ -31,9 +36,12 @@ class Identities:
         """
         known = self._known.get(plan)
         if known is None:
-            text = "".join((str(_EDITION), *self._fields(plan)))
-            known = self._known[plan] = sha256(text.encode()).hexdigest()
+            known = self._before.get(plan) or self._made(plan)
+            self._known[plan] = known
         return known
+
+    def _made(self, plan: Plan | ArrangementPlan | Relation) -> str:
+        return sha256("".join((str(_EDITION), *self._fields(plan))).encode()).hexdigest()
 
     def _fields(self, value: object) -> Iterator[str]:
         """The name of a value's class, and all by which it is compared."""

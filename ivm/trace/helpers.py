@@ -13,7 +13,6 @@ import os
 import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from queue import SimpleQueue
 from types import TracebackType
@@ -92,15 +91,19 @@ class Helpers:
         finalize(self, _end, self._queue, threads)
 
     def put(self, errand: Errand[Any]) -> None:
-        """Let a helper do it, once one is free."""
+        """Let a helper do it, once one is free; where there are none, whoever needs it does."""
         if self._process != os.getpid():
             self._queue, self._begun, self._process = SimpleQueue(), 0, os.getpid()
             finalize(self, _end, self._queue, self.threads)
         while self._begun < self.threads - 1 and not self._closed:
             self._begun += 1
-            with suppress(RuntimeError):  # the system has no more threads
+            try:
                 threading.Thread(target=_help, args=(self._queue,), name=f"ivm-{self._begun}", daemon=True).start()
-        self._queue.put(errand)
+            except RuntimeError:  # the system has no more threads
+                self._begun -= 1
+                break
+        if self._begun and not self._closed:  # else nobody takes it out again
+            self._queue.put(errand)
 
     def close(self) -> None:
         """Let the threads end, each after what it is at. Errands are still done, by whoever needs them."""

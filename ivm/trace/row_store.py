@@ -68,8 +68,8 @@ class RowsReader:
 
     @property
     def numbering(self) -> object:
-        """What is the same for two readers of a store if a row has the same number for both."""
-        return self._stored
+        """What is the same for two readers of a store if a row has the same number for both; it holds no rows."""
+        return self._stored.numbering
 
     def living(self) -> Bools:
         """For each row whether it had not died. Cost: a pass over them."""

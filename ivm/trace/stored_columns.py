@@ -39,6 +39,8 @@ class StoredColumns(Source):
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
         self.types = tuple(types)
         self.rows = 0
+        self.numbering = object()
+        """What is the same as long as a row has the same number; it holds nothing."""
         self._dictionary = dictionary
         self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())

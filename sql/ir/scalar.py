@@ -55,9 +55,9 @@ _SOME: dict[Physical, Value] = {Physical.BOOL: False, Physical.CODE: "", Physica
 
 
 class _HashedOnce:
-    """Room for a hash."""
+    """Room for a hash, and for those who remember something of it for as long as it is there."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("__weakref__", "_hash")
     _hash: int
 
 

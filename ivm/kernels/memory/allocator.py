@@ -6,6 +6,7 @@ import ctypes
 import mmap
 import sys
 from collections.abc import Callable
+from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _KEPT = 64 << 20
@@ -37,6 +38,7 @@ def give_back_freed_pages() -> bool:
     return trim is not None and bool(trim(0))
 
 
+@cache
 def _of_glibc(name: str) -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
