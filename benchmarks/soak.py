@@ -41,7 +41,7 @@ _A_GROUP = 20
 """Rows."""
 _TOLD = 60
 """How often it says how it is, in all."""
-_LONGEST = 10
+_LONGEST = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,8 @@ class Soak:
                 yield f"    {shared * 1e3:.0f} of {hold.text()}"
 
     def holders(self) -> Iterator[str]:
-        """Who held the lock, by place."""
+        """Who held the lock: those that computed longest with it, and all by place."""
+        yield from (hold.text() for hold in sorted(self.lock.holds, key=lambda each: -each.spent.computing)[:_LONGEST])
         yield f"{'times':>7} {'mean':>8} {'longest':>8} {'computed':>8} {'in all':>8} {'computed':>8} {'blocked':>8}"
         places = sorted(self.lock.places.items(), key=lambda each: -each[1].spent.wall)
         for where, place in places[:20]:

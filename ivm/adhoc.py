@@ -18,7 +18,7 @@ from catalog.names import key, quoted, reached
 from catalog.schema import Schema, Table, View
 from ivm.core import Core
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
-from ivm.introspection import RELATIONS
+from ivm.introspection import RELATIONS, Reading
 from ivm.own_catalog import catalogued, reads_catalog
 from ivm.result import Result, table_of
 from ivm.transaction import Transaction
@@ -29,10 +29,6 @@ from sql.statements import Describe, Query, Show, Summarize
 T = TypeVar("T")
 _NONE: Mapping[str, pa.Table] = {}
 
-_Reading = Callable[[], pa.Table]
-"""Makes an Arrow table of rows that nobody writes to any more."""
-
-
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What a query reads, as it was at one moment: held on to under the lock, read without it.
@@ -42,7 +38,7 @@ class Snapshot:
     their last change.
     """
 
-    stored: Mapping[str, _Reading]
+    stored: Mapping[str, Reading]
     definitions: Mapping[str, tuple[str, Sequence[str]]]
     versions: Mapping[str, tuple[Table | View | None, int]]
 
@@ -89,7 +85,7 @@ def change(
     It is called without the lock. If what it read has changed when the turn to commit comes, it is called once more,
     with the lock, so that no change of others is lost. `watched` is what it reads in another way.
     """
-    with core.transaction() as tx:
+    with core.transaction(settles=False) as tx:
         first = seen(core, names, watched)
         result = collect(tx, partial(_answer, core, names, first))
         with core.lock:
@@ -97,6 +93,7 @@ def change(
                 tx.forget()
                 result = collect(tx, partial(_answer, core, names, seen(core, names)))
             tx.commit()
+    core.settle()
     return result
 
 
@@ -104,11 +101,11 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
     """What the relations called `names`, and all that registered views among them read, hold now; unknown names are
     left out. Of those that are only `watched` it is known whether they change, not what they hold.
 
-    Cost: finding the rows of each table that are alive, the consolidation of views that have changed since they were
-    read last, and all of the `ivm_*` relations; no rows are copied.
+    Cost: finding the rows of each table that are alive, and all of the `ivm_*` relations; no rows are copied. Views
+    that have changed since they were read last are consolidated when they are read, without the lock.
     """
     catalog = core.catalog
-    stored: dict[str, _Reading] = {}
+    stored: dict[str, Reading] = {}
     definitions: dict[str, tuple[str, Sequence[str]]] = {}
 
     def uses(name: str) -> Sequence[str]:
@@ -129,8 +126,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
             elif isinstance(entry, View):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
             elif name in (relations := core.relations or RELATIONS):
-                stored[name] = cache(partial(relations[name], core.engine))
-                stored[name]()  # now: of the engine itself there are no versions
+                stored[name] = cache(relations[name](core.engine))  # as of now: of the engine there are no versions
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
         return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
 
@@ -140,7 +136,7 @@ def _version(name: str, core: Core) -> tuple[Table | View | None, int]:
     return entry, core.engine.tables[entry.name].last_time if isinstance(entry, Table) else 0
 
 
-def _for_duckdb(read: _Reading, fields: Schema) -> _Reading:
+def _for_duckdb(read: Reading, fields: Schema) -> Reading:
     return cache(lambda: with_hugeints(read(), fields))
 
 

@@ -9,8 +9,8 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
@@ -42,6 +42,8 @@ from sql.ir.relation import Relation
 SomeRows = Callable[[Table, Sequence[tuple[int, ...]], pa.Table], tuple[TableStore, TextDictionary]]
 """Makes a store of those rows of a table that meet the given ones on keys, and its dictionary."""
 _NONE: Mapping[str, None] = MappingProxyType({})
+_OWED = 8
+"""Pieces of freeing texts that a commit leaves to those after it; many more have come with itself."""
 
 
 class Checkpoints(Protocol):
@@ -95,7 +97,7 @@ class Core:
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
         """What makes those of a database that outlives its process."""
-        self.relations: Mapping[str, Callable[[Any], pa.Table]] | None = None
+        self.relations: Mapping[str, Callable[[Any], Callable[[], pa.Table]]] | None = None
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
         """What EXPLAIN says of how a relation is spread over shards."""
@@ -133,6 +135,7 @@ class Core:
 
         `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
         it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
+        `settle` is to follow.
         """
         journal, put = self.engine.journal, None
         try:
@@ -148,8 +151,6 @@ class Core:
         except BaseException:
             self._finish()
             raise
-        if journal is not None:
-            journal.settle()
 
     def replace(self, work: Callable[[], None]) -> None:
         """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
@@ -222,13 +223,15 @@ class Core:
         self.is_left, self._left_behind = True, self.engine
         self._left, self.engine = None, Engine(None, history=0)
 
-    def transaction(self, batch: Batch | None = None) -> Transaction:
+    def transaction(self, batch: Batch | None = None, *, settles: bool = True) -> Transaction:
         """Changes at one logical time; see `commit`. AccessError for a database that is only read."""
         self.check_writable()
-        return Transaction(self._rows, partial(self.commit, batch=batch))
+        return Transaction(self._rows, partial(self.commit, batch=batch, settles=settles))
 
-    def commit(self, changes: list[Change], batch: Batch | None = None) -> int:
+    def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
         """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.
+
+        `settles`: False for who has the lock, and calls `settle` when others have it again.
 
         Changes of a `batch` that was committed before, or of one before that, are left out. StorageError if it is not
         certain that the commit will be found again.
@@ -237,7 +240,7 @@ class Core:
             self.check_writable()
         try:
             with self.lock:
-                engine, journal = self.engine, self.engine.journal
+                engine = self.engine
                 time = engine.time
                 if batch is None or batch[1] > engine.batches.get(batch[0], batch[1] - 1):
                     for change in changes:
@@ -248,11 +251,46 @@ class Core:
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
+        if settles:
+            self.settle()
+        return time
+
+    def settle(self) -> None:
+        """Return when what was committed survives a loss of power, if commits wait for that; StorageError if it is not
+        certain. Then do what is due: a checkpoint, aside, and what is owed for texts, but for a few pieces.
+        """
+        journal = self.engine.journal
         if journal is not None:
             journal.settle()
             if self.checkpoints is not None:
                 self.checkpoints.make_if_due()
-        return time
+        self.tidy_texts(_OWED)
+
+    def tidy_texts(self, left: int = 0) -> None:
+        """Do what is owed for the texts that have come, piece by piece, until so many are left.
+
+        Others go first between two pieces. Cost: none where no more are owed.
+        """
+        owed = self.engine.texts_owed
+        with suppress(InterfaceError):  # it was closed meanwhile
+            while owed > left:
+                with self.lock:
+                    owed = self.engine.tidy_texts()
+
+    @contextmanager
+    def dropping(self) -> Iterator[None]:
+        """What is dropped meanwhile, by who takes the lock within, is freed afterwards, which takes long if it is much:
+        nobody waits for that.
+        """
+        held = self._parts()
+        there_were = len(held)
+        try:
+            yield
+        finally:
+            held.clear()
+            if len(self._parts()) < there_were:
+                pa.default_memory_pool().release_unused()
+                give_back_freed_pages()
 
     def check(self, changes: list[Change]) -> None:
         """Raise what a commit of checked changes would raise now; nothing is changed. Cost: that of the commit."""
@@ -333,12 +371,12 @@ class Core:
         """Who is told of a view's changes from now on, and first of the rows there are if `snapshot`."""
         with self.lock:
             name = self.maintained(view).definition.name
-            table = self.engine.snapshot(name)
-            subscription = Subscription(name, table.slice(0, 0), self._unsubscribe, self.certain)
-            if snapshot:
-                subscription.push(table, self.engine.time)
+            time, held = self.engine.time, self.engine.contents(name)
+            subscription = Subscription(name, held.no_changes(), self._unsubscribe, self.certain)
             self.engine.listeners.hold(subscription)
-            return subscription
+        if snapshot:
+            subscription.begin(held.changes(time), time)
+        return subscription
 
     def end_subscriptions(self, view: str | None = None, reason: str = "") -> None:
         """End the subscriptions to a view, or all. It may be interrupted, and called again."""
@@ -354,6 +392,11 @@ class Core:
         engine = self.engine
         found = successor.changes_from(engine.views[view], engine.time, engine.dictionary)
         return lambda: found
+
+    def _parts(self) -> list[object]:
+        """The nodes and tables that are here: who has them keeps what they have."""
+        engine = self.engine
+        return [*engine.renderer.graph.nodes, *engine.tables.values()] if engine.is_whole else []
 
     def _begin(self) -> None:
         """Finish what was interrupted."""

@@ -18,7 +18,6 @@ from catalog.schema import Index, Table
 from catalog.schema import View as Definition
 from ivm.core import Core
 from ivm.incoming import check_defaults
-from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result, counted
 from ivm.succession import succession
@@ -70,6 +69,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _drop_index(core, statement)
         case Drop():
             _drop(core, statement)
+    core.settle()
     return result or Result()
 
 
@@ -110,7 +110,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
     _check_reserved(table.name)
-    with core.lock:
+    with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
         gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
@@ -155,18 +155,15 @@ def install(
     """
     engine, installed = core.engine, None
     planned = engine.planned(bound.relation, sizes) if definition.maintained else None
-    try:
-        if planned is not None and rehearsed:
-            rehearse(engine, definition, planned, core.lock)
-        with core.lock:  # others see the view of its name, if there is one, until this one is whole
-            if planned is not None:
-                installed = engine.installed(definition, planned, core.pause, core.lock.aside)
-            views = {definition.name: installed}
-            tell = succession(core, catalog, views)
-            core.carry_out(partial(_put, core, catalog, views, bound.oracle_sql, tell=tell), catalog)
-    except BaseException:
-        give_back_freed_pages()
-        raise
+    if planned is not None and rehearsed:
+        rehearse(engine, definition, planned, core.lock)
+    with core.dropping(), core.lock:  # others see the view of its name, if there is one, until this one is whole
+        if planned is not None:
+            installed = engine.installed(definition, planned, core.pause, core.lock.aside)
+        views = {definition.name: installed}
+        tell = succession(core, catalog, views)
+        core.carry_out(partial(_put, core, catalog, views, bound.oracle_sql, tell=tell), catalog)
+    core.tidy_texts()
 
 
 def _put(
@@ -250,7 +247,7 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
 def _drop(core: Core, statement: Drop) -> None:
     if statement.if_exists and core.catalog.find(statement.name) is None:
         return
-    with core.lock:
+    with core.dropping(), core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
@@ -260,7 +257,6 @@ def _drop(core: Core, statement: Drop) -> None:
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-    give_back_freed_pages()
 
 
 def _check_reserved(name: str) -> None:

@@ -47,7 +47,7 @@ from ivm.trace.view_log import ViewLog
 from ivm.transaction import Change, last_time
 from ivm.transform.pipeline import optimize
 from ivm.view import Contents, Installed
-from ivm.view_changes import changes_to_arrow, seen_changes, view_changes
+from ivm.view_changes import view_changes
 from sql.ir.relation import Relation
 
 
@@ -179,7 +179,7 @@ class Engine:
         renderer = self.renderer if renderer is None else renderer
         try:
             errands = Errands(self.helpers)
-            renderer.graph.install(Installation(pause, aside, errands))
+            renderer.graph.install(Installation(pause, aside, errands, self.time))
             with errands:
                 node = renderer.graph.add(f"view {name}", end, (renderer.node(plan),))
                 if end.states:
@@ -268,14 +268,6 @@ class Engine:
         """The present rows of a view, whatever happens later."""
         return self.views[view].contents(self.dictionary)
 
-    def snapshot(self, view: str) -> pa.Table:
-        """The present rows of a view as changes at the present time."""
-        installed = self.views[view]
-        present = installed.snapshot(self.time)
-        if installed.definition.hidden:
-            present = seen_changes(installed.definition, present) or present
-        return changes_to_arrow(installed.definition, present, self.dictionary.now())
-
     def close(self) -> None:
         """End what compiles, and the threads that help."""
         for compiler in self.compilers:
@@ -302,13 +294,17 @@ class Engine:
         """The bytes of the dictionary of texts, which tables and views share, and of what functions made of them."""
         return self.dictionary.nbytes + sum(memo.nbytes for memo in list(self.dictionary.memos))
 
-    def tidy_texts(self) -> None:
-        """After a commit: do a piece of freeing the texts that nobody refers to any more; see `Sweep.work`.
+    def tidy_texts(self) -> int:
+        """After a commit: do a piece of freeing the texts that nobody refers to any more; how many more are owed.
 
-        Not while a view is installed, of which nobody knows yet what it has read.
+        Not while a view is installed, of which nobody knows yet what it has read. See `Sweep.work`.
         """
-        if self.renderer.graph.installation is None:
-            self._sweep.work()
+        return self._sweep.work() if self.renderer.graph.installation is None else 0
+
+    @property
+    def texts_owed(self) -> int:
+        """How many pieces of that are owed."""
+        return self._sweep.owed
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
         """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""
@@ -350,7 +346,9 @@ class Engine:
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph, read = self.renderer.graph, self.renderer.sources
-        since = BEGINNING if graph.installation is not None else max(time - self.history, self._begins)
+        since = max(time - self.history, self._begins)
+        if graph.installation is not None:
+            since = min(since, graph.installation.since)
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)

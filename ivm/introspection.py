@@ -22,6 +22,8 @@ from ivm.plan.text import costs, remarks
 from ivm.result import table_of
 
 TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
+Reading = Callable[[], pa.Table]
+"""Makes an Arrow table of rows that nobody writes to any more."""
 _PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
 
 
@@ -85,7 +87,8 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
     return State(text, text, "", plan.state_kind or "derived", node.operator.size(), views)
 
 
-def _views(engine: Engine) -> pa.Table:
+def _views(engine: Engine) -> Reading:
+    """Whose rows are counted when it is read: that takes the consolidation of those that have changed since."""
     sizes: dict[str, tuple[int, int]] = {}
     for state in states(engine):
         for view in state.views:
@@ -94,42 +97,49 @@ def _views(engine: Engine) -> pa.Table:
     found = []
     for each in engine.views.values():
         name, slow = each.definition.name, costs(each.plan)
-        log = len(each.log.rows(None)[1]), each.log.size().bytes
         notes = "; ".join((*slow, *remarks(each.plan)))
-        found.append((name, each.definition.sql, *log, *sizes.get(name, (0, 0)), not slow, each.installed_ms, notes))
-    return table_of(
-        found, view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
+        own = each.log.size().bytes, *sizes.get(name, (0, 0)), not slow, each.installed_ms, notes
+        found.append(((name, each.definition.sql), each.log.sealed, own))
+    return lambda: table_of(
+        ((*named, len(sealed.rows(None)[1]), *own) for named, sealed, own in found),
+        view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
         incremental=pa.bool_(), installed_ms=REAL, notes=TEXT,
     )  # fmt: skip
 
 
-def _arrangements(engine: Engine) -> pa.Table:
-    return table_of(
-        (
-            (s.arrangement, s.collection, s.key, s.kind, s.size.rows, s.size.entries, s.size.bytes, s.views)
-            for s in states(engine)
-        ),
-        arrangement=TEXT, collection=TEXT, key=TEXT, kind=TEXT, rows=NUMBER, entries=NUMBER, bytes=NUMBER,
+def _arrangements(engine: Engine) -> Reading:
+    rows = [
+        (s.arrangement, s.collection, s.key, s.kind, s.size.rows, s.size.entries, s.size.bytes, s.views)
+        for s in states(engine)
+    ]
+    return lambda: table_of(
+        rows, arrangement=TEXT, collection=TEXT, key=TEXT, kind=TEXT, rows=NUMBER, entries=NUMBER, bytes=NUMBER,
         views=pa.list_(TEXT),
     )  # fmt: skip
 
 
-def _operators(engine: Engine) -> pa.Table:
+def _operators(engine: Engine) -> Reading:
     users, rows = engine.users_of_nodes(), []
     for node in engine.renderer.graph.nodes:
         visited, millis = node.operator.visited, node.nanoseconds / 1e6
         counted = node.label, node.updates_in, node.updates_out, visited, millis
         rows += [(view, *counted) for view in users.get(id(node), ())]
-    return table_of(rows, view=TEXT, operator=TEXT, updates_in=NUMBER, updates_out=NUMBER, visited=NUMBER, millis=REAL)
+    columns = {"updates_in": NUMBER, "updates_out": NUMBER, "visited": NUMBER, "millis": REAL}
+    return lambda: table_of(rows, view=TEXT, operator=TEXT, **columns)
 
 
-RELATIONS: Mapping[str, Callable[[Engine], pa.Table]] = {
+def _commits(engine: Engine) -> Reading:
+    commits = tuple(engine.commits)
+    return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL)
+
+
+RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_views": _views,
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
-    "ivm_commits": lambda engine: table_of(engine.commits, time=NUMBER, updates=NUMBER, millis=REAL),
+    "ivm_commits": _commits,
 }
-"""How the rows of each introspection relation are computed, by its name."""
+"""What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 
 
 @dataclass(frozen=True)
@@ -171,13 +181,13 @@ def tables(core: Core) -> list[TableInfo]:
 def views(core: Core) -> list[ViewInfo]:
     """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
     with core.lock:
-        counts = {name: len(core.engine.contents(name)) for name in core.engine.views}
-        found = [
-            ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name))
-            for each in core.catalog.views
-        ]
+        held = {name: core.engine.contents(name) for name in core.engine.views}
+        views = core.catalog.views
+    counts = {name: len(each) for name, each in held.items()}
     core.certain()
-    return found
+    return [
+        ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name)) for each in views
+    ]
 
 
 def _columns(fields: Schema) -> dict[str, str]:

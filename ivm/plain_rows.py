@@ -62,9 +62,12 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
             columns = None if found is None else _computed(bound, *found, core.engine.dictionary)
         except NumericError:
             return None
-        if columns is not None and (bound.gone or bound.come):
-            return _change(core, bound, columns)
-        core.engine.tidy_texts()  # literals are texts, too, and many SELECTs may come before a commit does
+        changed = _change(core, bound, columns) if columns is not None and (bound.gone or bound.come) else None
+        if changed is None:
+            core.engine.tidy_texts()  # literals are texts, too, and many SELECTs may come before a commit does
+    if changed is not None:
+        core.settle()
+        return changed
     return None if columns is None else _given(bound, columns)
 
 
@@ -183,7 +186,7 @@ def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result
     assert isinstance(bound.relation, Table), "no other relation is changed"
     table, first = bound.relation, len(bound.gone)
     names = [field.name for field in table.fields]
-    with core.transaction() as tx:
+    with core.transaction(settles=False) as tx:
         if bound.gone:
             gone = [names[column.index] for column in bound.gone]
             tx.delete(table.name, pa.Table.from_arrays(list(columns[:first]), names=gone))

@@ -115,6 +115,11 @@ class Subscription:
                 self._pending.append((of, table))
             self._wake()
 
+    def begin(self, table: pa.Table, time: int) -> None:
+        """What there was at `time` comes before what has changed since; called before anybody takes anything."""
+        with self._lock:
+            self._pending.appendleft((time, table))
+
     def end(self, reason: str = "") -> None:
         """Let go of all who wait; what is pending can still be read. After that a `reason` is raised."""
         with self._lock:

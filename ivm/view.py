@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from ivm.plan.node import Plan
 from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.sorting import first_by, sort_table
 from ivm.trace.arrow import arrow_type, to_arrow
-from ivm.trace.column import Column, Ints, concat
-from ivm.trace.delta import Delta, delta_of
+from ivm.trace.column import Column, Ints, concat, empty_column
+from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.stand_ins import with_huge
 from ivm.trace.texts import Strings
@@ -34,19 +35,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a view holds at one moment: the distinct rows and how often each counts. `len` is the number of rows.
+    """What a view holds at one moment, whatever happens later. `len` is the number of rows.
 
-    `columns` are those of the definition, the hidden ones too, which sort the rows and are not given away. Nobody
-    writes to them any more.
+    `found` gives the distinct rows and how often each counts, which takes the view's consolidation where it changed
+    since it was last read; no lock is needed. Their columns are those of the definition, the hidden ones too, which
+    sort the rows and are not given away. Nobody writes to them any more.
     """
 
     definition: Definition
-    columns: Sequence[Column]
-    diffs: Ints
+    found: Callable[[], tuple[Sequence[Column], Ints]]
     strings: Strings
 
     def __len__(self) -> int:
-        return int(self.diffs.sum())
+        return int(self.found()[1].sum())
 
     def arrow(self) -> pa.Table:
         """Each row as often as it counts, in the definition's order. Cost: all rows, and their sort."""
@@ -54,25 +55,40 @@ class Contents:
 
     def rows(self) -> pa.Table:
         """Each row as often as it counts, with the hidden columns, in no order."""
-        columns = self.columns
-        if len(self.diffs) and bool((self.diffs != 1).any()):
-            repeated = np.repeat(np.arange(len(self.diffs)), self.diffs)
+        columns, diffs = self.found()
+        if len(diffs) and bool((diffs != 1).any()):
+            repeated = np.repeat(np.arange(len(diffs)), diffs)
             columns = [column.take(repeated) for column in columns]
         fields = self.definition.columns
         arrays = [to_arrow(c, f.type, self.strings) for c, f in zip(columns, fields, strict=True)]
         table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
         return with_huge(table, [f.type for f in fields])
 
+    def changes(self, time: int) -> pa.Table:
+        """The rows as changes at a time."""
+        columns, diffs = self.found()
+        present = delta_of(columns, time, diffs, len(diffs))
+        if self.definition.hidden:
+            present = seen_changes(self.definition, present) or present
+        return changes_to_arrow(self.definition, present, self.strings)
+
+    def no_changes(self) -> pa.Table:
+        """No changes, in the columns that they would have."""
+        none = [empty_column(field.type.physical) for field in self.definition.columns], np.empty(0, np.int64)
+        return Contents(self.definition, lambda: none, self.strings).changes(0)
+
     def head(self, rows: int) -> pa.Table:
         """The first rows of `arrow()`. Cost: a pass over the columns that decide, none where there is no order."""
-        if len(self.diffs) > rows:
-            first = first_by(self.definition.order, len(self.columns), len(self.diffs), rows, self._values)
-            few = Contents(self.definition, [c.take(first) for c in self.columns], self.diffs[first], self.strings)
-            return few.arrow().slice(0, rows)
-        return self.arrow().slice(0, rows)
+        columns, diffs = self.found()
+        if len(diffs) <= rows:
+            return self.arrow().slice(0, rows)
 
-    def _values(self, column: int, rows: Ints) -> pa.Array | pa.ChunkedArray:
-        return to_arrow(self.columns[column].take(rows), self.definition.columns[column].type, self.strings)
+        def values(column: int, rows: Ints) -> pa.Array | pa.ChunkedArray:
+            return to_arrow(columns[column].take(rows), self.definition.columns[column].type, self.strings)
+
+        first = first_by(self.definition.order, len(columns), len(diffs), rows, values)
+        few = [column.take(first) for column in columns], diffs[first]
+        return Contents(self.definition, lambda: few, self.strings).arrow().slice(0, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +110,18 @@ class Installed:
         """The present rows, whatever happens later."""
         return self.shown(self.log.sealed, dictionary.now())
 
-    def snapshot(self, time: int) -> Delta:
-        """The present rows as updates at a time."""
-        columns, diffs = self.log.rows(None)
-        return delta_of(columns, time, diffs, len(diffs))
-
     def changes_from(self, old: Installed, time: int, dictionary: TextDictionary) -> pa.Table | None:
         """What leads from the rows of a view of the same columns to those of this one, at a time; None: nothing does.
 
         Cost: the rows of both.
         """
-        there, gone = self.snapshot(time), old.snapshot(time)
-        columns = [concat([gone.column(i), there.column(i)]) for i in range(len(self.definition.schema))]
-        diffs = np.concatenate([-gone.diff_array(), there.diff_array()])
-        return view_changes(self.definition, delta_of(columns, time, diffs), dictionary)
+        (there, more), (gone, fewer) = self.log.sealed.rows(None), old.log.sealed.rows(None)
+        columns = [concat([gone[i], there[i]]) for i in range(len(self.definition.schema))]
+        return view_changes(self.definition, delta_of(columns, time, np.concatenate([-fewer, more])), dictionary)
 
     def shown(self, sealed: Sealed, strings: Strings, as_of: int | None = None) -> Contents:
         """What the log holds as it was sealed, when `strings` were those of its codes."""
-        columns, diffs = sealed.rows(as_of)
-        return Contents(self.definition, columns, diffs, strings)
+        return Contents(self.definition, partial(sealed.rows, as_of), strings)
 
     def changed(self, sealed: Sealed, strings: Strings, after: int, until: int) -> pa.Table:
         """What the log has of changes between two times that are kept; see `shown` and `View.changes`."""

@@ -9,7 +9,6 @@ import pyarrow as pa
 from catalog.errors import BindError
 from ivm.cluster.filling import Done
 from ivm.cluster.questions import Question
-from ivm.cluster.reading import no_changes
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
 from ivm.cluster.wire import changes_payload
@@ -42,7 +41,7 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
         case "changes":
             found = resident.teller.told.get(question.name)  # a commit that does not reach it stops at a lower level
-            return no_changes(engine.views[question.name], engine.dictionary) if found is None else found
+            return engine.contents(question.name).no_changes() if found is None else found
         case "history":
             assert question.as_of is not None, "it says up to when"
             part = _part(resident, question.name, question.after)
@@ -54,7 +53,7 @@ def answer(resident: Resident, question: Question) -> pa.Table:
         case "fill":
             return pa.table([[each] for each in resident.work(question.millis / 1e3)], names=list(Done._fields))
         case "relation":
-            return RELATIONS[question.name](engine)
+            return RELATIONS[question.name](engine)()
     raise AssertionError(f"nobody asks for {question.kind}")
 
 

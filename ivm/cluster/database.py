@@ -53,8 +53,8 @@ class ShardedCore(Core):
 
     def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
         """See `Core.difference`. The rows of the successor are not there before its definition is published."""
-        driver, before = self.driver, self.driver.snapshot(view)
-        return cache(lambda: replaced(before, driver.snapshot(view)))
+        driver, time, before = self.driver, self.driver.time, self.driver.contents(view).changes(self.driver.time)
+        return cache(lambda: replaced(before, driver.contents(view).changes(time)))
 
 
 class ShardedReader(View):

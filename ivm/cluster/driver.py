@@ -59,6 +59,7 @@ class Driver:
     """Tables and views over shards, at one logical time; used as an `Engine` is, by the holder of a database's lock."""
 
     is_whole = False
+    texts_owed = 0
     compilers: Sequence[Compiler] = ()
 
     def __init__(self, transport: Transport, ledger: Ledger, helpers: Helpers, history: int = 0) -> None:
@@ -224,8 +225,9 @@ class Driver:
                 self._tell(self._under_way)
             self._under_way, self._is_trying = None, False
 
-    def tidy_texts(self) -> None:
-        """Shards do it when they keep a commit."""
+    def tidy_texts(self) -> int:
+        """None: shards do it when they keep a commit."""
+        return 0
 
     def sweep(self) -> None:
         """Nothing is left of a view that is not put; where nobody knows it, before the next definition."""
@@ -253,10 +255,6 @@ class Driver:
         parts = self.ask(Question("history", view, until, after=after))
         whole = whole_changes([part for part in parts if part.num_rows], self.views[view])
         return parts[0] if whole is None else whole
-
-    def snapshot(self, view: str) -> pa.Table:
-        """The present rows of a view as changes at the present time."""
-        return self.contents(view).changes(self.time)
 
     def close(self) -> None:
         """Let go of the shards, and of the threads that help."""

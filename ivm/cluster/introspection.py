@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
-from ivm.introspection import NUMBER, REAL, TEXT
+from ivm.introspection import NUMBER, REAL, TEXT, Reading
 from ivm.result import table_of
 
 _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
@@ -60,11 +60,21 @@ def _exchanges(driver: Driver) -> pa.Table:
     )
 
 
-SHARDED: Mapping[str, Callable[[Driver], pa.Table]] = {
-    "ivm_views": _views,
-    "ivm_arrangements": partial(_of_shards, "ivm_arrangements"),
-    "ivm_operators": partial(_of_shards, "ivm_operators"),
-    "ivm_commits": lambda driver: table_of(driver.commits, time=NUMBER, updates=NUMBER, millis=REAL),
-    "ivm_exchanges": _exchanges,
+def _commits(driver: Driver) -> pa.Table:
+    return table_of(driver.commits, time=NUMBER, updates=NUMBER, millis=REAL)
+
+
+def _at_once(rows: Callable[[Driver], pa.Table], driver: Driver) -> Reading:
+    """Shards say what is so now, so they are asked now."""
+    found = rows(driver)
+    return lambda: found
+
+
+SHARDED: Mapping[str, Callable[[Driver], Reading]] = {
+    "ivm_views": partial(_at_once, _views),
+    "ivm_arrangements": partial(_at_once, partial(_of_shards, "ivm_arrangements")),
+    "ivm_operators": partial(_at_once, partial(_of_shards, "ivm_operators")),
+    "ivm_commits": partial(_at_once, _commits),
+    "ivm_exchanges": partial(_at_once, _exchanges),
 }
-"""How the rows of each are computed, by its name."""
+"""What takes hold of each as it is, by its name."""

@@ -15,9 +15,7 @@ from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement
 from ivm.python_values import values_or_texts
 from ivm.trace.arrow import numbers_from
-from ivm.trace.dictionary import TextDictionary
-from ivm.view import Installed, in_order
-from ivm.view_changes import changes_to_arrow
+from ivm.view import in_order
 from sql.ir.relation import Relation
 
 _TIME, _DIFF = "_time", "_diff"
@@ -48,6 +46,10 @@ class ShardedContents:
         for name, value in ((_TIME, time), (_DIFF, 1)):
             rows = rows.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows))
         return rows
+
+    def no_changes(self) -> pa.Table:
+        """No changes, in the columns that they would have."""
+        return self.changes(0).slice(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +106,6 @@ class Committing:
     updates: int
     started: int
     is_watched: bool
-
-
-def no_changes(part: Installed, dictionary: TextDictionary) -> pa.Table:
-    """No changes of a view, in the columns that they would have."""
-    return changes_to_arrow(part.definition, part.snapshot(0).slice(0, 0), dictionary.now())
 
 
 def are_apart(placement: Placement, definition: Definition) -> bool:

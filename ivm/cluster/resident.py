@@ -122,7 +122,7 @@ class Resident:
         if self._committing:
             self.engine.ready()
             self.engine.keep()
-            self.engine.tidy_texts()
+            self.engine.tidy_all_texts()
             self._committing = False
         if self._defining is not None:
             self._defined(self._defining)

@@ -130,10 +130,14 @@ class Shard(Engine):
             nodes = {node: None for node in graph.nodes if node in before.nodes}
             graph.installation = Installation(_on, nodes=nodes, error=before.error)
 
-    def tidy_texts(self) -> None:
+    def tidy_texts(self) -> int:
         """See `Engine.tidy_texts`."""
-        if not self.is_filling:
-            super().tidy_texts()
+        return 0 if self.is_filling else super().tidy_texts()
+
+    def tidy_all_texts(self) -> None:
+        """Do all that is owed: nobody waits between two pieces."""
+        while self.tidy_texts():
+            pass
 
     def reach(self, time: int) -> None:
         """Nothing has happened here up to this time."""

@@ -84,7 +84,7 @@ def _changes(rows: pa.Table) -> Iterator[bytes]:
 
 
 def _contents(part: Installed, sealed: Sealed, strings: Strings, time: int) -> Iterator[bytes]:
-    found = part.shown(sealed, strings)
-    rows = delta_of(found.columns, time, found.diffs, len(found.diffs))
+    columns, diffs = sealed.rows(None)
+    rows = delta_of(columns, time, diffs, len(diffs))
     for first in range(0, len(rows), ROWS):
         yield feed_of(changes_to_arrow(part.definition, rows.slice(first, min(first + ROWS, len(rows))), strings))

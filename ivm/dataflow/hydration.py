@@ -31,8 +31,10 @@ from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
 
-_SOON = 8
-"""How many commits are caught up with while others wait."""
+_SOON = 1 << 10
+"""How many changes are caught up with while others wait."""
+_EACH = 1 << 7
+"""As so many changes a commit counts that brought fewer."""
 _MOST = 1 << 10
 """With so many at once while there are more."""
 _SMALL = 1 << 10
@@ -183,13 +185,13 @@ def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
 def _catch_up(fill: Step, step: Step, installation: Installation) -> None:
     """Apply what has come, and what comes while others are let in, until nothing is left.
 
-    What has come is applied, many changes at once, while others go on, as long as that leaves fewer each time. They
-    wait for the rest, so that no stream of commits keeps it from ending.
+    What has come is applied, many commits at once, while others go on, as long as that leaves fewer changes each time.
+    They wait for the rest, so that no stream of commits keeps it from ending.
     """
     backlog = installation.backlog
     before: float = inf
-    while _SOON < len(backlog) < before:
-        before = len(backlog)
+    while _SOON < (left := sum(max(len(delta), _EACH) for delta in backlog.values())) < before:
+        before = left
         fill(_first(backlog, _MOST).gathered())
         installation.rest()
     if backlog:

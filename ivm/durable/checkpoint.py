@@ -90,7 +90,7 @@ class Checkpoints:
     def _moment(self) -> Moment | None:
         """What there is now, the log going on in a new file; None if that is on disk already."""
         core, on_disk = self._core, self._on_disk
-        self._journal.finish()  # so that there is little to write while nobody commits
+        self._journal.sync()  # so that there is little to write and to sync while nobody commits
         with core.definitions:
             core.begin_defining(None)
             identify(core.engine, self._identities)

@@ -127,6 +127,10 @@ class Journal:
             self._backlog.finish()
         return self._log.number
 
+    def sync(self) -> None:
+        """Return when all that has taken effect survives a loss of power; StorageError if that is not known."""
+        self._log.settle(self.finish())
+
     @property
     def size(self) -> int:
         """How long the file is that is written."""

@@ -47,7 +47,7 @@ class Pace:
 
     It begins when a dictionary has grown by `growth`, as a part of what it was, and by twice that where the last one
     was not worth it: that is if less than `worth` of the bytes is to be had; but by `least` bytes in any case. A commit
-    looks at `base` codes, and at `rate` for each byte that came.
+    looks at `base` codes, and at `rate` for each byte that came, but at no more than `most` in one piece.
     """
 
     least: int = 1 << 22
@@ -55,6 +55,7 @@ class Pace:
     worth: float = 0.125
     base: int = 1 << 12
     rate: int = 2
+    most: int = 1 << 18
 
 
 PACE = Pace()
@@ -73,20 +74,21 @@ class Sweep:
         self._running: Iterator[int] | None = None
         self._now: Mapping[Hashable, State] = {}
         self._next = PACE.least
-        self._seen = 0
+        self._seen = self._owed = 0
 
-    def work(self) -> None:
-        """Do a piece, after a commit. Cost: in proportion to the text that came since the last one; see `Pace`.
+    def work(self) -> int:
+        """Do a piece, after a commit; how many more are owed then for the text that has come. See `Pace` for the cost.
 
         Where memory is short the sweep is given up; the next one starts anew.
         """
         weight = self._dictionary.weight
         if self._running is None:
             if weight < self._next:
-                return
-            self._seen, self._running = weight, self._sweep()
-        fuel = PACE.base + PACE.rate * max(0, weight - self._seen)
-        self._seen = weight
+                return 0
+            self._seen, self._owed, self._running = weight, 0, self._sweep()
+        owed = self._owed + PACE.base + PACE.rate * max(0, weight - self._seen)
+        fuel = min(owed, PACE.most)
+        self._seen, self._owed = weight, owed - fuel
         try:
             self._go_on(self._running, fuel)
         except MemoryError:
@@ -94,6 +96,12 @@ class Sweep:
         except BaseException:
             self._give_up()
             raise
+        return self.owed
+
+    @property
+    def owed(self) -> int:
+        """How many pieces are owed."""
+        return -(-self._owed // PACE.most)
 
     def _go_on(self, running: Iterator[int], fuel: int) -> None:
         self._now = dict(self._keepers())
@@ -101,7 +109,7 @@ class Sweep:
             while fuel > 0:
                 done = next(running, None)
                 if done is None:
-                    self._running = None
+                    self._running, self._owed = None, 0
                     return
                 fuel -= done
         finally:
@@ -109,6 +117,7 @@ class Sweep:
 
     def _give_up(self) -> None:
         self._running = self._dictionary.coming = None
+        self._owed = 0
         self._dictionary.marks = NO_MARKS
         self._rest(PACE.growth)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -289,3 +290,36 @@ def test_texts_that_come_during_a_sweep_are_not_to_be_had(monkeypatch):
         kept.known[str(commit)] = dictionary.code(str(commit))
         sweeper.work()
     assert dictionary.heap is heap
+
+
+def test_a_piece_takes_a_bounded_time_however_much_text_has_come(monkeypatch):
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=1, rate=1, most=100))
+    dictionary, looked_at = TextDictionary(), [0]
+    sweeper = Sweep(dictionary, list)
+
+    def codes() -> Iterator[int]:
+        while True:
+            looked_at[0] += 10
+            yield 10
+
+    monkeypatch.setattr(sweeper, "_sweep", codes)
+    dictionary.code("x" * 1000)
+    assert sweeper.work() == 0
+    dictionary.code("y" * 5000)
+    owed, pieces = 1, 0
+    while owed:
+        before = looked_at[0]
+        owed, pieces = sweeper.work(), pieces + 1
+        assert looked_at[0] - before <= 100
+    assert pieces > 50
+    assert looked_at[0] >= 5000
+
+
+def test_whoever_makes_a_view_frees_the_texts_that_he_has_made(monkeypatch):
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, growth=0, worth=0, base=1, most=64))
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, s VARCHAR)")
+    db.apply({"t": [{"a": a, "s": f"text {a}"} for a in range(200)]})
+    db.apply({"t": [{"a": a, "s": f"other {a}"} for a in range(50)]}, mode="upsert")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT a, s || ' and more of it' AS s FROM t")
+    assert core_of(db).engine.tidy_texts() == 0

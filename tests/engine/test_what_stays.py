@@ -1,0 +1,136 @@
+"""What comes and goes leaves nothing behind: not what was prepared for it, nor what it held, nor the dead of others."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from weakref import ref
+
+import pyarrow as pa
+import pytest
+
+import ivm
+from catalog.types import BIGINT
+from ivm.analysis.ranges import can_raise, value_range
+from ivm.database import core_of
+from ivm.plan.identity import Identities
+from ivm.trace import compaction
+from ivm.trace.helpers import Errand, Helpers
+from sql.ir.scalar import Call, Column, Literal
+
+
+def sum_of(number: int) -> Call:
+    return Call("add", (Column(0, BIGINT), Literal(number, BIGINT)), BIGINT)
+
+
+def no_thread(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize("kind", ["of one thread", "closed", "without a thread to be had"])
+def test_errands_that_no_helper_will_take_are_let_go_of(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    helpers = Helpers(1 if kind == "of one thread" else 2)
+    if kind == "closed":
+        helpers.close()
+    if kind == "without a thread to be had":
+        monkeypatch.setattr(threading.Thread, "start", no_thread)
+
+    def work() -> int:
+        return 7
+
+    errand, held = Errand(work), ref(work)
+    helpers.put(errand)
+    del work
+    del errand
+    gc.collect()
+    assert held() is None
+
+
+def test_facts_of_an_expression_go_with_it() -> None:
+    whole = sum_of(1)
+    assert can_raise(whole)
+    assert value_range(whole) is not None
+    held = ref(whole)
+    del whole
+    assert held() is None
+
+
+def test_the_identities_of_plans_go_that_nobody_asks_for() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a BIGINT)")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT a + 1 AS b FROM t")
+    plan, identities = core_of(db).engine.views["v"].plan, Identities()
+    known = identities.of(plan)
+    identities.forget()
+    assert identities.of(plan) is known
+    db.sql("DROP VIEW v")
+    held = ref(plan)
+    del plan
+    identities.forget()
+    identities.forget()
+    gc.collect()
+    assert held() is None
+
+
+def test_a_checkpoint_holds_nothing_of_what_is_dropped_after_it(tmp_path) -> None:
+    db = ivm.connect(tmp_path / "db", compile="off")
+    db.sql("CREATE TABLE t (a BIGINT); CREATE TABLE u (a BIGINT); INSERT INTO t VALUES (1); INSERT INTO u VALUES (1)")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT a, count(*) AS n FROM t GROUP BY a")
+    db.sql("CHECKPOINT")
+    engine = core_of(db).engine
+    held = ref(engine.views["v"].log), ref(engine.tables["u"].store.columns)
+    db.sql("DROP VIEW v; DROP TABLE u")
+    gc.collect()
+    assert [each() for each in held] == [None, None]
+    db.sql("INSERT INTO t VALUES (2); CHECKPOINT")
+    db.close()
+    with ivm.connect(tmp_path / "db", compile="off") as again:
+        assert again.sql("SELECT a FROM t ORDER BY a").fetchall() == [(1,), (2,)]
+
+
+def test_what_is_prepared_for_tables_goes_with_them(tmp_path) -> None:
+    db = ivm.connect(tmp_path / "db", durability="off", compile="off")
+
+    def come_and_go(first: int) -> int:
+        for number in range(first, first + 30):
+            db.sql(f"CREATE TABLE t{number} (a BIGINT DEFAULT {number})")
+            db.apply({f"t{number}": pa.table({"a": [number]})})
+            db.sql(f"DROP TABLE t{number}")
+        gc.collect()
+        return sum(type(each).__name__ == "Intake" for each in gc.get_objects())
+
+    assert come_and_go(0) == come_and_go(30) <= 2
+
+
+def test_rows_that_die_go_however_much_of_the_time_views_are_being_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "FROM_ROWS", 1 << 7)
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, g BIGINT, s VARCHAR)")
+    db.sql("CREATE MATERIALIZED VIEW low AS SELECT g, min(s) AS a FROM t GROUP BY g")
+    store, commits = core_of(db).engine.tables["t"].store, iter(range(10**6))
+
+    def commit() -> None:
+        number = next(commits)
+        rows = [{"id": (number * 20 + i) % 100, "g": i, "s": f"text {number} {i}"} for i in range(20)]
+        db.apply({"t": rows}, mode="upsert")
+
+    def commits_meanwhile() -> Callable[[object], None]:
+        numberings = []
+
+        def progress(_: object) -> None:
+            for _ in range(9):
+                commit()
+                numberings.append(store.columns.numbering)
+            assert len(set(numberings)) == 1, "what reads by number finds the same rows"
+
+        return progress
+
+    for _ in range(5):
+        commit()
+    for _ in range(25):
+        db.sql("CREATE MATERIALIZED VIEW passing AS SELECT id FROM t WHERE g > 3", progress=commits_meanwhile())
+        db.sql("DROP VIEW passing")
+        commit()
+        assert store.rows < 5000, "of which 100 live"
+    db.verify()
