@@ -135,7 +135,7 @@ class Core:
 
         `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
         it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
-        `settle` is to follow.
+        Then it is certain; what else is due `settle` does, which is to follow.
         """
         journal, put = self.engine.journal, None
         try:
