@@ -61,13 +61,19 @@ class GroupsScope(Scope):
     def empty(self) -> Counts:
         return (0,) * KEYS
 
-    def commits(self, model: Counts) -> Iterable[tuple[Commit, Counts]]:
+    def commits(self, model: Counts) -> Iterable[Commit]:
         return commits(model)
+
+    def after(self, model: Counts, commit: Commit) -> Counts:
+        counts = list(model)
+        for key, more in commit[1]:
+            counts[key] += more
+        return tuple(counts)
 
     def step(self, state: Groups[Fields], commit: Commit, time: int) -> None:
         times, changes = commit
         words = self._words[[key for key, _ in changes]]
-        cells = state.open(words, time if times == 1 else time + np.arange(times))
+        cells = state.open(words, time if times == 1 else time - 1 + np.arange(times))
         after, known = state.state[cells.slot, -1:].copy(), dict[int, int]()
         for cell, (key, more) in zip(cells.row_cell.tolist(), changes, strict=True):
             after[cell] = known.get(key, after[cell, 0]) + more
@@ -111,18 +117,15 @@ class _Read:
 
 
 @cache
-def commits(model: Counts) -> list[tuple[Commit, Counts]]:
+def commits(model: Counts) -> list[Commit]:
     """All commits that change up to two keys, or one key twice, where keys have so many rows."""
-    found: list[tuple[Commit, Counts]] = []
+    found: list[Commit] = []
     for keys in (*combinations(range(KEYS), 1), *permutations(range(KEYS), 2)):
         for to in product(*([count for count in range(ROWS + 1) if count != model[key]] for key in keys)):
-            after = dict(enumerate(model)) | dict(zip(keys, to, strict=True))
-            changes = tuple((key, after[key] - model[key]) for key in keys)
-            found.append(((1, changes), tuple(after.values())))
+            found.append((1, tuple((key, count - model[key]) for key, count in zip(keys, to, strict=True))))
     for key, first, last in product(range(KEYS), range(ROWS + 1), range(ROWS + 1)):
         if model[key] != first != last:
-            twice = tuple(count if key != each else last for each, count in enumerate(model))
-            found.extend(((times, ((key, first - model[key]), (key, last - first))), twice) for times in (1, 2))
+            found.extend((times, ((key, first - model[key]), (key, last - first))) for times in (1, 2))
     return found
 
 

@@ -6,6 +6,7 @@ arrays where they lie, since kernels hold their addresses. No kind of state need
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache, partial
 from types import MethodType, ModuleType
@@ -24,7 +25,7 @@ _set = object.__setattr__
 
 
 class Image:
-    """All that is reached from `root`: attributes, lists, dictionaries, and arrays with what they hold.
+    """All that is reached from `root`: attributes, lists, queues, dictionaries, and arrays with what they hold.
 
     Texts are not: a dictionary keeps the code of a text, whoever has come to know it.
     """
@@ -34,6 +35,7 @@ class Image:
         self._seen: dict[int, tuple[int, Any]] = {}
         self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
         self._lists: list[tuple[list[Any], list[Any]]] = []
+        self._queues: list[tuple[deque[Any], list[Any]]] = []
         self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
         self._slots: list[tuple[Any, list[tuple[str, Any]]]] = []
         seen, todo = self._seen, [root]
@@ -48,9 +50,13 @@ class Image:
     def put_back(self) -> None:
         """Let all be as it was."""
         for array, values in self._arrays:
-            array[...] = values
+            if array.flags.writeable:
+                array[...] = values
         for items, there in self._lists:
             items[:] = there
+        for queue, there in self._queues:
+            queue.clear()
+            queue.extend(there)
         for names, entries in self._dicts:
             names.clear()
             names.update(entries)
@@ -71,7 +77,7 @@ class Image:
         for _, values in self._arrays:
             words = values.tolist() if values.dtype == np.int64 and values.ndim == 1 else None
             parts.append(values.tobytes() if words is None else tuple([places.get(word, word) for word in words]))
-        parts.extend(tuple([told(item) for item in items]) for _, items in self._lists)
+        parts.extend(tuple([told(item) for item in items]) for _, items in (*self._lists, *self._queues))
         for _, entries in self._dicts:
             parts.append(tuple([(name, told(value)) for name, value in entries.items() if name not in _COUNTERS]))
         for _, attributes in self._slots:
@@ -82,8 +88,8 @@ class Image:
         """An array, or what it is a part of."""
         if isinstance(array.base, np.ndarray):
             return (array.base,)
-        if array.flags.writeable and array.dtype != object:
-            self._arrays.append((array, array.copy()))
+        if array.dtype != object:
+            self._arrays.append((array, array.copy() if array.flags.writeable else array))
         return ()
 
     def take_list(self, items: Any) -> Iterable[Any]:
@@ -91,6 +97,11 @@ class Image:
         self._lists.append((items, list(items)))
         if isinstance(items, Held):
             self.held.append(items)
+        return items
+
+    def take_queue(self, items: Any) -> Iterable[Any]:
+        """A queue and its items."""
+        self._queues.append((items, list(items)))
         return items
 
     def take_dict(self, entries: Any) -> Iterable[Any]:
@@ -122,6 +133,8 @@ def _taker(kind: Any) -> Callable[[Image, Any], Iterable[Any]] | None:
         return Image.take_array
     if issubclass(kind, list):
         return Image.take_list
+    if issubclass(kind, deque):
+        return Image.take_queue
     if issubclass(kind, dict):
         return Image.take_dict
     if issubclass(kind, tuple):

@@ -2,95 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.errors import NumericError
 from catalog.schema import Field, Table
-from catalog.types import BIGINT, Physical
+from catalog.types import BIGINT, DOUBLE, VARCHAR, Physical, SqlType
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import Column
+from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.follower import Follower
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
 from ivm.trace.row_store import RowsReader, RowStore
 from ivm.trace.rows import DerivedRows, Rows
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import ALIVE
-from tests.histories.walk import Scope
+from tests.histories.updates import KEYS, Commit, Model, UpdatesScope, diffs_of, times_of
 
-KEYS, VALUES = 4, 2
-Row = tuple[int, int]
-"""A key and a value."""
-Model = tuple[Row, ...]
-"""The rows, sorted."""
-Commit = tuple[tuple[Row, int], ...]
-"""Updates: rows, each with +1 or -1."""
-FIELDS = (Field("k", BIGINT, nullable=False), Field("v", BIGINT, nullable=False))
 LAYOUT = KeyLayout(((Physical.INT64, False),), nulls="drop")
 WORDS = LAYOUT.pack([Column(np.arange(KEYS))], KEYS)
+WORTH: dict[SqlType, tuple[Any, ...]] = {
+    BIGINT: (0, 1),
+    VARCHAR: (None, "a text that is longer than the others are"),
+    DOUBLE: (0.5, None, -2.0),
+}
+"""The values of a type; those of a key begin further on."""
 
 
-class RowsScope(Scope):
-    """A commit lets one row or two come or go, or updates one; `many`: a key may have two rows, else one.
+class RowsScope(UpdatesScope):
+    """What is asked is looked up in every follower, and read. `type_` is that of values."""
 
-    What is asked is looked up in every follower, and read.
-    """
-
-    many = True
-
-    def __init__(self) -> None:
+    def __init__(self, type_: SqlType = BIGINT) -> None:
+        self.type = type_
+        self.name += " with texts" * (type_ is VARCHAR)
         self._dictionary = TextDictionary()
 
     def states(self, state: Any) -> Sequence[Any]:
         return (state.rows,)
 
-    def roots(self) -> Sequence[Sequence[Commit]]:
-        return (), tuple((((key, 0), 1),) for key in range(KEYS))
-
-    def empty(self) -> Model:
-        return ()
-
-    def commits(self, model: Model) -> Iterable[tuple[Commit, Model]]:
-        return commits(model, self.many)
-
     def check(self, state: Any, model: Model, time: int) -> None:
+        store, there = state.rows.store, self.shown(model)
         for arranged in state.followers:
             positions, group = arranged.look_up(*WORDS, time, True)
-            keys, values = (state.rows.store.gather(c, group.refs).values.tolist() for c in range(2))
+            keys, found = self._of(store, group.refs)
             assert positions.tolist() == keys, f"keys {positions.tolist()} have rows of keys {keys}"
-            found = tuple(sorted(zip(keys, values, strict=True)))
-            assert found == model, f"{type(arranged).__name__} finds {found}, there are {model}"
-        store = state.rows.store
-        living = np.flatnonzero(store.died == ALIVE) if len(store.died) else np.arange(store.rows)
-        there = tuple(sorted(zip(*(store.gather(c, living).values.tolist() for c in range(2)), strict=True)))
-        assert there == model, f"living are {there}, there are {model}"
-        assert state.rows.count == len(model), f"{state.rows.count} rows are counted, there are {model}"
+            expected = self.seen(there)
+            assert found == expected, f"{type(arranged).__name__} finds {found}, there are {expected}"
+        _, found = self._of(store, np.flatnonzero(store.died == ALIVE) if len(store.died) else np.arange(store.rows))
+        assert found == there, f"living are {found}, there are {there}"
+        assert state.rows.count == len(model), f"{state.rows.count} rows are counted, there are {there}"
+
+    def shown(self, model: Model) -> list[tuple[Any, ...]]:
+        """The rows, with the values that they have, in no matter which order, but always in the same."""
+        return sorted(((key, self.value(key, v)) for key, v in model), key=repr)
+
+    def value(self, key: int, number: int) -> Any:
+        """The value of this number."""
+        return WORTH[self.type][(key + number) % len(WORTH[self.type])]
+
+    def seen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Those of the rows that followers find."""
+        return rows
 
     def reader(self, state: Any, time: int) -> _Read:
-        return _Read(state.rows.reader(time))
+        return _Read(state.rows.reader(time), self)
+
+    def _of(self, store: RowStore, refs: Ints) -> tuple[list[int], list[tuple[Any, ...]]]:
+        """The keys of rows, and the rows."""
+        keys = store.gather(0, refs).values.tolist()
+        if self.type is VARCHAR:
+            values = store.columns.arrow(1, refs).to_pylist()
+        else:
+            column = store.gather(1, refs)
+            valid = [True] * len(refs) if column.valid is None else column.valid.tolist()
+            values = [v if there else None for v, there in zip(column.values.tolist(), valid, strict=True)]
+        return keys, sorted(zip(keys, values, strict=True), key=repr)
+
+    @cache  # noqa: B019
+    def arrow(self, commit: Commit) -> pa.Table:
+        """The rows of a commit."""
+        keys, values = zip(*((row[0], self.value(*row)) for row, _ in commit[1]), strict=True)
+        types = {BIGINT: pa.int64(), VARCHAR: pa.string(), DOUBLE: pa.float64()}
+        return pa.table([pa.array(keys, pa.int64()), pa.array(values, types[self.type])], names=["k", "v"])
 
 
 class _Read:
     """The rows that a reader sees."""
 
-    def __init__(self, reader: RowsReader) -> None:
+    def __init__(self, reader: RowsReader, scope: RowsScope) -> None:
         self._reader = reader
+        self._number = {(key, scope.value(key, v)): (key, v) for key in range(KEYS) for v in range(2)}
 
     def __call__(self) -> Model:
         table = self._reader.arrow(["k", "v"])
-        return tuple(sorted(zip(*(column.to_pylist() for column in table.columns), strict=True)))
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        return tuple(sorted(self._number[row] for row in rows))
 
 
 class _Table:
-    def __init__(self, key: tuple[str, ...], dictionary: TextDictionary) -> None:
-        self.rows = TableStore(Table("t", FIELDS, key), dictionary)
+    def __init__(self, fields: tuple[Field, ...], key: tuple[str, ...], dictionary: TextDictionary) -> None:
+        self.rows = TableStore(Table("t", fields, key), dictionary)
         self.followers = [self.rows.arrangement((0,)), self.rows.arrangement((0,), shared=False)]
 
 
@@ -101,10 +119,11 @@ class TableScope(RowsScope):
     key: tuple[str, ...] = ()
 
     def new(self) -> _Table:
-        return _Table(self.key, self._dictionary)
+        fields = Field("k", BIGINT, nullable=False), Field("v", self.type, nullable=self.type is not BIGINT)
+        return _Table(fields, self.key, self._dictionary)
 
     def step(self, state: _Table, commit: Commit, time: int) -> None:
-        state.rows.apply(_arrow(commit), np.array([diff for _, diff in commit]), time)
+        state.rows.apply(self.arrow(commit), diffs_of(commit), times_of(commit, time))
         for each in state.followers:
             each.catch_up()
 
@@ -114,62 +133,52 @@ class KeyedTableScope(TableScope):
 
     name = "keyed table"
     key = ("k",)
-    many = False
+    most = 1
 
 
 class _Derived:
-    """Derived rows with both kinds of arrangement."""
+    """Derived rows with one arrangement."""
 
-    def __init__(self, dictionary: TextDictionary) -> None:
-        self.rows: Rows = DerivedRows((BIGINT, BIGINT), dictionary, _arranged)
-        self.followers: list[Any] = [*self.rows.followers()]
-        ordered = OrderedArrangement(self.rows.store, (0,), LAYOUT, _value, BIGINT, dictionary)
-        self.rows.follow(ordered)
-        self.followers.append(ordered)
-        self.readers = Readers([Reader(BIGINT, dictionary) for _ in range(2)])
+    def __init__(self, type_: SqlType, dictionary: TextDictionary, ordered: bool) -> None:
+        def arranged(store: RowStore) -> Arrangement | OrderedArrangement:
+            return OrderedArrangement(store, *by, _value, type_, dictionary) if ordered else Arrangement(store, *by)
+
+        by = (0,), LAYOUT
+        self.rows: Rows = DerivedRows((BIGINT, type_), dictionary, arranged)
+        self.followers: list[Follower] = self.rows.followers()
+        self.readers = Readers([Reader(each, dictionary) for each in (BIGINT, type_)])
 
 
 class DerivedScope(RowsScope):
-    """Derived rows: retracted by their values, arranged by their key, and in the order of their values."""
+    """Derived rows: retracted by their values, arranged by their key."""
 
     name = "derived rows"
+    is_ordered = False
 
     def new(self) -> _Derived:
-        return _Derived(self._dictionary)
+        return _Derived(self.type, self._dictionary, self.is_ordered)
 
     def step(self, state: _Derived, commit: Commit, time: int) -> None:
-        diffs = np.array([diff for _, diff in commit], np.int64)
-        batch = Batch(_arrow(commit), state.readers)
-        state.rows.apply(Delta([Group(batch)], plain_layout(2), len(commit), time, diffs))  # type: ignore[attr-defined]
-        for each in state.followers:
-            each.catch_up()
+        batch, times = Batch(self.arrow(commit), state.readers), times_of(commit, time)
+        delta = Delta([Group(batch)], plain_layout(2), len(commit[1]), times, diffs_of(commit))
+        state.rows.apply(delta)  # type: ignore[attr-defined]
 
 
-def _arranged(store: RowStore) -> Arrangement:
-    return Arrangement(store, (0,), LAYOUT)
+class OrderedArrangementScope(DerivedScope):
+    """Derived rows in the order of a value, which may be NULL, or such as cannot be computed."""
+
+    name = "ordered arrangement"
+    is_ordered = True
+
+    def __init__(self) -> None:
+        super().__init__(DOUBLE)
+
+    def seen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return [row for row in rows if row[1] is not None]
 
 
 def _value(delta: Delta) -> Column:
-    return delta.column(1)
-
-
-@cache
-def _arrow(commit: Commit) -> pa.Table:
-    keys, values = zip(*(row for row, _ in commit), strict=True)
-    return pa.table([pa.array(keys, pa.int64()), pa.array(values, pa.int64())], names=["k", "v"])
-
-
-@cache
-def commits(model: Model, many: bool) -> list[tuple[Commit, Model]]:
-    """One row or two that come or go, in either order, where these are there; or both with one row."""
-    rows = list(product(range(KEYS), range(VALUES)))
-    changes = [(row, -1) for row in model] + [(row, 1) for row in rows]
-    found: list[tuple[Commit, Model]] = []
-    for some in (*combinations(changes, 1), *combinations(changes, 2)):
-        after = list(model)
-        for row, diff in some:
-            (after.remove if diff < 0 else after.append)(row)
-        of_key = [sum(key == row[0] for row in after) for key in range(KEYS)]
-        if max(of_key) <= (VALUES if many else 1) and not (len(some) == 2 and some[0][0] == some[1][0]):
-            found.extend((each, tuple(sorted(after))) for each in {some, some[::-1]})
-    return found
+    value = delta.column(1)
+    if ((value.values == WORTH[DOUBLE][-1]) & (True if value.valid is None else value.valid)).any():
+        raise NumericError("it is out of range")
+    return value

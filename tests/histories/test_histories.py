@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from catalog.types import VARCHAR
 from tests.histories.groups import GroupsScope
-from tests.histories.rows import DerivedScope, KeyedTableScope, TableScope
+from tests.histories.rows import DerivedScope, KeyedTableScope, OrderedArrangementScope, TableScope
 from tests.histories.walk import Bounds, Scope, Walk
 
 SCOPES: dict[str, Scope] = {
     scope.name: scope
     for scope in (
         *(GroupsScope(), GroupsScope(is_looked_up=True), GroupsScope(by_text=True)),
-        *(TableScope(), KeyedTableScope(), DerivedScope()),
+        *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
+        OrderedArrangementScope(),
     )
 }
 CAPACITIES: dict[str, dict[str, Any]] = {

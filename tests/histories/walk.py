@@ -18,6 +18,8 @@ Model = Any
 """What there should be, hashable."""
 Commit = Any
 """What a commit does, plain data."""
+_TIMES = 2
+"""How many logical times a commit may have."""
 
 
 class Scope(ABC):
@@ -42,12 +44,16 @@ class Scope(ABC):
         """What there is at first."""
 
     @abstractmethod
-    def commits(self, model: Model) -> Iterable[tuple[Commit, Model]]:
-        """All that may be done where there is this, with what there is afterwards."""
+    def commits(self, model: Model) -> Iterable[Commit]:
+        """All that may be done where there is this."""
+
+    @abstractmethod
+    def after(self, model: Model, commit: Commit) -> Model:
+        """What there is afterwards."""
 
     @abstractmethod
     def step(self, state: Any, commit: Commit, time: int) -> None:
-        """Do it."""
+        """Do it; what comes first may come at the time before this one, which is there for that."""
 
     @abstractmethod
     def check(self, state: Any, model: Model, time: int) -> None:
@@ -105,9 +111,9 @@ class Walk:
         for root in self.scope.roots()[roots]:
             here = _Here(self.scope.new(), self.scope.empty(), 0, bounds)
             for commit in root:
-                model = dict(self.scope.commits(here.model))[commit]
                 self._path.append(commit)
-                here = self._seal(here, commit, model)._replace(left=bounds)
+                here = self._seal(here, commit)._replace(left=bounds)
+            self.scope.check(here.state, here.model, here.time)
             self._met.clear()
             self.histories += self._go_on(here)
             self._path.clear()
@@ -127,10 +133,10 @@ class Walk:
     def _branches(self, here: _Here, image: Image) -> Iterator[int]:
         """How many histories follow each thing that may be done here."""
         left = here.left
-        for commit, model in self.scope.commits(here.model):
-            yield self._branch(image, commit, partial(self._seal, here, commit, model))
+        for commit in self.scope.commits(here.model):
+            yield self._branch(image, commit, partial(self._seal, here, commit))
             if left.undone:
-                yield self._branch(image, f"{commit}, undone", partial(self._undo, here, commit, model))
+                yield self._branch(image, f"{commit}, undone", partial(self._undo, here, commit))
         if here.reading is not None:
             yield self._branch(image, "the reader goes", partial(self._close, here, image))
         elif left.readers:
@@ -155,22 +161,22 @@ class Walk:
         image.put_back()
         return count
 
-    def _seal(self, here: _Here, commit: Commit, model: Model) -> _Here:
+    def _seal(self, here: _Here, commit: Commit) -> _Here:
         """A commit that counts."""
         self.commits += 1
-        left, time = here.left, here.time + 1
+        left, time, model = here.left, here.time + _TIMES, self.scope.after(here.model, commit)
         self.scope.step(here.state, commit, time)
         for each in self.scope.states(here.state):
             each.seal(time + 1, time)
         return here._replace(model=model, time=time, left=left._replace(commits=left.commits - 1))
 
-    def _undo(self, here: _Here, commit: Commit, model: Model) -> _Here:
+    def _undo(self, here: _Here, commit: Commit) -> _Here:
         """A commit that is rolled back."""
         self.commits += 1
         states, left = self.scope.states(here.state), here.left
         marks = [each.mark() for each in states]
-        self.scope.step(here.state, commit, here.time + 1)
-        self.scope.check(here.state, model, here.time + 1)
+        self.scope.step(here.state, commit, here.time + _TIMES)
+        self.scope.check(here.state, self.scope.after(here.model, commit), here.time + _TIMES)
         for each, mark in zip(reversed(states), reversed(marks), strict=True):
             each.rollback(mark)
         return here._replace(left=left._replace(commits=left.commits - 1, undone=left.undone - 1))

@@ -1,0 +1,92 @@
+"""Updates of few rows: what kinds of state that hold rows have in common."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from ivm.trace.column import Ints
+from tests.histories.walk import Scope
+
+KEYS, VALUES = 3, 2
+Row = tuple[int, int]
+"""A key and the number of a value."""
+Model = tuple[Row, ...]
+"""The rows, sorted, each as often as it is there."""
+Commit = tuple[int, tuple[tuple[Row, int], ...]]
+"""How many times it has, one or as many as updates; rows, each with +1 or -1."""
+RECENT: tuple[Commit, ...] = tuple((1, (((key, 0), 1),)) for key in range(KEYS))
+"""Rows that were there."""
+
+
+class UpdatesScope(Scope):
+    """A commit lets one row come or go, or two, of two keys or of one, in either order; of one key also at two times.
+
+    Rows of one key may be equal; a key has `most` of them at most.
+    """
+
+    most = 2
+
+    def roots(self) -> Sequence[Sequence[Commit]]:
+        return (), RECENT
+
+    def empty(self) -> Model:
+        return ()
+
+    def commits(self, model: Model) -> Iterable[Commit]:
+        return commits(tuple(row for row in model if row[0] < KEYS), self.most)
+
+    def after(self, model: Model, commit: Commit) -> Model:
+        return after(model, *commit[1])
+
+
+def times_of(commit: Commit, time: int) -> Ints | int:
+    """The times of the updates of a commit, the last one of which is `time`."""
+    return time if commit[0] == 1 else time - 1 + np.arange(2)
+
+
+def diffs_of(commit: Commit) -> Ints:
+    """The diffs of the updates of a commit."""
+    return np.array([diff for _, diff in commit[1]], np.int64)
+
+
+def after(model: Model, *updates: tuple[Row, int]) -> Model:
+    """The rows after updates of one time, or of some; there is none that is there less than never."""
+    rows = list(model)
+    for row, _ in (each for each in updates if each[1] > 0):
+        rows.append(row)
+    for row, _ in (each for each in updates if each[1] < 0):
+        rows.remove(row)
+    return tuple(sorted(rows))
+
+
+@cache
+def commits(model: Model, most: int) -> list[Commit]:
+    """All of them where there are these rows. Of two that come, of two keys, both have the first value."""
+    updates = [(row, diff) for row in product(range(KEYS), range(VALUES)) for diff in (-1, 1)]
+    found: list[Commit] = [(1, (each,)) for each in updates if _may_be(model, most, each)]
+    for both in product(updates, repeat=2):
+        (first, _), (last, _) = both
+        if first[0] == last[0]:
+            if _may_be(model, most, *both):
+                found.append((1, both))
+            if _may_be(model, most, both[0]) and _may_be(after(model, both[0]), most, both[1]):
+                found.append((2, both))
+        elif all(row[1] == 0 or diff < 0 for row, diff in both) and _may_be(model, most, *both):
+            found.append((1, both))
+    return found
+
+
+def _may_be(model: Model, most: int, *updates: tuple[Row, int]) -> bool:
+    """Whether these may come at one time. Where keys are unique, what goes is found by its key alone, and goes first."""
+    if most == 1 and any(diff < 0 and row not in model and row[0] in dict(model) for row, diff in updates):
+        return False
+    rows = Counter(model)
+    for row, diff in updates:
+        rows[row] += diff
+    keys = Counter(key for key, _ in rows.elements())
+    return min(rows.values(), default=0) >= 0 and max(keys.values(), default=0) <= most
