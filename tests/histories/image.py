@@ -71,7 +71,8 @@ class Image:
 
         def told(value: Any) -> Hashable:
             place = seen.get(id(value), nobody)[0]
-            return value if place < 0 and isinstance(value, Hashable) else place
+            is_plain = place < 0 and isinstance(value, Hashable) and not isinstance(value, memoryview)
+            return value if is_plain else place
 
         parts: list[Hashable] = []
         for _, values in self._arrays:

@@ -24,16 +24,10 @@ from ivm.trace.row_store import RowsReader, RowStore
 from ivm.trace.rows import DerivedRows, Rows
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import ALIVE
-from tests.histories.updates import KEYS, Commit, Model, UpdatesScope, diffs_of, times_of
+from tests.histories.updates import KEYS, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth
 
 LAYOUT = KeyLayout(((Physical.INT64, False),), nulls="drop")
 WORDS = LAYOUT.pack([Column(np.arange(KEYS))], KEYS)
-WORTH: dict[SqlType, tuple[Any, ...]] = {
-    BIGINT: (0, 1),
-    VARCHAR: (None, "a text that is longer than the others are"),
-    DOUBLE: (0.5, None, -2.0),
-}
-"""The values of a type; those of a key begin further on."""
 
 
 class RowsScope(UpdatesScope):
@@ -61,11 +55,7 @@ class RowsScope(UpdatesScope):
 
     def shown(self, model: Model) -> list[tuple[Any, ...]]:
         """The rows, with the values that they have, in no matter which order, but always in the same."""
-        return sorted(((key, self.value(key, v)) for key, v in model), key=repr)
-
-    def value(self, key: int, number: int) -> Any:
-        """The value of this number."""
-        return WORTH[self.type][(key + number) % len(WORTH[self.type])]
+        return sorted(((key, worth(self.type, key, v)) for key, v in model), key=repr)
 
     def seen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Those of the rows that followers find."""
@@ -88,7 +78,7 @@ class RowsScope(UpdatesScope):
     @cache  # noqa: B019
     def arrow(self, commit: Commit) -> pa.Table:
         """The rows of a commit."""
-        keys, values = zip(*((row[0], self.value(*row)) for row, _ in commit[1]), strict=True)
+        keys, values = zip(*((row[0], worth(self.type, *row)) for row, _ in commit[1]), strict=True)
         types = {BIGINT: pa.int64(), VARCHAR: pa.string(), DOUBLE: pa.float64()}
         return pa.table([pa.array(keys, pa.int64()), pa.array(values, types[self.type])], names=["k", "v"])
 
@@ -98,7 +88,7 @@ class _Read:
 
     def __init__(self, reader: RowsReader, scope: RowsScope) -> None:
         self._reader = reader
-        self._number = {(key, scope.value(key, v)): (key, v) for key in range(KEYS) for v in range(2)}
+        self._number = {(key, worth(scope.type, key, v)): (key, v) for key in range(KEYS) for v in range(2)}
 
     def __call__(self) -> Model:
         table = self._reader.arrow(["k", "v"])

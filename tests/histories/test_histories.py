@@ -12,6 +12,8 @@ import pytest
 
 from catalog.types import VARCHAR
 from tests.histories.groups import GroupsScope
+from tests.histories.log import LogScope
+from tests.histories.ordered import OrderedScope, WindowScope
 from tests.histories.rows import DerivedScope, KeyedTableScope, OrderedArrangementScope, TableScope
 from tests.histories.walk import Bounds, Scope, Walk
 
@@ -20,7 +22,8 @@ SCOPES: dict[str, Scope] = {
     for scope in (
         *(GroupsScope(), GroupsScope(is_looked_up=True), GroupsScope(by_text=True)),
         *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
-        OrderedArrangementScope(),
+        *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
+        *(LogScope(), LogScope(has_history=True)),
     )
 }
 CAPACITIES: dict[str, dict[str, Any]] = {
@@ -31,6 +34,12 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "chains._SLOTS_AT_LEAST": 1,
         "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
         "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
+        "ordered_tree._CHUNK": 1, "ordered_tree._AT_ONCE": 1, "ordered_tree._MANY": 0,
+        "window_tree._CHUNK": 1, "window_tree._AT_ONCE_SAVED": 1, "window_tree.AT_ONCE": 1,
+        "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 1, "view_log._SPARE_ROWS": 0, "view_log._FUEL": 1,
+        "view_log._LEAST_FUEL": 0, "view_log._CHUNK": 1, "ordered_arrangement._CATCH_UP_ROWS": 1,
+        "ordered_arrangement._FIRST_PART": 1, "ordered_arrangement._PART": 1, "ordered_arrangement._MANY": 1,
+        "ordered_arrangement._FUEL": 0,
     },
     "small": {
         "growable._START": 3, "group_table._SMALLEST": 4, "group_table._LARGEST": 8, "groups._SMALL": 2,
@@ -38,6 +47,9 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "chains._SLOTS_AT_LEAST": 2,
         "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,
         "rows._FOR_EACH": 1, "run._MELT": 2, "run._MELTED_EACH": 1,
+        "ordered_tree._CHUNK": 16, "ordered_tree._AT_ONCE": 8, "window_tree._CHUNK": 2, "window_tree._AT_ONCE_SAVED": 2,
+        "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 2, "view_log._SPARE_ROWS": 1, "view_log._LEAST_FUEL": 16,
+        "view_log._CHUNK": 2, "ordered_arrangement._FIRST_PART": 2, "ordered_arrangement._PART": 2,
     },
 }  # fmt: skip
 """What is done to large states now and then, is done to small ones at different points."""

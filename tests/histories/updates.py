@@ -6,13 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType
 from ivm.trace.column import Ints
 from tests.histories.walk import Scope
 
 KEYS, VALUES = 3, 2
+WORTH: dict[SqlType, tuple[Any, ...]] = {
+    BIGINT: (0, 1),
+    VARCHAR: (None, "ant", "a text that is longer than the others are"),
+    DOUBLE: (0.5, None, -(2.0**70)),
+}
 Row = tuple[int, int]
 """A key and the number of a value."""
 Model = tuple[Row, ...]
@@ -42,6 +49,21 @@ class UpdatesScope(Scope):
 
     def after(self, model: Model, commit: Commit) -> Model:
         return after(model, *commit[1])
+
+
+def worth(type_: SqlType, key: int, number: int) -> Any:
+    """The value of this type of a key that has this number."""
+    return WORTH[type_][(key + number) % len(WORTH[type_])]
+
+
+def whole(row: Row) -> tuple[Any, ...]:
+    """A row as kinds under the contract have it: a number, a text and a double."""
+    return row[0], worth(VARCHAR, *row), worth(DOUBLE, *row)
+
+
+def texts_of(model: Model) -> list[str]:
+    """The texts of rows."""
+    return [text for row in set(model) if (text := worth(VARCHAR, *row)) is not None]
 
 
 def times_of(commit: Commit, time: int) -> Ints | int:
