@@ -9,7 +9,7 @@ import numpy as np
 
 from catalog.types import VARCHAR
 from ivm.kernels.ordered.nodes import FANOUT, MERGED
-from ivm.trace.column import Ints
+from ivm.trace.column import Ints, readonly_diffs
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import OrderedReader, OrderedRows, changes_of
@@ -64,7 +64,8 @@ class OrderedScope(UpdatesScope):
         return full, two
 
     def step(self, state: OrderedRows, commit: Commit, time: int) -> None:
-        state.add(changes_of(self._keys(state, [row for row, _ in commit[1]]), diffs=diffs_of(commit)))
+        keys = self._keys(state, [row for row, _ in commit[1]])
+        state.add(changes_of(keys, diffs=readonly_diffs(diffs_of(commit))))
 
     def check(self, state: OrderedRows, model: Model, time: int) -> None:
         found = self.reader(state, time)()

@@ -54,8 +54,11 @@ CAPACITIES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """What is done to large states now and then, is done to small ones at different points."""
 OVER_ROWS = slice(1, 2)
-SHORT = {"groups": Bounds(3)}
-"""How far histories over rows that were there go in a short test, where more is quick."""
+SHORT = [
+    *(("groups", capacity, Bounds(3)) for capacity in ("tiny", "small")),
+    *((name, "tiny", Bounds(2)) for name in SCOPES if name != "groups"),
+]
+"""How far histories over rows that were there go in a short test."""
 LONG = (Bounds(5, undone=1), Bounds(4, undone=4), Bounds(3, undone=1, readers=1, moves=1))
 OF_ROWS = (Bounds(3), Bounds(2, undone=2, readers=1, moves=1))
 """The same for rows, which get new numbers all the time: no state is met twice."""
@@ -73,13 +76,12 @@ def _walk(name: str, capacity: str, bounds: Bounds, patch: pytest.MonkeyPatch, *
     )
 
 
-@pytest.mark.parametrize("capacity", CAPACITIES)
-@pytest.mark.parametrize("name", SCOPES)
-def test_short_histories(name: str, capacity: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    _walk(name, capacity, SHORT.get(name, Bounds(2)), monkeypatch, roots=OVER_ROWS)
+@pytest.mark.parametrize(("name", "capacity", "bounds"), SHORT)
+def test_short_histories(name: str, capacity: str, bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> None:
+    _walk(name, capacity, bounds, monkeypatch, roots=OVER_ROWS)
 
 
-@pytest.mark.parametrize("capacity", CAPACITIES)
+@pytest.mark.parametrize("capacity", ["as they are", "tiny"])
 @pytest.mark.parametrize("name", SCOPES)
 def test_short_histories_undone_read_and_moved(name: str, capacity: str, monkeypatch: pytest.MonkeyPatch) -> None:
     _walk(name, capacity, Bounds(1, undone=1, readers=1, moves=1), monkeypatch)
