@@ -64,8 +64,9 @@ class OrderedScope(UpdatesScope):
         return full, two
 
     def step(self, state: OrderedRows, commit: Commit, time: int) -> None:
-        keys = self._keys(state, [row for row, _ in commit[1]])
-        state.add(changes_of(keys, diffs=readonly_diffs(diffs_of(commit))))
+        keys, diffs = self._keys(state, [row for row, _ in commit[1]]), diffs_of(commit)
+        for part in (slice(None),) if commit[0] == 1 else (slice(0, 1), slice(1, 2)):
+            state.add(changes_of(keys[part], diffs=readonly_diffs(diffs[part])))
 
     def check(self, state: OrderedRows, model: Model, time: int) -> None:
         found = self.reader(state, time)()

@@ -131,9 +131,10 @@ class _Derived:
 
     def __init__(self, type_: SqlType, dictionary: TextDictionary, ordered: bool) -> None:
         def arranged(store: RowStore) -> Arrangement | OrderedArrangement:
-            return OrderedArrangement(store, *by, _value, type_, dictionary) if ordered else Arrangement(store, *by)
+            if ordered:
+                return OrderedArrangement(store, (0,), LAYOUT, _value, type_, dictionary)
+            return Arrangement(store, (0,), LAYOUT)
 
-        by = (0,), LAYOUT
         self.rows: Rows = DerivedRows((BIGINT, type_), dictionary, arranged)
         self.followers: list[Follower] = self.rows.followers()
         self.readers = Readers([Reader(each, dictionary) for each in (BIGINT, type_)])

@@ -41,13 +41,13 @@ class UpdatesScope(Scope):
     def roots(self) -> Sequence[Sequence[Commit]]:
         return (), RECENT
 
-    def empty(self) -> Model:
+    def empty(self) -> Any:
         return ()
 
-    def commits(self, model: Model) -> Iterable[Commit]:
+    def commits(self, model: Any) -> Iterable[Commit]:
         return commits(tuple(row for row in model if row[0] < KEYS), self.most)
 
-    def after(self, model: Model, commit: Commit) -> Model:
+    def after(self, model: Any, commit: Commit) -> Any:
         return after(model, *commit[1])
 
 
