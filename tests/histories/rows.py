@@ -164,6 +164,14 @@ class OrderedArrangementScope(DerivedScope):
     def __init__(self) -> None:
         super().__init__(DOUBLE)
 
+    def check(self, state: _Derived, model: Model, time: int) -> None:
+        super().check(state, model, time)
+        store, arranged = state.rows.store, state.followers[0]
+        assert isinstance(arranged, OrderedArrangement)
+        assert arranged.rows == store.rows, f"{arranged.rows} rows of {store.rows} are in order"
+        most = len(self.seen(self._of(store, np.arange(store.rows))[1]))
+        assert arranged.size().entries <= most, f"{arranged.size().entries} entries are of {most} rows"
+
     def seen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         return [row for row in rows if row[1] is not None]
 
