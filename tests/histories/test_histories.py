@@ -59,7 +59,7 @@ SHORT = [
     *((name, "tiny", Bounds(2)) for name in SCOPES if name != "groups"),
 ]
 """How far histories over rows that were there go in a short test."""
-LONG = (Bounds(5, undone=1), Bounds(4, undone=4), Bounds(3, undone=1, readers=1, moves=1))
+LONG = (Bounds(3, undone=3), Bounds(2, undone=2, readers=1, moves=1))
 OF_ROWS = (Bounds(3), Bounds(2, undone=2, readers=1, moves=1))
 """The same for rows, which get new numbers all the time: no state is met twice."""
 
@@ -88,7 +88,7 @@ def test_short_histories_undone_read_and_moved(name: str, capacity: str, monkeyp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", range(3))
+@pytest.mark.parametrize("bounds", range(len(LONG)))
 @pytest.mark.parametrize("capacity", CAPACITIES)
 @pytest.mark.parametrize("name", SCOPES)
 def test_long_histories(name: str, capacity: str, bounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
