@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from random import Random
 
@@ -14,14 +13,10 @@ Batch = tuple[Time, ...]
 State = dict[str, list[Row]]
 
 NULLS = 0.2
-RETURNING = 0.4
-"""How many histories are of few rows, all of which are there at first and then go and return, over and over."""
 
 
 def random_batches(rng: Random, tables: Sequence[Table]) -> tuple[Batch, ...]:
     """Three to six batches of one to three times; references hold at the end of every time."""
-    if rng.random() < RETURNING:
-        return _returning(rng, tables)
     state: State = {table.name: [] for table in tables}
     batches = []
     for number in range(rng.randint(3, 6)):
@@ -44,44 +39,6 @@ def after(state: State, time: Time) -> State:
     return rows
 
 
-def _returning(rng: Random, tables: Sequence[Table]) -> tuple[Batch, ...]:
-    """A few rows that come in the order of their keys, then go and come back in any order, in four to eight batches."""
-    state: State = {table.name: [] for table in tables}
-    for table in tables:
-        rows = {row[: table.keys] if table.keys else row: row for row in _some_rows(rng, table, state)}
-        state[table.name] = sorted(rows.values(), key=lambda row: [(value is None, value) for value in row])
-        if not table.keys:
-            state[table.name] += rng.choices(state[table.name], k=rng.randint(0, 2))
-    all_rows = {name: Counter(rows) for name, rows in state.items()}
-    batches: list[Batch] = [(tuple((name, row, 1) for name, rows in state.items() for row in rows),)]
-    for _ in range(rng.randint(4, 8)):
-        time: list[Change] = []
-        for table in tables:
-            present = state[table.name]
-            taken = [row for row in _free(table, tables, state) if rng.random() < 0.35]
-            missing = list((all_rows[table.name] - Counter(present)).elements())
-            back = [row for row in missing if rng.random() < 0.5 and _refers(table, row, state)]
-            rng.shuffle(back)
-            for row in taken:
-                present.remove(row)
-            present += back
-            time += [(table.name, row, -1) for row in taken] + [(table.name, row, 1) for row in back]
-        batches.append((tuple(time),))
-    return tuple(batch for batch in batches if any(batch))
-
-
-def _some_rows(rng: Random, table: Table, state: State) -> list[Row]:
-    return [_row(rng, table, state) for _ in range(rng.randint(3, 9))]
-
-
-def _refers(table: Table, row: Row, state: State) -> bool:
-    """Whether what a row refers to is there."""
-    return all(
-        not column.target or row[at] is None or any(row[at] == other[0] for other in state[column.target])
-        for at, column in enumerate(table.columns)
-    )
-
-
 def _clear(tables: Sequence[Table], state: State) -> Time:
     time = tuple((table.name, row, -1) for table in tables for row in state[table.name])
     for table in tables:
@@ -99,8 +56,8 @@ def _time(rng: Random, tables: Sequence[Table], state: State, first: bool) -> Ti
         taken = [] if first else _goes(rng, table, tables, state)
         for row in taken:
             present.remove(row)
-        replaced = [_row(rng, table, state, row) for row in taken if rng.random() < 0.5]
-        new = [_row(rng, table, state) for _ in range(rng.choice((0, 1, 2, 4, 8) if not first else (2, 5, 9)))]
+        replaced = [random_row(rng, table, state, row) for row in taken if rng.random() < 0.5]
+        new = [random_row(rng, table, state) for _ in range(rng.choice((0, 1, 2, 4, 8) if not first else (2, 5, 9)))]
         repeated = [rng.choice(new) for _ in range(2) if new and not table.keys and rng.random() < 0.4]
         came: list[Row] = []
         for row in [*replaced, *new, *repeated]:
@@ -113,12 +70,12 @@ def _time(rng: Random, tables: Sequence[Table], state: State, first: bool) -> Ti
 
 def _goes(rng: Random, table: Table, tables: Sequence[Table], state: State) -> list[Row]:
     """Rows that no other refers to: a few, or now and then all."""
-    free = _free(table, tables, state)
+    free = free_rows(table, tables, state)
     count = len(free) if rng.random() < 0.1 else min(len(free), rng.randint(0, 4))
     return rng.sample(free, count)
 
 
-def _free(table: Table, tables: Sequence[Table], state: State) -> list[Row]:
+def free_rows(table: Table, tables: Sequence[Table], state: State) -> list[Row]:
     """Rows that no other refers to."""
     held = {
         row[at]
@@ -130,7 +87,7 @@ def _free(table: Table, tables: Sequence[Table], state: State) -> list[Row]:
     return [row for row in state[table.name] if row[0] not in held]
 
 
-def _row(rng: Random, table: Table, state: State, like: Row | None = None) -> Row:
+def random_row(rng: Random, table: Table, state: State, like: Row | None = None) -> Row:
     """A random row; one that replaces `like` keeps its key and about half of its other values."""
     values = []
     for at, column in enumerate(table.columns):

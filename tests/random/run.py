@@ -5,7 +5,9 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -21,6 +23,7 @@ from tests.random.case import Case
 from tests.random.changes import Batch, State, after
 from tests.random.layouts import laid_out
 from tests.random.names import quoted
+from tests.random.places import Place
 from tests.random.tables import Table
 from tests.random.ways import Ways
 
@@ -57,22 +60,27 @@ def run(case: Case, compile: Any = "off", shards: int | None = None) -> Outcome:
         views = _accepted(case, outcome)
         if views:
             ways = Ways(case.ways)
-            with ways.sized():
-                _Run(replace(case, views=tuple(views)), ways, outcome, compile, shards).through()
+            connect = partial(ivm.connect, compile=compile, shards=shards)
+            other = partial(connect, sharing=ways.sharing)
+            with ways.sized(), nullcontext(Place(other)) if shards else ways.place(other) as place:
+                run = _Run(replace(case, views=tuple(views)), ways, outcome, connect(), place)
+                try:
+                    run.through()
+                finally:
+                    run.close()
     except _Stop:
         pass
     return outcome
 
 
-def _connect(tables: tuple[Table, ...], compile: Any, sharing: bool = True, shards: int | None = None) -> ivm.Database:
-    db = ivm.connect(compile=compile, sharing=sharing, shards=shards)
+def _with_tables(db: ivm.Database, tables: tuple[Table, ...]) -> ivm.Database:
     for table in tables:
         db.sql(table.ddl())
     return db
 
 
 def _accepted(case: Case, outcome: Outcome) -> list[tuple[str, str]]:
-    db, oracle = _connect(case.tables, "off"), _Oracle(case.tables)
+    db, oracle = _with_tables(ivm.connect(compile="off"), case.tables), _Oracle(case.tables)
     views = []
     for name, text in case.views:
         try:
@@ -116,6 +124,8 @@ class _Oracle:
     def __init__(self, tables: tuple[Table, ...]) -> None:
         self.tables = {table.name: table for table in tables}
         self.connection = duckdb.connect()
+        self._loaded: State | None = None
+        self._answers: dict[str, Bag] = {}
         self.load({name: [] for name in self.tables})
 
     def define(self, name: str, text: str) -> pa.Schema:
@@ -126,23 +136,33 @@ class _Oracle:
         self.connection.execute(f"DROP VIEW {quoted(name)}")
 
     def load(self, state: State) -> None:
+        if state is self._loaded:
+            return
+        self._loaded, self._answers = state, {}
         for name, rows in state.items():
             self.connection.register(name, self.tables[name].arrow(rows))
 
     def answer(self, name: str) -> Bag:
-        return bag_of(self.connection.sql(f"SELECT * FROM {quoted(name)}").to_arrow_table())
+        if name not in self._answers:
+            answer = self.connection.sql(f"SELECT * FROM {quoted(name)}").to_arrow_table()
+            self._answers[name] = bag_of(answer)
+        return self._answers[name]
 
 
 class _Run:
     """A case on its way: `early` has the views from the start, `late` from some batch on."""
 
-    def __init__(self, case: Case, ways: Ways, outcome: Outcome, compile: Any, shards: int | None) -> None:
-        self.case, self.ways, self.outcome = case, ways, outcome
+    def __init__(self, case: Case, ways: Ways, outcome: Outcome, early: ivm.Database, place: Place) -> None:
+        self.case, self.ways, self.outcome, self.place = case, ways, outcome, place
         self.oracle = _Oracle(case.tables)
         for name, text in case.views:
             self.oracle.define(name, text)
-        self.early = _connect(case.tables, compile, shards=shards)
-        self.late = _connect(case.tables, compile, ways.sharing, shards)
+        self.early = _with_tables(early, case.tables)
+        self.late = _with_tables(place.first(), case.tables)
+
+    def close(self) -> None:
+        """Let go of what may be in a directory."""
+        self.late.close()
 
     def through(self) -> None:
         """Run it to the end."""
@@ -171,11 +191,22 @@ class _Run:
             self._check(self._contents(self.early), f"after batch {number}")
             if number >= there:
                 self._check(self._contents(self.late), f"after batch {number}, hydrated")
+                self._go_on(f"after batch {number}")
         if there == len(case.batches):
             self._install_late(case.batches[first:there])
             self._check(self._contents(self.late), "hydrated at the end")
         self._install_again()
         self._verify()
+
+    def _go_on(self, when: str) -> None:
+        """What comes in between: somebody else opens the database, or the views are created again."""
+        try:
+            self.late = self.place.again(self.late)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            _crash(self.outcome, self.case.views[-1][0], error)
+        self._check(self._contents(self.late), f"{when}, opened again")
+        if self.ways.renewed():
+            self._install_again()
 
     def _verify(self) -> None:
         """What the engine writes for DuckDB means what the text of the view means."""
