@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -74,6 +74,7 @@ def random_case(seed: int) -> Case:
     rng = Random(seed)
     tables = random_tables(rng)
     if rng.random() < SHORT:
+        tables = tuple(replace(table, columns=table.columns[: max(2, table.keys)]) for table in tables[:2])
         views, batches, late = _plain_views(rng, tables), returning_batches(rng, tables), rng.choice((1, 1, 1, 2))
     else:
         views, late = _any_views(rng, tables), rng.randint(0, 2)

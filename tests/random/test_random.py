@@ -17,14 +17,24 @@ from tests.random.shrink import candidates, shrunk
 from tests.random.tables import DOMAINS, Column, Table
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.sql"))
-SEEDS = range(1_000, 1_024)
+SEEDS = range(1_000, 1_048)
+MORE_SEEDS = range(2_000, 2_600)
 SHARES = 3
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_random_views_are_as_duckdb_says(share: int) -> None:
+    _search(SEEDS[share::SHARES])
+
+
+@pytest.mark.slow
+def test_many_random_views_are_as_duckdb_says() -> None:
+    _search(MORE_SEEDS)
+
+
+def _search(seeds: range) -> None:
     counts = Counts()
-    for seed in SEEDS[share::SHARES]:
+    for seed in seeds:
         case, outcome = try_seed(seed, counts)
         assert outcome.failure is None, f"seed {seed}: {outcome.failure}\n{written(case)}"
     assert counts.filled > counts.cases / 3
