@@ -43,7 +43,9 @@ class RowsReader:
     """
 
     def __init__(self, columns: StoredColumns, rows: int, died: Ints, as_of: int, strings: Strings) -> None:
-        self._stored = columns
+        self.numbering = columns.numbering
+        """What is the same for two readers of a store if a row has the same number for both; it holds no rows."""
+        self._stored = columns.held()  # what becomes hot from now on has codes that `strings` may not know
         self._strings = strings
         self._limit = rows
         self._died = died
@@ -65,11 +67,6 @@ class RowsReader:
     def rows(self) -> int:
         """How many rows there were, those that had died included."""
         return self._limit
-
-    @property
-    def numbering(self) -> object:
-        """What is the same for two readers of a store if a row has the same number for both; it holds no rows."""
-        return self._stored.numbering
 
     def living(self) -> Bools:
         """For each row whether it had not died. Cost: a pass over them."""
@@ -335,10 +332,13 @@ class RowStore:
 
     def reader(self, as_of: int | None = None) -> RowsReader:
         """The rows as of a time before the last `seal` (None: then), whatever happens to the store. Needs no lock."""
-        sealed = self._sealed
-        time = sealed.time if as_of is None else as_of
-        limit = sealed.births.limit(time, sealed.rows)
-        return RowsReader(sealed.columns, limit, sealed.died, time, self._dictionary.now())
+        while True:
+            strings, sealed = self._dictionary.now(), self._sealed
+            time = sealed.time if as_of is None else as_of
+            limit = sealed.births.limit(time, sealed.rows)
+            reader = RowsReader(sealed.columns, limit, sealed.died, time, strings)
+            if strings is self._dictionary.now():  # else codes that it has may be newer, or have been given out again
+                return reader
 
 
 def _segments(sealed: Sealed, last: int, since: int) -> Iterator[Segment]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from struct import pack_into
 
 import numpy as np
@@ -72,6 +73,10 @@ class StoredColumns(Source):
         fixed.rows, fixed._strings = rows, strings
         fixed._cold, fixed._hot, fixed._computed = self._cold.fixed(rows), self._hot, self._computed
         return fixed
+
+    def held(self) -> StoredColumns:
+        """The same columns, of which those that are cold now stay cold, for `fixed` later. Cost: a few references."""
+        return copy(self)
 
     def codes(self) -> list[Array]:
         """The codes of each column that is kept as such."""

@@ -238,3 +238,18 @@ def test_the_first_rows_are_shown_though_nobody_has_read_their_texts():
     store.apply(rows, None, 1, "diff", "error")
     store.seal(2, 0)
     assert store.first(500).to_pylist() == rows.slice(0, 500).to_pylist()
+
+
+def test_a_reader_sees_texts_of_a_column_that_got_codes_after_it_came():
+    texts = [f"text {i}" for i in range(3000)]
+    store = TableStore(Table("t", (Field("s", VARCHAR, nullable=False),)), TextDictionary())
+    store.apply(pa.table({"s": texts}), None, 1)
+    store.seal(2, 1)
+    reader, later = store.reader(), store.reader()
+    for _ in store.store.columns.prepare([0]):
+        pass
+    store.apply(pa.table({"s": texts[:1]}), np.array([-1]), 2)
+    store.seal(3, 2)
+    assert reader.arrow(["s"])["s"].to_pylist() == texts
+    assert [text for (kept,) in later.kept(0, later.rows) for text in kept.to_pylist()] == texts
+    assert reader.numbering is store.reader().numbering
