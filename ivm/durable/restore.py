@@ -124,12 +124,12 @@ def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Tabl
     declared = tables.made(table)
     batches, dead = read_rows(reading, files, table)
     try:
-        declared.store.load(batches, dead, manifest.time)
+        numbering = declared.store.load(batches, dead, manifest.time)
     except (Error, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         names = ", ".join(part.written.file for part in files.parts)
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
     core.engine.put_table(table.name, declared)
-    on_disk.tables[table.name] = as_read(files, declared.store.reader().numbering, len(dead))
+    on_disk.tables[table.name] = as_read(files, numbering, len(dead))
 
 
 def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:

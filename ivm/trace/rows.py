@@ -155,12 +155,17 @@ class Rows(State):
             follower.catch_up()
         self.seal(time + 1, since)
 
-    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> None:
-        """Take rows into an empty store, see `RowStore.load`; what follows them is made of them again."""
+    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> object:
+        """Take rows into an empty store, see `RowStore.load`; what follows them is made of them again.
+
+        The `numbering` in which they are numbered as they came: where most are dead, sealing gives the others new ones.
+        """
         self.store.load(batches, dead, time)
+        numbering = self.store.columns
         for follower in self.followers():
             follower.catch_up()
         self.seal(time + 1, time)
+        return numbering
 
     def codes(self) -> Iterator[Array]:
         """Those of the rows' texts, and of what orders them; see `State.codes`."""

@@ -11,6 +11,7 @@ import pytest
 
 import ivm
 from ivm.storage.certain import NAME as CERTAIN
+from ivm.trace import compaction
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import begin, steps
@@ -315,3 +316,15 @@ def _changed(content, other, chance):
         if content:
             content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
     return bytes(content)
+
+
+def test_rows_that_get_other_numbers_as_they_are_read_are_written_anew(monkeypatch):
+    monkeypatch.setattr(compaction, "FROM_ROWS", 8)
+    disk = Disk()
+    db = opened(disk)
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY); INSERT INTO t SELECT * FROM range(400); CHECKPOINT")
+    db.sql("DELETE FROM t WHERE a < 200; DELETE FROM t WHERE a = 200; CHECKPOINT")  # the others have their numbers yet
+    disk = Disk(disk.files())
+    again = opened(disk)
+    again.sql("INSERT INTO t VALUES (1000); CHECKPOINT")
+    assert contents(opened(Disk(disk.files()))) == contents(again)
