@@ -116,9 +116,10 @@ class Sweep:
             self._now = {}
 
     def _give_up(self) -> None:
-        self._running = self._dictionary.coming = None
+        memory = self._dictionary
+        self._running = memory.coming = None
         self._owed = 0
-        self._dictionary.marks = NO_MARKS
+        memory.kept = memory.marks = NO_MARKS  # both, since what is given out without a mark has to be kept
         self._rest(PACE.growth)
 
     def _rest(self, growth: float) -> None:

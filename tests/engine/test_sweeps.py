@@ -215,6 +215,31 @@ def test_an_interruption_gives_the_sweep_up_and_nothing_else(monkeypatch):
         assert failing[0] > 200
 
 
+def test_a_text_has_one_code_after_a_sweep_that_was_given_up(monkeypatch):
+    monkeypatch.setattr(sweep, "AT_ONCE", 4)
+    monkeypatch.setattr(sweep, "PACE", Pace(least=1, growth=0, worth=0, base=1, rate=0))
+    texts = [f"text {number}" for number in range(300)]
+    for pieces in range(10, 250, 20):
+        dictionary = TextDictionary()
+        dictionary.codes(texts)
+        running = Sweep(dictionary, list)
+        while len(dictionary.old) == 0:  # which those leave that have a mark
+            running.work()
+        for _ in range(pieces):
+            running.work()
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(running, "_keepers", _interrupted)
+            running.work()
+        some = texts[pieces % 7 :: 40]
+        known = [dictionary.code(text) for text in some]
+        dictionary.codes([f"other {number}" for number in range(3000)])
+        assert [dictionary.code(text) for text in some] == known
+
+
+def _interrupted():
+    raise KeyboardInterrupt
+
+
 def test_readers_while_texts_are_freed():
     with sweeping("slow"):
         db = filled(compile="off")
