@@ -192,6 +192,7 @@ class Rows(State):
 
     def _take_over(self, done: Compaction) -> None:
         done.take_over()
+        self._compact_at = 0
         self._taking_over = None
 
 

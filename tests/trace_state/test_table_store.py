@@ -9,7 +9,7 @@ import pytest
 from catalog.errors import ConstraintError, Error
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
-from ivm.trace import row_store
+from ivm.trace import compaction, row_store
 from ivm.trace.arrow import arrow_type
 from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta
@@ -253,3 +253,22 @@ def test_a_reader_sees_texts_of_a_column_that_got_codes_after_it_came():
     assert reader.arrow(["s"])["s"].to_pylist() == texts
     assert [text for (kept,) in later.kept(0, later.rows) for text in kept.to_pylist()] == texts
     assert reader.numbering is store.reader().numbering
+
+
+def test_what_history_once_held_back_puts_no_later_compaction_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compaction, "FROM_ROWS", 8)
+    store = TableStore(Table("t", (Field("k", BIGINT, nullable=False),), ("k",)), TextDictionary())
+    store.apply(pa.table({"k": range(1000)}), None, 1)
+    store.seal(2, 1)
+    for time in range(2, 1600):  # a row goes, another one comes; of the first 900 commits somebody reads all
+        store.apply(pa.table({"k": [time - 2, time + 998]}), np.array([-1, 1]), time)
+        store.seal(time + 1, time if time > 900 else 1)
+    gone = np.arange(1598, 2590)
+    store.apply(pa.table({"k": gone}), np.full(len(gone), -1), 1600)
+    store.seal(1601, 1600)
+    for time in range(1601, 1800):
+        store.apply(pa.table({"k": [time + 2000]}), None, time)
+        store.apply(pa.table({"k": [time + 2000]}), np.array([-1]), time)
+        store.seal(time + 1, time)
+    assert store.count == 8
+    assert store.store.dead < 100, "beside eight rows that live"
