@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from tests.random.names import quoted
+from tests.random.returning import lead_of
 from tests.random.tables import Column, Table
 
 _GROUPED = (
@@ -44,7 +45,9 @@ def plain_view(rng: Random, tables: Sequence[Table]) -> str:
     if not pairs:
         other = table
         pairs = [(column, column) for column in table.columns]
-    a, c = rng.choice(pairs)
+    a, c = rng.choice([pair for pair in pairs if pair[0] == table.columns[lead_of(table)]] or pairs)
+    if rng.random() < 0.3:
+        a, c = rng.choice(pairs)
     return rng.choice(_JOINED if rng.random() < 0.4 else _GROUPED).format(
         t=quoted(table.name),
         u=quoted(other.name),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from tests.random.changes import Batch, Change, State, free_rows, random_row
 from tests.random.tables import Row, Table
@@ -33,21 +34,23 @@ def returning_batches(rng: Random, tables: Sequence[Table]) -> tuple[Batch, ...]
     return tuple(batch for batch in batches if any(batch))
 
 
+def lead_of(table: Table) -> int:
+    """The place of the column in whose order rows come, by which views group more often than by others."""
+    return min(table.keys, len(table.columns) - 1)
+
+
 def _first_rows(rng: Random, table: Table, state: State) -> list[Row]:
-    """Four to nine rows of few values, in the order of a column; or first one for each of its values, then the others."""
-    some = [random_row(rng, table, state) for _ in range(rng.randint(3, 5))]
+    """Rows of four or five values of the leading column, in its order; or first one for each value, then the others."""
+    at, some = lead_of(table), [random_row(rng, table, state) for _ in range(20)]
+    leads: list[Any] = list(dict.fromkeys(row[at] for row in some if row[at] is not None))[: rng.choice((4, 4, 5))]
+    leads.sort()
+    more = [rng.choice(leads) for _ in range(rng.randint(1, 4)) if leads]
     found = []
-    for _ in range(rng.randint(4, 9)):
-        key = random_row(rng, table, state)[: table.keys]
-        found.append((*key, *(rng.choice(some)[at] for at in range(table.keys, len(table.columns)))))
-    if table.keys:
-        found = list({row[: table.keys]: row for row in found}.values())
-    at = rng.randrange(len(table.columns))
-    found.sort(key=lambda row: [(value is None, value) for value in (*row[at:], *row[:at])])
-    if rng.random() < 0.3:
-        return found
-    firsts = {row[at]: number for number, row in reversed(list(enumerate(found)))}.values()
-    return [found[number] for number in sorted(range(len(found)), key=lambda number: number not in firsts)]
+    for lead in sorted(leads + more) if rng.random() < 0.2 else leads + more:
+        row = [*random_row(rng, table, state)[: table.keys], *rng.choice(some[:3])[table.keys :]]
+        row[at] = lead
+        found.append(tuple(row))
+    return list({row[: table.keys]: row for row in found}.values()) if table.keys else found
 
 
 def _gone(rng: Random, free: list[Row]) -> list[Row]:

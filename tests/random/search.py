@@ -79,7 +79,7 @@ def random_case(seed: int) -> Case:
     else:
         views, late = _any_views(rng, tables), rng.randint(0, 2)
         batches = (returning_batches if rng.random() < RETURNING else random_batches)(rng, tables)
-    ways = rng.randrange(1, 1_000_000) if rng.random() < 0.8 else 0
+    ways = rng.randrange(1, 1_000_000) if rng.random() < 0.5 else 0
     return Case(tables, tuple(views), batches, late, ways)
 
 
