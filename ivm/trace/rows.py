@@ -161,7 +161,7 @@ class Rows(State):
         The `numbering` in which they are numbered as they came: where most are dead, sealing gives the others new ones.
         """
         self.store.load(batches, dead, time)
-        numbering = self.store.columns
+        numbering = self.store.columns.numbering
         for follower in self.followers():
             follower.catch_up()
         self.seal(time + 1, time)
