@@ -18,7 +18,7 @@ from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.distribute.exchange import LEVEL, Exchanges, Option, cheapest
 from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
-from ivm.transform.rewrite import Peeled, expressed, filtered, names
+from ivm.transform.rewrite import Peeled, as_certain, expressed, filtered, names
 from sql.ir.classes import merged_classes, representatives
 from sql.ir.conditions import comparison
 from sql.ir.rebuild import offsets, row
@@ -58,7 +58,7 @@ class JoinOrder:
 
     def __init__(self, relation: Relation, peeled: Peeled, options_of: OptionsOf, exchanges: Exchanges) -> None:
         assert isinstance(peeled.base, Join), "it is for joins"
-        self._join, self._peeled, self._names = peeled.base, peeled, names(relation)
+        self._join, self._peeled, self._schema, self._names = peeled.base, peeled, relation.schema, names(relation)
         self._starts = offsets(self._join.inputs)
         self._options_of, self._exchanges = options_of, exchanges
         inner = (
@@ -209,7 +209,7 @@ class JoinOrder:
         predicates = self._peeled.predicates
         left = [substitute(predicates[i], values) for i in range(len(predicates)) if i not in applied]
         wanted = tuple(substitute(each, values) for each in self._peeled.columns)
-        made = expressed(filtered(relation, left), wanted, self._names)
+        made = expressed(filtered(relation, left), as_certain(wanted, self._schema), self._names)
         places = {self._stand(each.index): i for i, each in reversed(list(enumerate(self._peeled.columns)))
                   if isinstance(each, Column)}  # fmt: skip
         return Option(made, part.placement.moved(places.get), part.cost, part.level)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from typing import TypeVar
 
+from catalog.schema import Schema
 from ivm.analysis.fact import fact
 from ivm.analysis.ranges import can_raise
 from sql.ir.classes import merged_classes
@@ -160,13 +161,17 @@ def rejoined(
     else:
         own = row(made)
         tested += [comparison("eq", own[one], own[c]) for one, *others in merged for c in others]
-    kept = zip(values, join.schema, strict=True)
-    restored = tuple(_never_null(s) if s.nullable and not field.nullable else s for s, field in kept)
-    return expressed(filtered(made, tested), restored, names(join))
+    return expressed(filtered(made, tested), as_certain(values, join.schema), names(join))
+
+
+def as_certain(scalars: tuple[Scalar, ...], schema: Schema) -> tuple[Scalar, ...]:
+    """The same values, which say so where `schema` has them NOT NULL: a filter or a join below has made sure of it."""
+    kept = zip(scalars, schema, strict=True)
+    return tuple(_never_null(scalar) if scalar.nullable and not field.nullable else scalar for scalar, field in kept)
 
 
 def _never_null(scalar: Scalar) -> Scalar:
-    """What a filter or a join below has made sure not to be NULL; the literal is never seen."""
+    """What is not NULL, and looks so; the literal is never seen."""
     return coalesced(scalar, Literal(some_value(scalar.type), scalar.type))
 
 
