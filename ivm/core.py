@@ -9,12 +9,12 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -29,55 +29,18 @@ from ivm.engine import Engine
 from ivm.incoming import Incoming, check_times
 from ivm.installing import Progress
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.serving import Checkpoints, Loads, SomeRows
 from ivm.subscription import Subscription
 from ivm.trace.column import Ints
-from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import ArrowRows
-from ivm.trace.table_store import TableStore
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
 from ivm.view import Installed, View
 from sql.ir.relation import Relation
 
-SomeRows = Callable[[Table, Sequence[tuple[int, ...]], pa.Table], tuple[TableStore, TextDictionary]]
-"""Makes a store of those rows of a table that meet the given ones on keys, and its dictionary."""
 _NONE: Mapping[str, None] = MappingProxyType({})
 _OWED = 8
 """Pieces of freeing texts that a commit leaves to those after it; many more have come with itself."""
-
-
-class Checkpoints(Protocol):
-    """What makes checkpoints; see `ivm.durable.checkpoint`."""
-
-    def make(self) -> None:
-        """One, now."""
-        ...
-
-    def make_if_due(self) -> None:
-        """One, aside, if the log has become long."""
-        ...
-
-    def close(self) -> None:
-        """The last one."""
-        ...
-
-
-class Loads(Protocol):
-    """What loads files without their rows passing through this process, where it can; else nothing has happened."""
-
-    def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
-        """Insert all rows of a SELECT, or none; how many they are. None: it is to be done in another way.
-
-        `form`: makes the SELECT of the table's rows, when it is told what columns `query` has.
-        """
-        ...
-
-    def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
-        """Let a new table begin with the rows of a SELECT, whose columns are those of the table; see `insert`.
-
-        `create`: creates the table.
-        """
-        ...
 
 
 class Core:
