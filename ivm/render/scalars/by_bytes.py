@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 
@@ -59,17 +59,7 @@ class TextInputs:
 
         made = frozenset(each.index for each in columns.values() if each.type.physical is Physical.CODE)
 
-        def moved(scalar: Scalar) -> Scalar:
-            if scalar in columns:
-                return columns[scalar]
-            if isinstance(scalar, Column) and scalar.index >= shape.width:
-                return replace(scalar, index=scalar.index + len(more))
-            if passes_texts(scalar):
-                return remap(scalar, lambda index: index + len(more) * (index >= shape.width))
-            if isinstance(scalar, Call):
-                return replace(scalar, args=tuple(moved(arg) for arg in scalar.args))
-            return scalar
-
+        moved = partial(_moved, columns=columns, width=shape.width, more=len(more))
         return replace(
             shape,
             maps=tuple(map(moved, shape.maps)),
@@ -177,6 +167,19 @@ def function_of(scalar: Scalar, context: Context) -> tuple[int, Function] | None
     return index, context.shared(key, lambda: NativeFunction(key, run, light, context))
 
 
+def _moved(scalar: Scalar, columns: Mapping[Scalar, Column], width: int, more: int) -> Scalar:
+    """The expression over a row that has so many columns more behind `width`; some expressions are `columns` there."""
+    if scalar in columns:
+        return columns[scalar]
+    if isinstance(scalar, Column) and scalar.index >= width:
+        return replace(scalar, index=scalar.index + more)
+    if passes_texts(scalar):
+        return remap(scalar, lambda index: index + more * (index >= width))
+    if isinstance(scalar, Call):
+        return replace(scalar, args=tuple(_moved(arg, columns, width, more) for arg in scalar.args))
+    return scalar
+
+
 def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dict[int, dict[Scalar, Function]]:
     """For each text column below `width` that the expressions read by native functions alone: what they are.
 
@@ -184,8 +187,9 @@ def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dic
     """
     found: dict[int, dict[Scalar, Function]] = {}
     read: set[int] = set()
-
-    def visit(scalar: Scalar) -> None:
+    waiting = [*scalars][::-1]
+    while waiting:
+        scalar = waiting.pop()
         known = function_of(scalar, context)
         if known is not None and known[0] < width:
             found.setdefault(known[0], {})[scalar] = known[1]
@@ -194,12 +198,7 @@ def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dic
         elif isinstance(scalar, Column):
             read.add(scalar.index)
         elif isinstance(scalar, Call):
-            for arg in scalar.args:
-                if not isinstance(arg, Literal):
-                    visit(arg)
-
-    for scalar in scalars:
-        visit(scalar)
+            waiting += [arg for arg in reversed(scalar.args) if not isinstance(arg, Literal)]
     return {index: functions for index, functions in found.items() if index not in read}
 
 

@@ -171,7 +171,7 @@ def _function(body: Body, call: Call, script: _Arrays, masked: tuple[bool, ...])
     source = "\n    ".join(["def run(rows, columns):", *script.lines, f"return {words_of}, {found.valid}"])
     names: dict[str, Any] = {"refuse": _refusing(call, places, script.problems), **script.given, **_HELPERS}
     exec(_code(source), names)
-    run, physical = names["run"], call.type.physical
+    run, physical = names.pop("run"), call.type.physical  # which has the names, and is not to have itself
 
     def apply(rows: Rows, columns: list[Column]) -> Column:
         values, valid = run(rows, columns)
