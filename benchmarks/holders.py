@@ -49,8 +49,8 @@ class Spent(NamedTuple):
 _NOTHING = Spent(0.0, 0.0, 0.0)
 
 
-class _Thread(threading.local):
-    """What Linux says of the thread that asks."""
+class _Schedule:
+    """What Linux says of a thread, as long as that is there."""
 
     def __init__(self) -> None:
         path = f"/proc/self/task/{threading.get_native_id()}/schedstat"
@@ -60,12 +60,19 @@ class _Thread(threading.local):
         os.close(self.descriptor)
 
 
+class _Thread(threading.local):
+    """The thread that asks."""
+
+    def __init__(self) -> None:
+        self.schedule = _Schedule()
+
+
 _thread = _Thread()
 
 
 def spent() -> Spent:
     """What this thread has spent so far. Cost: some microseconds."""
-    _, queued, _ = os.pread(_thread.descriptor, 64, 0).split()
+    _, queued, _ = os.pread(_thread.schedule.descriptor, 64, 0).split()
     return Spent(time.perf_counter(), time.thread_time(), int(queued) / 1e9)
 
 
