@@ -10,17 +10,19 @@ second one.
 from __future__ import annotations
 
 import argparse
+import heapq
 import random
 import sys
 import tempfile
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -44,11 +46,10 @@ _TOLD = 60
 _LONGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """One of so many rows, and when it began and ended."""
 
-    rows: int
+    rows: float
     begun: float
     ended: float
 
@@ -64,7 +65,7 @@ class Soak:
     def __init__(self, db: ivm.Database, rows: int, seed: int) -> None:
         self.db = db
         self.lock = core_of(db).lock = Watched(core_of(db).lock)
-        self.commits: list[Commit] = []
+        self._timed_at = array("d")  # three numbers a commit, so that what is noted of them takes little memory
         self.done = dict.fromkeys(("views", "selects", "changes"), 0)
         self._rows, self._seed = rows, seed
         self._numbers = count(1)
@@ -143,7 +144,12 @@ class Soak:
     def _timed(self, rows: int, commit: Callable[[], object]) -> None:
         begun = time.perf_counter()
         commit()
-        self.commits.append(Commit(rows, begun, time.perf_counter()))
+        self._timed_at.extend((rows, begun, time.perf_counter()))
+
+    def commits(self, first: int = 0) -> Iterator[Commit]:
+        """Those that were made, but for so many."""
+        timed = self._timed_at
+        return (Commit(*timed[at : at + 3]) for at in range(3 * first, len(timed), 3))
 
     def _define(self, chance: random.Random) -> None:
         """A view comes, is read, and goes; now and then it is replaced, and one that stays is made anew."""
@@ -218,9 +224,9 @@ class Soak:
 
     def longest(self) -> Iterator[str]:
         """The longest commits of few rows, and who held the lock meanwhile."""
-        few = [commit for commit in self.commits if commit.rows <= max(_FEW)]
-        for commit in sorted(few, key=lambda each: -each.seconds)[:_LONGEST]:
-            yield f"{commit.seconds * 1e3:.0f} ms, {commit.rows} rows:"
+        few = (commit for commit in self.commits() if commit.rows <= max(_FEW))
+        for commit in heapq.nlargest(_LONGEST, few, key=lambda each: each.seconds):
+            yield f"{commit.seconds * 1e3:.0f} ms, {commit.rows:.0f} rows:"
             for shared, hold in self.lock.between(commit.begun, commit.ended)[:3]:
                 yield f"    {shared * 1e3:.0f} of {hold.text()}"
 
@@ -278,10 +284,11 @@ def main() -> int:
         with suppress(KeyboardInterrupt):  # Ctrl-C ends it sooner
             for now in soak.run(60 * options.minutes):
                 seen.append(parts(db, Path(folder)))
-                print(f"{now:5.0f} s: {latencies(soak.commits[told:])}; {soak.done}", flush=True)
+                made = list(soak.commits(told))
+                print(f"{now:5.0f} s: {latencies(made)}; {soak.done}", flush=True)
                 print("    " + ", ".join(f"{name} {value:.0f}" for name, value in seen[-1].items()), flush=True)
-                told = len(soak.commits)
-        for line in ("all commits, ms", latencies(soak.commits), *soak.longest(), *soak.holders(), *grown(seen)):
+                told += len(made)
+        for line in ("all commits, ms", latencies(soak.commits()), *soak.longest(), *soak.holders(), *grown(seen)):
             print(line)
         db.verify()
     before, after = second_and_last(seen, "resident")

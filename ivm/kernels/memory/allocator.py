@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+_ARENAS = "MALLOC_ARENA_MAX"
 _KEPT = 64 << 20
 _MAPPED_FROM = 16 << 20
 
@@ -21,10 +23,16 @@ def keep_freed_pages() -> bool:
     an array).
     Blocks of 16 MiB or more, as tables have, are mapped by themselves and go back at once, as before. Only glibc has
     this; elsewhere it does nothing.
+
+    What is kept is kept in each arena, of which glibc makes up to eight a core for threads that come and go, and what
+    is free in one is of no use to another. So there is one a core, two at least, unless the environment says how many:
+    after half an hour of commits, queries and views beside each other that is 650 MiB for 850.
     """
     mallopt = _of_glibc("mallopt")
     if mallopt is None:
         return False
+    if _ARENAS not in os.environ:
+        mallopt(_ARENA_MAX, max(2, os.cpu_count() or 2))
     return bool(mallopt(_TRIM_THRESHOLD, _KEPT)) and bool(mallopt(_MMAP_THRESHOLD, _MAPPED_FROM))
 
 
