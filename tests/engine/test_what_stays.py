@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from weakref import ref
@@ -134,3 +138,36 @@ def test_rows_that_die_go_however_much_of_the_time_views_are_being_made(monkeypa
         commit()
         assert store.rows < 5000, "of which 100 live"
     db.verify()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators have no arenas")
+def test_threads_that_come_and_go_leave_no_more_arenas_than_cores(tmp_path) -> None:
+    told = tmp_path / "arenas.xml"
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
+    subprocess.run([sys.executable, "-c", ARENAS, str(told)], check=True, env=environment)
+    assert 0 < told.read_text().count("<heap nr=") <= max(2, os.cpu_count() or 2)
+
+
+ARENAS = """
+import ctypes, sys, threading
+import ivm
+
+ivm.connect(compile="off")
+gate = threading.Barrier(4 * 9)
+
+def allocate():
+    held = [bytearray(100_000) for _ in range(50)]
+    gate.wait()
+
+threads = [threading.Thread(target=allocate) for _ in range(gate.parties)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(sys.argv[1].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+"""As many threads at once as glibc would make arenas for on four cores, and who tells how many it has made."""
