@@ -13,6 +13,9 @@ asked to where it was.
 
 Readers have what they read and the heap that was there then (see `ivm.trace.texts`), of which nothing is written
 again: a place is given to another string in a later heap only.
+
+Free codes are given out at all times, the lowest first, also while strings are copied: a code behind the last one would
+stay the last one for as long as its text lives, and with every sweep there would be more codes.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.texts.dictionary import COUNT, FREE, LENGTHS, NEXT, USED
+from ivm.kernels.texts.dictionary import COUNT, FREE, LENGTHS, LIST, NEXT, PADDING, USED, copy_texts
 from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts
 from ivm.trace.arrow import elements_of
 from ivm.trace.column import Array, Ints, readonly
@@ -215,17 +218,21 @@ class Sweep:
         """Copy what has a mark to another heap, and go on with that one."""
         memory = self._dictionary
         with memory.lock:
-            memory.meta[FREE] = memory.meta[NEXT]  # no code that was passed already
-        heap, progress = Heap(size, memory.count), np.zeros(PROGRESS, np.int64)
-        heap.free = np.empty(len(memory.marks), np.int32)
-        memory.coming = heap
+            heap, progress, given = Heap(size, memory.count), np.zeros(PROGRESS, np.int64), int(memory.meta[NEXT])
+            heap.free = np.empty(len(memory.marks), np.int32)
+            memory.coming = heap
         while True:
             with memory.lock:
                 done = self._move_some(heap, progress)
                 if progress[AT] == memory.count:
-                    _finish(heap, memory.heap, progress)
-                    memory.heap, memory.coming = heap, None
-                    return
+                    again = memory.heap.free[given : memory.meta[NEXT]][:AT_ONCE]
+                    self._move_passed(heap, progress, again)
+                    given += len(again)
+                    done += len(again)
+                    if given == memory.meta[NEXT]:
+                        _finish(heap, memory, progress)
+                        memory.heap, memory.coming = heap, None
+                        return
             yield done
 
     def _move_some(self, heap: Heap, progress: Ints) -> int:
@@ -244,12 +251,27 @@ class Sweep:
             place = int(old.places[progress[AT]])
             heap.reserve(int(progress[BYTES]), (place & 0xFFFFFFFF) + 8, count)
 
+    def _move_passed(self, heap: Heap, progress: Ints, codes: Codes) -> None:
+        """Copy the strings of codes that were given out while others moved, where the copying had been past them."""
+        codes = codes[heap.strings.places[codes] & LENGTHS == 0]
+        old, count = self._dictionary.heap.strings, self._dictionary.count
+        places, begin = old.places[codes], int(progress[BYTES])
+        begins = np.zeros(len(codes) + 1, np.int64)
+        np.cumsum((places & LENGTHS) + 7 & ~7, out=begins[1:])
+        begins += begin
+        heap.reserve(begin, int(begins[-1]) - begin + PADDING, count)
+        copy_texts(old.heap, old.places, readonly(codes), begins, heap.strings.heap)
+        heap.strings.places[codes] = begins[:-1] >> 3 << 32 | places & (LIST | LENGTHS)
+        progress[BYTES] = begins[-1]
+        progress[LAST] = max(int(progress[LAST]), int(codes.max(initial=0)))
 
-def _finish(heap: Heap, before: Heap, progress: Ints) -> None:
+
+def _finish(heap: Heap, memory: TextDictionary, progress: Ints) -> None:
     """Everything is there. Codes behind the last one are new again; the others that are free come in their order."""
     last, freed = int(progress[LAST]), int(progress[AT] - progress[STRINGS])
-    heap.free = heap.free[: np.searchsorted(heap.free[:freed], last)].copy()
-    heap.meta[:] = before.meta
+    free = heap.free[: np.searchsorted(heap.free[:freed], last)]
+    heap.free = free[memory.marks[free] == 0]  # without those that were given out since they were passed
+    heap.meta[:] = memory.meta
     heap.meta[[COUNT, USED, NEXT, FREE]] = last + 1, progress[BYTES], 0, len(heap.free)
 
 

@@ -305,6 +305,22 @@ def test_the_dictionary_against_a_model(monkeypatch, base):
     assert dictionary.count < 600
 
 
+def test_codes_are_given_out_again_however_many_sweeps_there_were(monkeypatch):
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=64, rate=1))
+    monkeypatch.setattr(sweep, "AT_ONCE", 16)
+    dictionary, kept, chance = TextDictionary(), Kept(), random.Random(1)
+    sweeper, most = Sweep(dictionary, lambda: [("kept", kept)]), 0  # type: ignore[list-item]
+    for commit in range(8000):
+        for number in range(200 if chance.random() < 0.02 else 5):  # some come while others are moved
+            kept.known[f"{commit} {number}"] = dictionary.code(f"{commit} {number}")
+        while len(kept.known) > 400:
+            del kept.known[chance.choice(list(kept.known))]
+        sweeper.work()
+        most = max(most, dictionary.count)
+    assert dictionary.now().strings(np.array([*kept.known.values()])) == [*kept.known]
+    assert most < 4 * 400  # one and a half times that many where those that come while others are moved get new ones
+
+
 def test_texts_that_come_during_a_sweep_are_not_to_be_had(monkeypatch):
     monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=1, rate=0))
     monkeypatch.setattr(sweep, "AT_ONCE", 16)
