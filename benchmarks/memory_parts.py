@@ -32,7 +32,7 @@ def parts(db: ivm.Database, folder: Path) -> dict[str, float]:
     with core.lock:
         engine = core.engine
         found["state"], found["text"] = engine.state_bytes() / _MIB, engine.text_bytes() / _MIB
-        found["nodes"] = len(engine.renderer.graph.nodes)
+        found["codes"], found["nodes"] = engine.dictionary.count, len(engine.renderer.graph.nodes)
         found["listeners"] = len(list(engine.listeners.of(None)))
     found["loops"] = len(compiler._workshop._tickets)
     found["modules"] = len(sys.modules)
