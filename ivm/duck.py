@@ -30,6 +30,7 @@ from catalog.errors import (
     MemoryLimitError,
     NumericError,
     ParseError,
+    StorageError,
     TypeMismatchError,
     UnsupportedError,
 )
@@ -367,22 +368,24 @@ def told(error: duckdb.Error, use: Use) -> Error:
 
 
 def _class_of(error: duckdb.Error, words: str) -> type[Error]:
-    if any(phrase in words for phrase in _OF_TYPES):
-        return TypeMismatchError
-    return next((ours for theirs, ours in _CLASSES if isinstance(error, theirs)), BindError)
+    kind = next((ours for phrases, ours in _PHRASES if any(phrase in words for phrase in phrases)), None)
+    return kind or next((ours for theirs, ours in _CLASSES if isinstance(error, theirs)), BindError)
 
 
-_OF_TYPES = (
-    "Error: No function matches",
-    "Error: Could not choose a best candidate function",
-    "Error: Unimplemented type for cast",
-    "Error: Cannot compare values of type",
-    "Error: Cannot mix values of type",
-    "Error: Cannot combine types",
-)
-"""How DuckDB says that types do not go together, in errors of several classes."""
+_PHRASES: tuple[tuple[tuple[str, ...], type[Error]], ...] = (
+    (("Error: No function matches", "Error: Could not choose a best candidate function",
+      "Error: Unimplemented type for cast", "Error: Cannot compare values of type", "Error: Cannot mix values of type",
+      "Error: Cannot combine types"), TypeMismatchError),
+    (("Error: No magic bytes", "to be a Parquet file", "Error: Malformed JSON in file", "not utf-8 encoded"),
+     StorageError),
+    (("Error: No files found",), BindError),
+)  # fmt: skip
+"""How DuckDB says, in errors of several classes, that types do not go together, that a file is damaged, and that there
+is none of a name."""
 _CLASSES: tuple[tuple[type[duckdb.Error], type[Error]], ...] = (
     (duckdb.CatalogException, UnknownNameError),
+    (duckdb.IOException, StorageError),
+    (duckdb.OutOfMemoryException, MemoryLimitError),
     (duckdb.OutOfRangeException, NumericError),
     (duckdb.ConversionException, NumericError),
     (duckdb.InvalidInputException, NumericError),

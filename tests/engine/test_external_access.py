@@ -181,6 +181,36 @@ def test_an_application_may_allow_it(folder: Path) -> None:
         db.sql("FROM visible_to_nobody")
 
 
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("COPY t TO 'no_such/folder.csv'", ivm.StorageError),
+        ("COPY t TO 'folder.csv'", ivm.StorageError),
+        ("COPY t FROM 'none.parquet'", ivm.StorageError),
+        ("COPY t FROM 'empty.parquet'", ivm.StorageError),
+        ("INSERT INTO t SELECT * FROM 'none.parquet'", ivm.StorageError),
+        ("FROM 'half.json'", ivm.StorageError),
+        ("FROM read_csv('latin.csv')", ivm.StorageError),
+        ("COPY t FROM 'missing.csv'", ivm.BindError),
+        ("FROM 'missing.parquet'", ivm.BindError),
+        ("COPY t FROM 'words.csv'", ivm.NumericError),
+    ],
+)
+def test_a_file_that_cannot_be_read_or_written_is_a_storage_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, error: type[ivm.Error]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder.csv").mkdir()
+    Path("none.parquet").write_text("not a Parquet file at all")
+    Path("empty.parquet").write_text("")
+    Path("half.json").write_text('{"n": ')
+    Path("latin.csv").write_bytes(b"n,s\n1,\xe9\n")
+    Path("words.csv").write_text("n,s\nx,y\n")
+    with pytest.raises(error) as told:
+        database(external_access=True).sql(text)
+    assert type(told.value) is error
+
+
 def test_one_database_does_not_open_another(folder: Path) -> None:
     opened, closed = database(external_access=True), database()
     assert opened.sql("FROM 'plain.csv'").fetchall() == [(HIDDEN,)]
