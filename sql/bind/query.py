@@ -27,6 +27,7 @@ from sql.bind.context import BindContext, Block, Ctes, Refinement
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.bind.names.scope import Scope, ScopeColumn
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, translated
@@ -228,7 +229,8 @@ def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
 
 def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
     """The query in DuckDB's dialect, ORDER BY of each block that is cut extended by all its output columns, ascending,
-    NULLs last, window functions refined as told, and the keys of GROUP BY ALL written out. The tree is used up.
+    NULLs last, window functions refined as told, the keys of GROUP BY ALL written out, and NULL rounded to NULL. The
+    tree is used up.
 
     The positions of the columns are written, so that aliases and duplicates do no harm. A block with DISTINCT ON is put
     in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong.
@@ -240,7 +242,8 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
             group.set("all", None)
             group.set("expressions", [exp.Literal.number(column) for column in columns])
     blocks = {id(clause): width for clause, width in context.cut}
-    for node in nodes_of(tree):
+    nodes = nodes_of(tree)
+    for node in nodes:
         if isinstance(node, _ORDERED):
             _order_values(node)
         clause = node.args.get("limit") or node.args.get("offset")
@@ -252,6 +255,10 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
             for side in ("this", "expression"):
                 if id(node.args[side]) in blocks:
                     node.set(side, exp.Subquery(this=node.args[side]))
+    for node in reversed(nodes):  # inner ones first, so that outer ones have them as they are then
+        if MAKES_ZERO_OF_NULL in node.meta:
+            is_null = exp.Is(this=exp.Paren(this=node.this.copy()), expression=exp.Null())
+            node.replace(exp.Case(ifs=[exp.If(this=is_null, true=exp.Null())], default=node.copy()))
     return duckdb_text(tree, copy=False)
 
 

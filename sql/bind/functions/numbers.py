@@ -27,6 +27,8 @@ def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
 
 _MOST_DIGITS = 1000
 """No number has as many digits: with that many all is kept, or nothing is left."""
+MAKES_ZERO_OF_NULL = "makes_zero_of_null"
+"""Marks a rounding that leaves no digit of a DECIMAL: DuckDB says 0 without a look at the value, and so of NULL too."""
 
 
 def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
@@ -44,6 +46,8 @@ def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
         type_ = _signed(type_)
         operand = Operand(node, binder.cast(operand, type_))
     if type_.kind is Kind.DECIMAL:
+        if -digits >= type_.precision - type_.scale:
+            node.meta[MAKES_ZERO_OF_NULL] = True
         type_ = decimal(type_.precision, min(max(digits, 0), type_.scale))
     return binder.call(node, function, (operand.scalar, Literal(digits, INTEGER)), type_)
 
