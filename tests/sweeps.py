@@ -11,8 +11,8 @@ from ivm.trace import sweep
 from ivm.trace.sweep import AT_ONCE, Pace
 
 PACES = {
-    "fast": (Pace(least=0, growth=0, worth=0, base=1 << 60, rate=0), AT_ONCE),
-    "slow": (Pace(least=0, growth=0, worth=0, base=1 << 15, rate=0), 16),
+    "fast": (Pace(least=0, piece=1, growth=0, worth=0, base=1 << 60, rate=0), AT_ONCE),
+    "slow": (Pace(least=0, piece=1, growth=0, worth=0, base=1 << 15, rate=0), 16),
 }
 """A sweep in two commits, and one in many."""
 

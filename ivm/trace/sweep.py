@@ -50,7 +50,8 @@ class Pace:
 
     It begins when a dictionary has grown by `growth`, as a part of what it was, and by twice that where the last one
     was not worth it: that is if less than `worth` of the bytes is to be had; but by `least` bytes in any case. A commit
-    looks at `base` codes, and at `rate` for each byte that came, but at no more than `most` in one piece.
+    owes a look at `base` codes, and at `rate` for each byte that came. That is paid in pieces: once `piece` codes have
+    come together, and no more than `most` at a time.
     """
 
     least: int = 1 << 22
@@ -58,6 +59,7 @@ class Pace:
     worth: float = 0.125
     base: int = 1 << 12
     rate: int = 2
+    piece: int = 1 << 15
     most: int = 1 << 18
 
 
@@ -80,9 +82,10 @@ class Sweep:
         self._seen = self._owed = 0
 
     def work(self) -> int:
-        """Do a piece, after a commit; how many more are owed then for the text that has come. See `Pace` for the cost.
+        """Do a piece, after a commit, if one is due; how many more are due then for the text that has come.
 
-        Where memory is short the sweep is given up; the next one starts anew.
+        Where memory is short the sweep is given up; the next one starts anew. Cost: see `Pace`; a piece begins by
+        listing all who keep codes.
         """
         weight = self._dictionary.weight
         if self._running is None:
@@ -90,8 +93,10 @@ class Sweep:
                 return 0
             self._seen, self._owed, self._running = weight, 0, self._sweep()
         owed = self._owed + PACE.base + PACE.rate * max(0, weight - self._seen)
-        fuel = min(owed, PACE.most)
+        fuel = min(owed, PACE.most) if owed >= PACE.piece else 0
         self._seen, self._owed = weight, owed - fuel
+        if not fuel:
+            return 0
         try:
             self._go_on(self._running, fuel)
         except MemoryError:
@@ -103,8 +108,8 @@ class Sweep:
 
     @property
     def owed(self) -> int:
-        """How many pieces are owed."""
-        return -(-self._owed // PACE.most)
+        """How many pieces are due."""
+        return -(-self._owed // PACE.most) if self._owed >= PACE.piece else 0
 
     def _go_on(self, running: Iterator[int], fuel: int) -> None:
         self._now = dict(self._keepers())

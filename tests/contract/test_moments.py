@@ -115,7 +115,7 @@ def _bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ordered_tree, "_AT_ONCE", 2)
     monkeypatch.setattr(window_tree, "_AT_ONCE_SAVED", 2)
     monkeypatch.setattr(groups, "_LEAST_RELEASED", 1)
-    with patch.object(sweep, "PACE", Pace(least=0, growth=0, worth=0, base=1 << 16, rate=0)):
+    with patch.object(sweep, "PACE", Pace(least=0, piece=1, growth=0, worth=0, base=1 << 16, rate=0)):
         yield
 
 

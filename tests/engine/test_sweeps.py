@@ -217,7 +217,7 @@ def test_an_interruption_gives_the_sweep_up_and_nothing_else(monkeypatch):
 
 def test_a_text_has_one_code_after_a_sweep_that_was_given_up(monkeypatch):
     monkeypatch.setattr(sweep, "AT_ONCE", 4)
-    monkeypatch.setattr(sweep, "PACE", Pace(least=1, growth=0, worth=0, base=1, rate=0))
+    monkeypatch.setattr(sweep, "PACE", Pace(least=1, piece=1, growth=0, worth=0, base=1, rate=0))
     texts = [f"text {number}" for number in range(300)]
     for pieces in range(10, 250, 20):
         dictionary = TextDictionary()
@@ -285,7 +285,7 @@ class Kept:
 
 @pytest.mark.parametrize("base", [1, 100, 1 << 40])
 def test_the_dictionary_against_a_model(monkeypatch, base):
-    monkeypatch.setattr(sweep, "PACE", Pace(least=500, growth=0, worth=0, base=base, rate=1))
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, piece=1, growth=0, worth=0, base=base, rate=1))
     monkeypatch.setattr(sweep, "AT_ONCE", 16)
     dictionary, kept, chance = TextDictionary(), Kept(), random.Random(base)
     literals = Literals(dictionary)
@@ -306,7 +306,7 @@ def test_the_dictionary_against_a_model(monkeypatch, base):
 
 
 def test_codes_are_given_out_again_however_many_sweeps_there_were(monkeypatch):
-    monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=64, rate=1))
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, piece=1, base=64, rate=1))
     monkeypatch.setattr(sweep, "AT_ONCE", 16)
     dictionary, kept, chance = TextDictionary(), Kept(), random.Random(1)
     sweeper, most = Sweep(dictionary, lambda: [("kept", kept)]), 0  # type: ignore[list-item]
@@ -322,7 +322,7 @@ def test_codes_are_given_out_again_however_many_sweeps_there_were(monkeypatch):
 
 
 def test_texts_that_come_during_a_sweep_are_not_to_be_had(monkeypatch):
-    monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=1, rate=0))
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, piece=1, base=1, rate=0))
     monkeypatch.setattr(sweep, "AT_ONCE", 16)
     dictionary, kept = TextDictionary(), Kept()
     sweeper = Sweep(dictionary, lambda: [("kept", kept)])  # type: ignore[list-item]
@@ -334,7 +334,7 @@ def test_texts_that_come_during_a_sweep_are_not_to_be_had(monkeypatch):
 
 
 def test_a_piece_takes_a_bounded_time_however_much_text_has_come(monkeypatch):
-    monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=1, rate=1, most=100))
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, piece=1, base=1, rate=1, most=100))
     dictionary, looked_at = TextDictionary(), [0]
     sweeper = Sweep(dictionary, list)
 
@@ -357,10 +357,26 @@ def test_a_piece_takes_a_bounded_time_however_much_text_has_come(monkeypatch):
 
 
 def test_whoever_makes_a_view_frees_the_texts_that_he_has_made(monkeypatch):
-    monkeypatch.setattr(sweep, "PACE", Pace(least=500, growth=0, worth=0, base=1, most=64))
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, piece=1, growth=0, worth=0, base=1, most=64))
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, s VARCHAR)")
     db.apply({"t": [{"a": a, "s": f"text {a}"} for a in range(200)]})
     db.apply({"t": [{"a": a, "s": f"other {a}"} for a in range(50)]}, mode="upsert")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT a, s || ' and more of it' AS s FROM t")
     assert core_of(db).engine.tidy_texts() == 0
+
+
+def test_small_commits_put_the_work_of_a_sweep_together(monkeypatch):
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, growth=0, worth=0, base=10, rate=0, piece=100))
+    asked: list[int] = []
+
+    def keepers() -> list[tuple[str, Kept]]:
+        asked.append(commit)
+        return []
+
+    dictionary = TextDictionary()
+    sweeper = Sweep(dictionary, keepers)  # type: ignore[arg-type]
+    dictionary.codes([f"text {number}" for number in range(100)])
+    for commit in range(45):  # noqa: B007  the last one is asked for
+        assert sweeper.work() == sweeper.owed == 0
+    assert asked == [9, 19, 29, 39]
