@@ -13,6 +13,7 @@ from benchmarks import latency_figures, output
 from benchmarks.figures import Figure, Label, one
 from benchmarks.latency_engine import Task
 from benchmarks.process import measure
+from benchmarks.side_by_side import gain
 from ivm.progress import progress
 from tpch.cache import ensure, views_of
 from tpch.options import STREAMS
@@ -66,6 +67,9 @@ def concurrent(
                   "commits": commits, "threads": threads}  # fmt: skip
     of: dict[str, Label] = {"batch": batch, "times": "coalesced" if coalesce else "kept", "threads": threads}
     figures = [figure for name, entry in found.items() for figure in _figures(entry, {"stream": name, **of})]
+    if threads > 1:
+        figures.append(one("threads that only compute", "times", gain(threads), threads=threads))
+        output.note(f"{threads} threads that only compute do {figures[-1].value:.2f} times as much here as one")
     output.save("concurrent", parameters, figures, {"results": found}, json_file, began)
 
 

@@ -95,6 +95,7 @@ def runs(asked: Asked, *, takes_threads: bool) -> Iterator[Run]:
     for each in threads[1:]:
         more = ("--sf", f"{asked.sf:g}", *by_scale, *small, "--threads", str(each))
         yield Run(f"refresh-latency{_said(each)}", "refresh_latency", more)
+    yield Run("commit", "commit", (*at, *views, "--commits", str(size.commits)))
     yield Run("concurrent", "concurrent", (*at, *views, "--batch", str(size.stream_batch)))
     for each in threads if size.other_modes else ():
         large = ("--streams", "load,window", "--batch", "100000", "--threads", str(each))
@@ -119,6 +120,7 @@ def streams(chosen: Sequence[Run], asked: Asked) -> list[tuple[float, str]]:
     """(scale factor, stream) of all the streams that these runs read."""
     needs = {
         "streaming": [(asked.sf, "load")],
+        "commit": [(asked.sf, "load"), (asked.sf, "refresh")],
         "state": [(asked.sf, "load")],
         "durability": [(asked.sf, "load"), (asked.sf, "refresh")],
         "refresh_latency": [(each, "refresh") for each in (*asked.scales, asked.sf)],

@@ -21,6 +21,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "interactive": ("Interactive", running.interactive),
     "refresh": ("Refresh latency", running.refresh),
     "scale": ("Scale", running.scale),
+    "commit": ("One commit", single.one_commit),
     "arrange": ("Arrange", single.arrange),
     "state": ("State", single.state),
     "adversarial": ("Adversarial", single.adversarial),

@@ -33,8 +33,13 @@ def concurrent(found: Found) -> str:
     ]
     columns = ("stream", "changes", "all commits", *TAILS, "hydration", "peak memory")
     memory = {_run(each): _in_gib(each.points) for each in found.select("concurrent", "memory")}
+    said = "All views installed at once, each stream from its beginning to its end; decoding is not in the time."
+    for each in found.select("concurrent", "threads that only compute"):
+        said += (
+            f" {each.of['threads']} threads that only compute do {each.value:.2f} times as much on this machine as one."
+        )
     return (
-        text("All views installed at once, each stream from its beginning to its end; decoding is not in the time.")
+        text(said)
         + beside(
             tails("Commits under all views", {_run(each): each for each in figures}, _LATENCY),
             curves("Memory of the process", memory, _MEMORY),

@@ -1,4 +1,4 @@
-"""The sections of what is measured by itself: arrange, state, adversarial, waiting, first use."""
+"""The sections of what is measured by itself: one commit, arrange, state, adversarial, waiting, first use."""
 
 from __future__ import annotations
 
@@ -113,6 +113,37 @@ def adversarial(found: Found) -> str:
     return text("One change a commit to a large group: its extremes, its first rows, a bound over its rows.") + beside(
         tails("One change", dict(list(figures.items())[:_MOST_CURVES]), "commit [ms]"),
         table(("case", *TAILS, "rows visited", "rows crossed"), rows),
+    )
+
+
+def one_commit(found: Found) -> str:
+    """What a small commit costs, part by part."""
+    figures = {str(each.of["commit"]): each for each in found.select("commit", "commit")}
+    if not figures:
+        return text("Not measured.")
+    parts = [str(each) for each in found.labels("commit", "part", "part of a commit")]
+    by = {
+        (str(each.of["commit"]), str(each.of["part"])): each.value
+        for each in found.select("commit", "part of a commit")
+    }
+    rows = [
+        (
+            name,
+            number(figure),
+            number(found.one("commit", "commit, 99 %", commit=name)),
+            *(f"{by[name, part]:,.0f}" for part in parts),
+            *(number(found.one("commit", "calls of a commit", commit=name, of=of)) for of in ("Python", "C")),
+        )
+        for name, figure in figures.items()
+    ]
+    return (
+        text(
+            "Microseconds of the committing thread on its processor, by part, and the calls of functions that it makes."
+        )
+        + bars(
+            "One commit", list(figures), {part: [by[name, part] for name in figures] for part in parts}, "us", log=True
+        )
+        + table(("commit", "us", "99 %", *parts, "calls", "of C"), rows)
     )
 
 
