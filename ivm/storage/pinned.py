@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 import pyarrow as pa
 
 from catalog.errors import StorageError
 from ivm.storage.certain import NAME as CERTAIN
-from ivm.storage.log import log_files
+from ivm.storage.log import first_of, log_files
+from ivm.storage.record import Gap, whole_records
 from ivm.storage.storage import Storage
 
 _TRIES = 100
@@ -72,7 +74,8 @@ def pinned(storage: Storage) -> Pinned:
     If all that was there when it began is there when it ends, and nothing else, it was all there at one time; what is
     replaced as a whole (the manifest) says nothing that is not there. It is read before the files that it names, in the
     order of names, so that these were whole. Files of a log may be cut off, so they are read; the others are never
-    changed, and mapped. How far the log is certain is read before it, which only goes on. Cost: reads the log.
+    changed, and mapped. How far the log is certain is read before it, which only goes on. Cost: reads the log, and sums
+    up its last file.
     """
     for _ in range(_TRIES):
         names = storage.names()
@@ -80,6 +83,7 @@ def pinned(storage: Storage) -> Pinned:
         try:
             in_turn = sorted(names, key=lambda name: name != CERTAIN)
             files = {name: _read(storage, name, mapped=name not in (CERTAIN, *logs)) for name in in_turn}
+            files |= {name: _met(storage, name, files[name]) for name in logs[-1:]}
         except FileNotFoundError:
             continue
         if storage.names() == names:
@@ -97,3 +101,26 @@ def _read(storage: Storage, name: str, *, mapped: bool) -> pa.Buffer | OSError:
         raise
     except OSError as error:
         return error
+
+
+def _met(storage: Storage, name: str, read: pa.Buffer | OSError) -> pa.Buffer | OSError:
+    """What was read of the file of a log that is written, without what never was so.
+
+    Reading takes a while, in which the commit that was under way may be decided, and others follow: then its place is
+    as it was before, and what is behind it as it is now, which looks like damage. Read again it is whole; what is not
+    is damaged.
+    """
+    before = None
+    for _ in range(_TRIES):
+        gap = None if isinstance(read, OSError) else _first_gap(read, first_of(name))
+        if gap is None or gap == before:
+            break
+        read, before = _read(storage, name, mapped=False), gap
+    return read
+
+
+def _first_gap(data: pa.Buffer, first: int) -> int | None:
+    """The number of the first record that is damaged in the middle of a log's file; None if none is."""
+    with suppress(StorageError):  # which whoever reads it is told
+        return next((found.number for found in whole_records(data, first) if isinstance(found, Gap)), None)
+    return None

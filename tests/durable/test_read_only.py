@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 
+import pyarrow as pa
 import pytest
 
 import ivm
@@ -14,7 +15,9 @@ from ivm.database import Database
 from ivm.durable.recovery import recover
 from ivm.engine import Engine
 from ivm.storage.directory import Directory
+from ivm.storage.log import Draft, log_name
 from ivm.storage.pinned import pinned
+from ivm.storage.record import HEADER, Record, records
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, finish, killed
 from tests.durable.workload import begin, steps
@@ -137,6 +140,40 @@ def test_files_that_are_replaced_while_they_are_met_are_met_again():
     disk.left = 10**9
     with pytest.raises(ivm.StorageError, match="replaced 100 times"):
         pinned(disk)
+
+
+def test_a_commit_that_is_decided_while_the_log_is_read_is_no_damage():
+    disk = Deciding()
+    log, _ = recover(Core(Engine(None, history=0), external_access=False), disk)
+    assert log is not None
+    for payload in (b"one", b"two", b"three"):
+        put = log.put_ahead(Draft(1, 1, partial(list, [payload])))
+        disk.undecided.append(disk.files()[log_name(1)])
+        log.keep(put)
+        log.settle(log.number)
+    log.append(Draft(1, 1, lambda: [b"four"]))
+    found = list(records(pinned(disk).read(log_name(1)), 1, ""))
+    payloads = [each.payload.to_pybytes() for each in found if isinstance(each, Record)]
+    assert payloads == [b"one", b"two", b"three", b"four"]
+    file = disk.open(log_name(1))
+    file.write(HEADER, [b"eno"])
+    with pytest.raises(ivm.StorageError, match="record 1, at byte 0, is damaged"):
+        list(records(pinned(disk).read(log_name(1)), 1, ""))
+
+
+class Deciding(Disk):
+    """A log that is read while its records are decided, one after the other: the last ones are met first."""
+
+    def __init__(self):
+        super().__init__()
+        self.undecided: list[bytes] = []
+
+    def read(self, name, *, mapped=True):
+        found = super().read(name)
+        if name != log_name(1) or not self.undecided:
+            return found
+        before = self.undecided.pop(0)
+        return pa.py_buffer(before + found.to_pybytes()[len(before) :])
 
 
 @pytest.fixture
