@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from operator import itemgetter
 
 import duckdb
@@ -204,7 +205,7 @@ def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ..
             digits = digits_of(tolerance)
             column[:] = [None if v is None else float(f"{v:.{digits}e}") for v in column]
         elif any(isinstance(v, list) for v in column):
-            column[:] = [tuple(v) if isinstance(v, list) else v for v in column]
+            column[:] = [tuple(nan if e != e else e for e in v) if isinstance(v, list) else v for v in column]
     return list(zip(*columns, strict=True))
 
 

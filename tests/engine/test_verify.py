@@ -60,6 +60,14 @@ def test_a_wrong_view_is_found_behind_what_raises(
         db.verify([view])
 
 
+def test_a_list_that_holds_nan_is_the_same_where_it_is_computed_again() -> None:
+    with ivm.connect(compile="off") as db:
+        db.sql("CREATE TABLE t (k INTEGER, f DOUBLE)")
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT k, list(f ORDER BY f) AS l FROM t GROUP BY k")
+        db.sql("INSERT INTO t VALUES (1, 'nan'), (1, 0), (2, NULL), (2, 'nan')")
+        assert db.verify()[0].rows == 2
+
+
 def test_nothing_raises_in_a_forgiving_query() -> None:
     assert forgiving("SELECT sum(a // b), a::INT, row_number() OVER (ORDER BY -a) FROM t WHERE b <> 0 AND f(a) > 1") == (
         'SELECT SUM(TRY("a" // "b")), TRY_CAST("a" AS INT), ROW_NUMBER() OVER (ORDER BY TRY(-"a")) FROM "t" '
