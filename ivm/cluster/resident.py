@@ -54,7 +54,7 @@ class Resident:
         self.guards: dict[str, Guard] = {}
         """Those of the views that have to stay empty."""
         self._planned: dict[str, Known] = {}
-        """What each maintained view was planned by, in the order in which they came."""
+        """What each maintained view was planned by, in the order in which they came, or replaced another."""
         self._shards = shards
         self._channels = Channels()
         self._defining: Defining | None = None
@@ -350,7 +350,7 @@ class Resident:
             name = new.view.name
             self.engine.put(name, new.installed, new.oracle_sql)
             self.views[name] = new.distributed
-            self._planned[name] = defining.known
+            self._planned = {each: by for each, by in self._planned.items() if each != name} | {name: defining.known}
             if new.guard is not None:
                 self.guards[name] = new.guard
         self.catalog = defining.catalog

@@ -10,6 +10,8 @@ import pytest
 
 import ivm
 from catalog.errors import BindError, ConstraintError, InterfaceError, ViewDroppedError
+from tests.cluster import over_copies
+from tests.cluster.memory import MemoryFolder
 
 TABLES = """
 CREATE TABLE shop (id BIGINT PRIMARY KEY, city VARCHAR);
@@ -193,3 +195,18 @@ def test_closing(db):
     for call in (lambda: db.sql("FROM shop"), lambda: db.apply({}), view.arrow, db.verify):
         with pytest.raises(InterfaceError, match="closed"):
             call()
+
+
+def test_a_view_that_was_replaced_may_read_one_that_came_after_it():
+    folder = MemoryFolder()
+    with over_copies.connect(folder) as db:
+        db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT)")
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT x, count(*) AS n FROM t GROUP BY x")
+        db.sql("CREATE MATERIALIZED VIEW w AS SELECT x, sum(id) AS s FROM t GROUP BY x")
+        db.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT x, s AS n FROM w WHERE s > 3")
+        for number in range(20):  # after some of them each shard is saved
+            db.apply({"t": [{"id": number, "x": number % 3}]})
+    assert folder.names("snapshots/0")
+    with over_copies.connect(folder) as db:
+        db.verify()
+        assert len(db.view("v").fetchall()) == 3
