@@ -30,7 +30,7 @@ _NOTHING: Ints = np.empty((0, 0), np.int64)
 
 class _Entry(NamedTuple, Generic[AnyLayout]):
     """Of the journal: rows by cells (see `apply_window`), how many changes the tree had seen before, scratch for the
-    kernel to do and undo the changes, and what was put out for them, by which layout.
+    kernel to do and undo the changes, and what was put out for them, by which layout. A wider one moves the rows alone.
     """
 
     rows: Ints
@@ -323,18 +323,18 @@ class _Saver(Generic[AnyLayout]):
 
     def note(self, entry: _Entry[AnyLayout], strings: Strings) -> None:
         """These changes are final. They may be told again."""
-        diffs, order, offsets = entry.changes
+        layout, (diffs, order, offsets) = self._tree.layout, entry.changes  # all rows of the journal have its form
         if len(order) == 0 or (self._since and self._since[-1].before >= entry.before):
             return
         slots, (slot, last) = np.repeat(entry.slots, np.diff(offsets)), self.place
         left = (slots >= slot) & (slots < self._end)
         if len(last):
             behind: Bools = np.empty(len(order), np.bool_)
-            rows_behind(entry.rows, order, entry.layout.kinds, strings.heap, strings.places, last, behind)
+            rows_behind(entry.rows, order, layout.kinds, strings.heap, strings.places, last, behind)
             left &= (slots > slot) | behind
         order = order[left]
         rows = Rows(slots[left], entry.rows[order], -diffs[order])
-        self._since.append(_Change(entry.before, entry.layout, rows, strings))
+        self._since.append(_Change(entry.before, layout, rows, strings))
 
     def segments(self) -> Iterator[Segment]:
         """The rows. Needs no lock."""
