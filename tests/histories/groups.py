@@ -17,14 +17,14 @@ from ivm.trace.exact_cast import array_of
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
-from tests.histories.walk import Scope
+from tests.histories.walk import APART, Scope
 
 KEYS, ROWS = 4, 2
 TEXTS = ("ant", "", None, "a text that is longer than the others are")
 Counts = tuple[int, ...]
 """How many rows each key has."""
 Commit = tuple[int, tuple[tuple[int, int], ...]]
-"""How many times it has, one or as many as changes; keys, each with how many more rows it has."""
+"""How many times it has, one, or as many as changes, or `APART`; keys, each with how many more rows it has."""
 
 
 class GroupsScope(Scope):
@@ -61,8 +61,8 @@ class GroupsScope(Scope):
     def empty(self) -> Counts:
         return (0,) * KEYS
 
-    def commits(self, model: Counts) -> Iterable[Commit]:
-        return commits(model)
+    def commits(self, model: Counts, keys: Sequence[int]) -> Iterable[Commit]:
+        return narrow_commits(model, keys) if keys else commits(model)
 
     def after(self, model: Counts, commit: Commit) -> Counts:
         counts = list(model)
@@ -125,7 +125,19 @@ def commits(model: Counts) -> list[Commit]:
             found.append((1, tuple((key, count - model[key]) for key, count in zip(keys, to, strict=True))))
     for key, first, last in product(range(KEYS), range(ROWS + 1), range(ROWS + 1)):
         if model[key] != first != last:
-            found.extend((times, ((key, first - model[key]), (key, last - first))) for times in (1, 2))
+            found.extend((times, ((key, first - model[key]), (key, last - first))) for times in (1, 2, APART))
+    return found
+
+
+@cache
+def narrow_commits(model: Counts, keys: Sequence[int]) -> list[Commit]:
+    """A row of one of the keys comes, or goes, or goes and comes again."""
+    found: list[Commit] = []
+    for key, count in ((key, model[key]) for key in keys):
+        if count < ROWS:
+            found.append((1, ((key, 1),)))
+        if count:
+            found += [(1, ((key, -1),)), (1, ((key, -1), (key, 1)))]
     return found
 
 

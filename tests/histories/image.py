@@ -18,8 +18,9 @@ import numpy as np
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.state import Held
 
-_COUNTERS = frozenset({"edition", "version", "visited"})
-"""Attributes that say how often something happened: states that differ in them alone are the same."""
+_UNTOLD = frozenset({"edition", "version", "visited", "_given"})
+"""Attributes that say how often something happened, or are written anew whenever they are read: states that differ in
+them alone are the same."""
 _OURS = ("ivm.", "tests.")
 _set = object.__setattr__
 
@@ -75,14 +76,17 @@ class Image:
             return value if is_plain else place
 
         parts: list[Hashable] = []
-        for _, values in self._arrays:
+        untold = {id(entries["_given"]) for _, entries in self._dicts if "_given" in entries}
+        for array, values in self._arrays:
+            if id(array) in untold:
+                continue
             words = values.tolist() if values.dtype == np.int64 and values.ndim == 1 else None
             parts.append(values.tobytes() if words is None else tuple([places.get(word, word) for word in words]))
         parts.extend(tuple([told(item) for item in items]) for _, items in (*self._lists, *self._queues))
         for _, entries in self._dicts:
-            parts.append(tuple([(name, told(value)) for name, value in entries.items() if name not in _COUNTERS]))
+            parts.append(tuple([(name, told(value)) for name, value in entries.items() if name not in _UNTOLD]))
         for _, attributes in self._slots:
-            parts.append(tuple([told(value) for name, value in attributes if name not in _COUNTERS]))
+            parts.append(tuple([told(value) for name, value in attributes if name not in _UNTOLD]))
         return hash(tuple(parts))
 
     def take_array(self, array: Any) -> Iterable[Any]:

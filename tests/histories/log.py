@@ -40,8 +40,8 @@ class LogScope(UpdatesScope):
     def empty(self) -> Model:
         return (), ()
 
-    def commits(self, model: Model) -> Iterable[Commit]:
-        return super().commits(model[-1])
+    def commits(self, model: Model, keys: Sequence[int]) -> Iterable[Commit]:
+        return super().commits(model[-1], keys)
 
     def after(self, model: Model, commit: Commit) -> Model:
         return (model[-1] if self._has_history else ()), super().after(model[-1], commit)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from catalog.types import VARCHAR
-from ivm.kernels.ordered.nodes import FANOUT, MERGED
+from ivm.kernels.ordered.nodes import CHANGES, FANOUT, MERGED, VISITED
+from ivm.kernels.windows import tree
 from ivm.trace.column import Ints, readonly_diffs
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -34,7 +35,7 @@ from tests.histories.updates import (
 from tests.trace_state.test_ordered_tree import check_shape
 
 _OTHERS = range(KEYS, KEYS + FANOUT)
-_SLOTS = (0, FANOUT, 4 * FANOUT)
+_SLOTS = (0, FANOUT, 4 * FANOUT, 4 * FANOUT + 2)
 """Of the keys: before all others, among them, and behind them; those of others are odd."""
 _DESCENDING = sorted(WORTH[VARCHAR], key=lambda text: text or "", reverse=True)
 """Texts as they stand, NULL last."""
@@ -72,6 +73,7 @@ class OrderedScope(UpdatesScope):
         found = self.reader(state, time)()
         assert found == model, f"found are {found}, there are {model}"
         check_shape(state)
+        _count_anew(state, state._nodes.meta, [VISITED, CHANGES])
         told = {code for codes in state.codes() for code in codes.ravel().tolist()}
         assert told.issuperset(self._dictionary.codes(texts_of(model)).tolist()), "a text is not told of"
 
@@ -103,6 +105,15 @@ class _Read:
         return tuple(sorted(found))
 
 
+def _count_anew(state: Any, counts: Ints, forgotten: list[int]) -> None:
+    """Let what is final forget how much was visited and changed, so that it is met again.
+
+    How many nodes were visited it does not ask itself; of changes it asks how many came since a mark or a reader came.
+    """
+    if not (state.is_changing or state._readers.each()):
+        counts[forgotten] = 0
+
+
 def _all_of(keys: Sequence[int], diff: int) -> Commit:
     """A row of each of these keys comes or goes."""
     return 1, tuple(((key, 0), diff) for key in keys)
@@ -132,6 +143,7 @@ class WindowScope(UpdatesScope):
         assert found == model, f"found are {found}, there are {model}"
         told = {code for each in self.states(state) for codes in each.codes() for code in codes.ravel().tolist()}
         assert told.issuperset(self._dictionary.codes(texts_of(model)).tolist()), "a text is not told of"
+        _count_anew(state.operator._rows, state.operator._rows._nodes.sizes, [tree.VISITED, tree.CHANGES])
 
     def reader(self, state: Any, time: int) -> _ReadWindows:
         return _ReadWindows(self._kind, state)

@@ -24,7 +24,7 @@ from ivm.trace.row_store import RowsReader, RowStore
 from ivm.trace.rows import DerivedRows, Rows
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import ALIVE
-from tests.histories.updates import KEYS, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth
+from tests.histories.updates import KEYS, RECENT, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth
 
 LAYOUT = KeyLayout(((Physical.INT64, False),), nulls="drop")
 WORDS = LAYOUT.pack([Column(np.arange(KEYS))], KEYS)
@@ -40,6 +40,10 @@ class RowsScope(UpdatesScope):
 
     def states(self, state: Any) -> Sequence[Any]:
         return (state.rows,)
+
+    def roots(self) -> Sequence[Sequence[Commit]]:
+        """The last one has the least key alone, so that others may come in its order, and out of it."""
+        return *super().roots(), RECENT[:1]
 
     def check(self, state: Any, model: Model, time: int) -> None:
         store, there = state.rows.store, self.shown(model)

@@ -12,9 +12,9 @@ import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType
 from ivm.trace.column import Ints
-from tests.histories.walk import Scope
+from tests.histories.walk import APART, Scope
 
-KEYS, VALUES = 3, 2
+KEYS, WIDE_KEYS, VALUES = 4, 3, 2
 WORTH: dict[SqlType, tuple[Any, ...]] = {
     BIGINT: (0, 1),
     VARCHAR: (None, "ant", "a text that is longer than the others are"),
@@ -25,7 +25,7 @@ Row = tuple[int, int]
 Model = tuple[Row, ...]
 """The rows, sorted, each as often as it is there."""
 Commit = tuple[int, tuple[tuple[Row, int], ...]]
-"""How many times it has, one or as many as updates; rows, each with +1 or -1."""
+"""How many times it has, one, or as many as updates, or `APART`; rows, each with +1 or -1."""
 RECENT: tuple[Commit, ...] = tuple((1, (((key, 0), 1),)) for key in range(KEYS))
 """Rows that were there."""
 
@@ -44,8 +44,10 @@ class UpdatesScope(Scope):
     def empty(self) -> Any:
         return ()
 
-    def commits(self, model: Any) -> Iterable[Commit]:
-        return commits(tuple(row for row in model if row[0] < KEYS), self.most)
+    def commits(self, model: Any, keys: Sequence[int]) -> Iterable[Commit]:
+        if keys:
+            return narrow_commits(tuple(row for row in model if row[0] in keys), self.most, keys)
+        return commits(tuple(row for row in model if row[0] < WIDE_KEYS), self.most)
 
     def after(self, model: Any, commit: Commit) -> Any:
         return after(model, *commit[1])
@@ -88,8 +90,11 @@ def after(model: Model, *updates: tuple[Row, int]) -> Model:
 
 @cache
 def commits(model: Model, most: int) -> list[Commit]:
-    """All of them where there are these rows. Of two that come, of two keys, both have the first value."""
-    updates = [(row, diff) for row in product(range(KEYS), range(VALUES)) for diff in (-1, 1)]
+    """All of them where there are these rows. Of two that come, of two keys, both have the first value.
+
+    Two of the first key, one of which goes, come also in two steps.
+    """
+    updates = [(row, diff) for row in product(range(WIDE_KEYS), range(VALUES)) for diff in (-1, 1)]
     found: list[Commit] = [(1, (each,)) for each in updates if _may_be(model, most, each)]
     for both in product(updates, repeat=2):
         (first, _), (last, _) = both
@@ -98,8 +103,29 @@ def commits(model: Model, most: int) -> list[Commit]:
                 found.append((1, both))
             if _may_be(model, most, both[0]) and _may_be(after(model, both[0]), most, both[1]):
                 found.append((2, both))
+                if first[0] == 0 and min(diff for _, diff in both) < 0:
+                    found.append((APART, both))
         elif all(row[1] == 0 or diff < 0 for row, diff in both) and _may_be(model, most, *both):
             found.append((1, both))
+    return found
+
+
+@cache
+def narrow_commits(model: Model, most: int, keys: Sequence[int]) -> list[Commit]:
+    """A row of one of the keys comes, or goes, or another one takes its place.
+
+    Which one is settled: the second row of an even key has the other value, that of an odd key is equal to the first;
+    the lesser one goes; and what takes its place has the other value, if no row of the key has that.
+    """
+    found: list[Commit] = []
+    for key in keys:
+        there = [value for each, value in model if each == key]
+        if len(there) < most:
+            found.append((1, (((key, 1 - there[0] if there and key % 2 == 0 else 0), 1),)))
+        if there:
+            goes = (key, there[0]), -1
+            comes = (key, there[0] if 1 - there[0] in there else 1 - there[0]), 1
+            found += [(1, (goes,)), (1, (goes, comes))]
     return found
 
 

@@ -1,0 +1,163 @@
+"""Invariants of state, each broken on purpose, and a kind of state whose short histories find it.
+
+python -m tests.histories.mutations          all of them; 1 if one was not found
+python -m tests.histories.mutations run.py   those of modules with such a name
+
+Each runs in a process of its own, which reads one module otherwise than it is written; no file is changed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+_SECONDS = 300
+"""Whoever has not ended by then goes round in circles, which is found too."""
+
+
+class Mutation(NamedTuple):
+    """In this file of `ivm/trace` the text `old`, which is there once, is `new`; the histories of `scope` find it."""
+
+    file: str
+    old: str
+    new: str
+    scope: str
+
+
+MUTATIONS = [
+    Mutation("groups.py", "undo_cells(self.block(), step.memory, step.after)", "pass", "groups"),
+    Mutation("groups.py", "reader.keep(batch.slot, batch.previous)", "pass", "groups"),
+    Mutation("groups.py", "if self._emptied and not self._readers:", "if self._emptied:", "groups"),
+    Mutation("groups.py", "store.table.rows.length = self.used", "pass", "groups"),
+    Mutation("groups.py", "if not len(self) and self.used > _SMALL", "if self.used > _SMALL", "groups"),
+    Mutation("groups.py", "        if self._steps:\n            self._fold(self._last)\n", "", "groups"),
+    Mutation("group_table.py", "self.parts.length, self.entries.length = partitions, partitions * self.size", "pass", "groups"),
+    Mutation("group_table.py", "and named[3] is entries", "", "groups"),
+    Mutation("group_reader.py", "new = new[self._image_of[new] == 0]", "pass", "groups"),
+    Mutation("group_reader.py", "rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]", "pass", "groups"),
+    Mutation("index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
+    Mutation("index.py", "        hashes = hashed(words)\n        self._settle(words, hashes, dropped, died)\n", "        hashes = hashed(words)\n", "table with texts"),
+    Mutation("index.py", "            if not self.unique:\n                stop = run.end_of_key(stop - 1)\n", "", "table with texts"),
+    Mutation("index.py", "            self._insert(same, hashed(same), ALL, died)\n", "            pass\n", "table with texts"),
+    Mutation("index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
+    Mutation("index.py", "            return\n        self._lessons.clear()\n", "            return\n", "table with texts"),
+    Mutation("chains.py", "            following.skip(first)\n", "", "derived rows with texts"),
+    Mutation("chains.py", "for tables in (self.tables, *self._before):", "for tables in (self.tables,):", "keyed table"),
+    Mutation("chains.py", "for part in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):\n            made", "for part in (tables.slots,):\n            made", "derived rows with texts"),
+    Mutation("chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),
+    Mutation("run.py", "block[LAST_LEAD], block[IN_ORDER] = ANY_LEAD, False", "pass", "keyed table"),
+    Mutation("run.py", "block[START] = min(block.item(START), row)", "pass", "keyed table"),
+    Mutation("run.py", "self._reader, self._recent = None, (0, NOBODY)", "pass", "keyed table"),
+    Mutation("run.py", "kept.start == start and kept.stop == stop and", "kept.start == start and", "table with texts"),
+    Mutation("run.py", "self._fences.length = _fences_of(self.stop)", "pass", "keyed table"),
+    Mutation("row_store.py", "self._died.array[kills[-1].killed] = ALIVE", "pass", "keyed table"),
+    Mutation("row_store.py", "self._deaths = _Deaths(self.dead, [])", "self._deaths = _Deaths(0, [])", "keyed table"),
+    Mutation("row_store.py", "            self.kill(first + dead, stamps[dead])", "            pass", "keyed table"),
+    Mutation("row_store.py", "self._sealed = other._sealed._replace(time=self._sealed.time)", "pass", "keyed table"),
+    Mutation("time.py", "self._rows.append(first + np.searchsorted(rows,", "self._rows.append(np.searchsorted(rows,", "keyed table"),
+    Mutation("compaction.py", "        self._to.kill(rows, stamps)", "        pass", "keyed table"),
+    Mutation("compaction.py", "self._living[1].take_out(rows, stamps)", "pass", "derived rows with texts"),
+    Mutation("compaction.py", " and not any(each.catch_up(0) for each in self._others())", "", "keyed table"),
+    Mutation("compaction.py", "            follower.adopt(other)", "            pass", "keyed table"),
+    Mutation("rows.py", "            self._living = None\n        elif", "            pass\n        elif", "derived rows with texts"),
+    Mutation("retraction.py", "                there[value].append(next_row)", "                pass", "derived rows with texts"),
+    Mutation("retraction.py", "            next_row += 1", "            pass", "derived rows with texts"),
+    Mutation("retraction.py", "rows = np.sort(rows[rows >= living.index.rows])", "rows = np.sort(rows)", "derived rows with texts"),
+    Mutation("ordered_tree.py", "            undo_rows(*self.arguments, *changes, before)\n", "", "ordered rows"),
+    Mutation("ordered_tree.py", "                reader.note(entry.changes, entry.before, end)", "                pass", "ordered rows"),
+    Mutation("ordered_arrangement.py", "            self.rows = before.rows\n", "", "ordered arrangement"),
+    Mutation("ordered_arrangement.py", "            self._dying.append(killed)", "            pass", "ordered arrangement"),
+    Mutation("ordered_arrangement.py", "self._dying, self.rows = other._dying, other.rows", "self.rows = other.rows", "ordered arrangement"),
+    Mutation("window_tree.py", "            self._run(self._nodes.journal[-1], True)\n", "", "windows"),
+    Mutation("window_tree.py", "                reader.note(entry.before, entry.layout, entry.out)", "                pass", "windows"),
+    Mutation("view_log.py", "self.sealed.updates.truncate(max(mark, self.sealed.length))", "pass", "log"),
+    Mutation("view_log.py", "merged.append(*old.updates.part(old.length, length), appended)", "pass", "log"),
+    Mutation("view_log.py", "old.is_distinct and not appended", "old.is_distinct", "log"),
+    Mutation("view_log.py", "        mask.fill(True, self._length)", "        mask.skip(self._length)", "log"),
+    Mutation("view_log.py", "            each.length = self._length\n", "", "log"),
+    Mutation("view_log.py", "times = np.maximum(self._times[rows], self._since)", "times = self._times[rows]", "log with history"),
+]  # fmt: skip
+
+
+class _Changed(SourceFileLoader):
+    """Reads a module with one text in place of another."""
+
+    def __init__(self, name: str, path: str, mutation: Mutation) -> None:
+        super().__init__(name, path)
+        self._mutation = mutation
+
+    def get_code(self, fullname: str) -> CodeType:
+        source = Path(self.path).read_text(encoding="utf-8")
+        return compile(source.replace(self._mutation.old, self._mutation.new), self.path, "exec", dont_inherit=True)
+
+
+class _Finder(MetaPathFinder):
+    """Finds the module of a mutation before anybody else does."""
+
+    def __init__(self, mutation: Mutation) -> None:
+        self._mutation = mutation
+        self._name = "ivm.trace." + mutation.file.removesuffix(".py")
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path) if name == self._name else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Changed(name, spec.origin, self._mutation)
+        return spec
+
+
+def there(mutation: Mutation) -> int:
+    """How often its text is there."""
+    return (ROOT / "ivm" / "trace" / mutation.file).read_text(encoding="utf-8").count(mutation.old)
+
+
+def found(mutation: Mutation) -> str | None:
+    """What is said of it, None if nothing is wrong."""
+    command = [sys.executable, "-m", "tests.histories.mutations", "--walk", str(MUTATIONS.index(mutation))]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "does not end"
+    if done.returncode < 0:
+        return f"dies of signal {-done.returncode}"
+    return (done.stdout or done.stderr).strip().splitlines()[-1] if done.returncode == 1 else None
+
+
+def _walk(mutation: Mutation) -> int:
+    """The short histories, of which one is wrong: 1 if it is."""
+    sys.meta_path.insert(0, _Finder(mutation))
+    from tests.histories import walks  # what it imports is what is changed
+
+    try:
+        walks.short(mutation.scope)
+    except AssertionError as error:
+        print(str(error).splitlines()[0])
+        return 1
+    return 0
+
+
+def main(words: Sequence[str]) -> int:
+    """Try them, or walk with one."""
+    if words[:1] == ["--walk"]:
+        return _walk(MUTATIONS[int(words[1])])
+    unfound = 0
+    for mutation in MUTATIONS:
+        if words and mutation.file not in words:
+            continue
+        assert there(mutation) == 1, f"{mutation.file} has {mutation.old!r} {there(mutation)} times"
+        began, said = time.monotonic(), found(mutation)
+        unfound += said is None
+        told = "NOT FOUND" if said is None else said[:100]
+        print(f"{mutation.file}: {mutation.old.strip()[:60]!r}: {told} ({time.monotonic() - began:.0f} s)", flush=True)
+    return 1 if unfound else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,161 @@
+"""Which histories are walked: of which kind of state, with which capacities, and how far."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import process_time
+from typing import Any, NamedTuple
+
+import pytest
+
+from catalog.types import VARCHAR
+from tests.histories.groups import GroupsScope
+from tests.histories.log import LogScope
+from tests.histories.ordered import OrderedScope, WindowScope
+from tests.histories.rows import DerivedScope, KeyedTableScope, OrderedArrangementScope, RowsScope, TableScope
+from tests.histories.walk import Bounds, Scope, Walk
+
+SCOPES: dict[str, Scope] = {
+    scope.name: scope
+    for scope in (
+        *(GroupsScope(), GroupsScope(is_looked_up=True), GroupsScope(by_text=True)),
+        *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
+        *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
+        *(LogScope(), LogScope(has_history=True)),
+    )
+}
+CAPACITIES: dict[str, dict[str, Any]] = {
+    "as they are": {},
+    "tiny": {
+        "growable._START": 1, "group_table._SMALLEST": 4, "group_table._LARGEST": 4, "groups._SMALL": 0,
+        "groups._LEAST_RELEASED": 1, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 1,
+        "chains._SLOTS_AT_LEAST": 1,
+        "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
+        "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
+        "ordered_tree._CHUNK": 1, "ordered_tree._AT_ONCE": 1, "ordered_tree._MANY": 0,
+        "window_tree._CHUNK": 1, "window_tree._AT_ONCE_SAVED": 1, "window_tree.AT_ONCE": 1,
+        "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 1, "view_log._SPARE_ROWS": 0, "view_log._FUEL": 1,
+        "view_log._LEAST_FUEL": 0, "view_log._CHUNK": 1, "ordered_arrangement._CATCH_UP_ROWS": 1,
+        "ordered_arrangement._FIRST_PART": 1, "ordered_arrangement._PART": 1, "ordered_arrangement._MANY": 1,
+        "ordered_arrangement._FUEL": 0,
+    },
+    "small": {
+        "growable._START": 3, "group_table._SMALLEST": 4, "group_table._LARGEST": 8, "groups._SMALL": 2,
+        "groups._LEAST_RELEASED": 2, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 2,
+        "chains._SLOTS_AT_LEAST": 2,
+        "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,
+        "rows._FOR_EACH": 1, "run._MELT": 2, "run._MELTED_EACH": 1,
+        "ordered_tree._CHUNK": 16, "ordered_tree._AT_ONCE": 8, "window_tree._CHUNK": 2, "window_tree._AT_ONCE_SAVED": 2,
+        "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 2, "view_log._SPARE_ROWS": 1, "view_log._LEAST_FUEL": 16,
+        "view_log._CHUNK": 2, "ordered_arrangement._FIRST_PART": 2, "ordered_arrangement._PART": 2,
+    },
+}  # fmt: skip
+CAPACITIES["tiny, runs last"] = CAPACITIES["tiny"] | {
+    "run._USED_UP": 0, "run._OFTEN_USED_UP": 0, "run._TIMES_USED_UP": 1 << 30, "run._SEARCHES_A_ROW": 0
+}  # fmt: skip
+"""What is done to large states now and then, is done to small ones at different points."""
+ALL = (0, 1, 2, 3)
+ENDS = (0, 3)
+"""The least key and the greatest; two others lie between them, if there are rows at first."""
+OVER_ROWS, OVER_ONE = slice(1, 2), slice(2, 3)
+
+
+class Planned(NamedTuple):
+    """A walk."""
+
+    scope: str
+    capacity: str
+    bounds: Bounds
+    roots: slice = slice(None)
+
+    def __str__(self) -> str:
+        return f"{self.scope}, {self.capacity}, {self.bounds}"
+
+
+def _short() -> Iterator[Planned]:
+    """Those that end in half a minute."""
+    for name, scope in SCOPES.items():
+        yield Planned(name, "as they are", Bounds(1, undone=1, readers=1, moves=1), OVER_ROWS)
+        yield Planned(name, "tiny", Bounds(1, undone=1, readers=1, moves=1))
+        if isinstance(scope, GroupsScope):
+            yield Planned(name, "tiny", Bounds(3, undone=1, readers=1, keys=ENDS))
+        else:
+            yield Planned(name, "tiny", Bounds(2, undone=1, readers=1, keys=ENDS), OVER_ROWS)
+        if isinstance(scope, RowsScope):
+            yield Planned(name, "tiny", Bounds(2, undone=1, quiet=True, keys=ALL))
+            yield Planned(name, "tiny, runs last", Bounds(2, undone=1, keys=ALL), OVER_ROWS)
+        yield Planned(name, "tiny", Bounds(3 if name == "groups" else 2), OVER_ROWS)
+    for capacity in ("tiny", "small"):
+        yield Planned("groups", capacity, Bounds(5, undone=5, keys=ALL))
+    yield Planned("keyed table", "tiny", Bounds(5, undone=1, keys=ENDS), OVER_ROWS)
+    yield Planned("keyed table", "tiny", Bounds(2, undone=1, quiet=True), OVER_ONE)
+    for name in ("keyed table", "derived rows with texts"):
+        yield Planned(name, "tiny", Bounds(5, keys=ENDS), OVER_ONE)
+
+
+def _long() -> Iterator[Planned]:
+    """The others, in which five commits change one of all keys each, and each is sealed or rolled back.
+
+    Groups are walked like that without a bound: states are met again. Of rows none is, for they get new numbers, and
+    what was undone has taught an index something. Where keys are unique, four keys and five commits are walked with one
+    of them undone; with all of them undone two keys, the least and the greatest, among others that stay. Where a key
+    has two rows, four keys and five commits are all sealed (for windows, and among so many others, where a commit takes
+    three times as long, three keys); and each of five is undone, or not, of the two keys, under tiny capacities; of
+    four under others, which five commits do not fill.
+    """
+    for name, scope in SCOPES.items():
+        slow = name in ("windows", "ordered rows among others")
+        for capacity in ("as they are", "tiny", "small"):
+            if isinstance(scope, GroupsScope):
+                yield Planned(name, capacity, Bounds(5, undone=5, keys=ALL))
+                yield Planned(name, capacity, Bounds(3, undone=1))
+                yield Planned(name, capacity, Bounds(2, undone=2, readers=1, moves=1))
+                continue
+            yield Planned(name, capacity, Bounds(2, undone=1))
+            yield Planned(name, capacity, Bounds(3, undone=1, readers=1, moves=1, keys=ENDS))
+            if isinstance(scope, RowsScope):
+                yield Planned(name, capacity, Bounds(4, undone=2, quiet=True, keys=ENDS))
+                if capacity == "tiny":
+                    yield Planned(name, "tiny, runs last", Bounds(4, undone=2, keys=ENDS))
+            if isinstance(scope, KeyedTableScope):
+                yield Planned(name, capacity, Bounds(5, undone=5, keys=ENDS))
+                yield Planned(name, capacity, Bounds(5, undone=int(capacity == "tiny"), keys=ALL))
+            elif capacity == "tiny":
+                yield Planned(name, capacity, Bounds(5, undone=2 if slow else 5, keys=ENDS))
+                yield Planned(name, capacity, Bounds(5, keys=(0, 1, 3) if slow else ALL))
+            else:
+                yield Planned(name, capacity, Bounds(4, undone=4, keys=ENDS))
+
+
+SHORT, LONG = list(_short()), list(_long())
+
+
+@contextmanager
+def _capacities(name: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for place, value in CAPACITIES[name].items():
+            module, constant = place.split(".")
+            patch.setattr(importlib.import_module(f"ivm.trace.{module}"), constant, value)
+        yield
+
+
+def walk(planned: Planned) -> None:
+    """Walk them, and tell how many they are; AssertionError if one is wrong."""
+    name, capacity, bounds, roots = planned
+    began, made = process_time(), Walk(SCOPES[name])
+    with _capacities(capacity):
+        made.go(bounds, roots)
+    assert min(made.histories, made.commits, made.forks) > 0
+    print(
+        f"{name}, {capacity}: {made.histories:,} histories of {bounds}: {made.commits:,} commits, {made.forks:,} forks, "
+        f"{process_time() - began:.1f} s"
+    )
+
+
+def short(scope: str) -> None:
+    """Walk all short ones of a kind of state."""
+    for planned in SHORT:
+        if planned.scope == scope:
+            walk(planned)
