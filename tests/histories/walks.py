@@ -90,6 +90,7 @@ def _short() -> Iterator[Planned]:
     for capacity in ("tiny", "small"):
         yield Planned("groups", capacity, Bounds(5, undone=5, keys=ALL))
     yield Planned("keyed table", "tiny", Bounds(5, undone=1, keys=ENDS), OVER_ROWS)
+    yield Planned("groups", "tiny", Bounds(4, readers=1, keys=(0, 1, 3)), slice(1))
     yield Planned("keyed table", "tiny", Bounds(2, undone=1, quiet=True), OVER_ONE)
     for name in ("keyed table", "derived rows with texts"):
         yield Planned(name, "tiny", Bounds(5, keys=ENDS), OVER_ONE)
