@@ -107,8 +107,8 @@ class WellFormed:
 
 
 def to_look_at(schema: pa.Schema) -> list[Doubtful]:
-    """The columns of which not every value is right: all but plain numbers and days."""
-    types = [(place, given) for place, given in enumerate(schema.types) if not pa.types.is_primitive(given)]
+    """The columns of which not every value is right: all but plain numbers, days and moments."""
+    types = [(place, given) for place, given in enumerate(schema.types) if not _is_any_word(given)]
     return [(place, pa.types.is_dictionary(given)) for place, given in types]
 
 
@@ -157,7 +157,12 @@ def _is_plain(array: pa.Array) -> bool:
             return True
         words = np.frombuffer(data, np.int64, 2 * len(array), array.offset * 16).reshape(-1, 2)
         return bool(decimals_fit(readonly(words), 10**given.precision))
-    return bool(pa.types.is_primitive(given))
+    return _is_any_word(given)
+
+
+def _is_any_word(given: pa.DataType) -> bool:
+    """Whether each word is a value of the type; of a time of day only those are that a day has."""
+    return bool(pa.types.is_primitive(given)) and not pa.types.is_time(given)
 
 
 def _is_ascii(array: pa.Array, item: Any) -> bool:
@@ -217,6 +222,9 @@ def _wrong(array: pa.Array, row: int, reason: str) -> str:
     elif pa.types.is_decimal(given):
         declared = f"DECIMAL({given.precision},{given.scale})"
         return f"{only[0].as_py()} has more digits than the {given.precision} of {declared}; declare more, or give less"
+    elif pa.types.is_time(given):
+        count = only.view(pa.int32() if given.bit_width == 32 else pa.int64())[0].as_py()
+        return f"{count} {given.unit} are no time of a day, which is from 00:00 to before 24:00; give one that is"
     return f"{reason}; see .validate(full=True) of the column where it is made"
 
 

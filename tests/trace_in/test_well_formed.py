@@ -121,6 +121,12 @@ WRONG: list[tuple[str, SqlType, Callable[[], pa.Array], str]] = [
     ("seconds too many for a day", types.DATE, lambda: moments(2**62, unit="s"), ""),
     ("milliseconds too many", types.DATE, lambda: pa.array([2**62]).cast(pa.date64()), ""),
     ("a day that is no moment", types.TIMESTAMP, lambda: days(2**31 - 1), ""),
+    (
+        "no time of a day",
+        types.TIME,
+        lambda: pa.array([0, 86_400_000_000], pa.int64()).view(pa.time64("us")),
+        "row 1 .*86400000000 us are no time of a day, .* before 24:00; give",
+    ),
     ("a list", types.BIGINT, lambda: pa.array([[1]]), "Arrow type list"),
     ("a struct", types.VARCHAR, lambda: pa.array([{"a": "b"}]), "Arrow type struct"),
     ("bytes", types.VARCHAR, lambda: pa.array([b"a"], pa.binary_view()), "Arrow type binary_view"),
