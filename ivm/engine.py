@@ -139,13 +139,14 @@ class Engine:
             self._decided = Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
             self.settle()
 
-    def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> Planned:
+    def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE, plan: Plan | None = None) -> Planned:
         """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything.
 
-        `sizes`: of what it reads, where it is to be planned as it was once.
+        `sizes`: of what it reads, where it is to be planned as it was once. `plan`: the one that it had.
         """
         started, tables, known = perf_counter(), frozenset(tables_of(relation)), {**self.sizes(), **sizes}
-        plan = lower(optimize(relation), self.renderer.existing.above(known))
+        if plan is None:
+            plan = lower(optimize(relation), self.renderer.existing.above(known))
         return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
 
     def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:

@@ -140,6 +140,7 @@ class Filling:
         for name, node in self._fragments.items():
             if name not in self._shard.leaving:
                 node.owners.pop(name, None)
+                self._shard.fragments.pop(name, None)
         if self.new.installed is not None:
             self.new.installed.node.owners.pop(self.new.view.name, None)
 

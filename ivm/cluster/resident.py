@@ -146,7 +146,7 @@ class Resident:
             name: [dict(sizes), [[*place, value] for place, value in values.items()]]
             for name, (sizes, values) in self._planned.items()
         }
-        return saved(self.engine, self.catalog, planned)
+        return saved(self.engine, self.catalog, planned, {**self._channels.by_name, **self.views})
 
     def load(self, pieces: Iterable[bytes]) -> None:
         """Be what was saved."""

@@ -1,8 +1,8 @@
-"""A shard in pieces, and back: rows of tables as they are kept, what the nodes of its dataflow keep, and by what they
-are planned again.
+"""A shard in pieces, and back: rows of tables as they are kept, what the nodes of its dataflow keep, and their plans.
 
 The first piece is a head in JSON, which says what the others are. Living rows lie in ranges of their numbers, so that
-full ones of which none has died are the same at the next time.
+full ones of which none has died are the same at the next time. The last piece is the plans, in JSON too: they were made
+beside other views, which may be gone by now, so nobody could make them again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
+from catalog.plain import Plain
 from catalog.schema import Table
 from ivm.cluster.guards import at_home
+from ivm.cluster.shard import Shard
 from ivm.dataflow.node import Node
+from ivm.distribute.distribute import Distributed
+from ivm.distribute.exchange import Channel
 from ivm.durable.moment import nodes_that_keep, of_view
 from ivm.durable.payload import catalog_of, definition_of
 from ivm.durable.restore import referred_first
@@ -28,18 +32,23 @@ from ivm.engine import Engine
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
+from ivm.plan.plain import plain_plans, plans_of
 from ivm.trace.row_store import RowsReader
 from ivm.trace.segment import Segment
+from sql.ir.relation import Relation
 
 RANGE = 1 << 16
 """So many rows are a piece."""
 _OPTIONS = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=False)
 
 
-def saved(engine: Engine, catalog: Catalog, planned: Mapping[str, Any]) -> Iterator[bytes]:
+def saved(
+    engine: Shard, catalog: Catalog, planned: Mapping[str, Any], cut: Mapping[str, Channel | Distributed]
+) -> Iterator[bytes]:
     """The pieces, of what there is now; another thread may read them while commits go on.
 
-    `planned`: plain values by which each view was planned. Cost now: that of the number of tables and states.
+    `planned`: plain values by which each view was distributed. `cut`: what came of that, by the names of channels and
+    views. Cost now: that of the number of tables and states.
     """
     identities = Identities()
     tables: dict[str, RowsReader] = {}
@@ -56,7 +65,8 @@ def saved(engine: Engine, catalog: Catalog, planned: Mapping[str, Any]) -> Itera
         "states": {plan: [len(state) for state in each] for plan, each in states.items()},
     }
     names = {table.name: [field.name for field in table.fields] for table in catalog.tables}
-    return _pieces(json.dumps(head).encode(), names, tables, states)
+    plans = {name: (cut[name].relation, plan) for name, plan in engine.plans().items()}
+    return _pieces(json.dumps(head).encode(), names, tables, states, plans)
 
 
 def _pieces(
@@ -64,6 +74,7 @@ def _pieces(
     names: Mapping[str, list[str]],
     tables: Mapping[str, RowsReader],
     states: Mapping[str, list[list[Segment]]],
+    plans: Mapping[str, tuple[Relation, Plan]],
 ) -> Iterator[bytes]:
     yield head
     for name, reader in tables.items():
@@ -73,14 +84,16 @@ def _pieces(
         for state in each:
             for segment in state:
                 yield _stream([segment.batch])
+    identities = Identities()
+    of = {name: identities.of(relation) for name, (relation, _) in plans.items()}
+    yield json.dumps({"of": of} | plain_plans({name: plan for name, (_, plan) in plans.items()})).encode()
 
 
-def loaded(
-    engine: Engine, pieces: Iterable[bytes], plan_again: Callable[[Catalog, Mapping[str, Any]], None]
-) -> Catalog:
+def loaded(engine: Shard, pieces: Iterable[bytes], plan_again: Callable[[Catalog, Mapping[str, Any]], None]) -> Catalog:
     """Bring a new engine to where it was saved; what exists there. `plan_again` makes the views, as they were planned.
 
-    StorageError where the pieces are of another release, which plans otherwise.
+    StorageError where the pieces are of another release, which plans otherwise. Earlier ones kept no plans: what they
+    saved is planned by the same sizes beside the views that there are, which need not lead to the same plans.
     """
     left = iter(pieces)
     head = json.loads(next(left))
@@ -93,11 +106,12 @@ def loaded(
         plan: [[Segment(batch) for batch in _all_batches(left, count)] for count in each]
         for plan, each in head["states"].items()
     }
-    engine.renderer.saved = _Saved(states)
+    engine.renderer.saved, plans = _Saved(states), next(left, None)
+    engine.planned_once = None if plans is None else _Plans(json.loads(plans))
     try:
         plan_again(catalog, head["planned"])
     finally:
-        engine.renderer.saved = None
+        engine.renderer.saved = engine.planned_once = None
     return catalog
 
 
@@ -113,12 +127,31 @@ class _Saved:
         identity = self._identities.of(plan)
         found = self._states.get(of_view(identity) if contents else identity)
         if found is None or len(found) != len(node.operator.states):
-            raise StorageError(
-                "what was saved is of other plans than this release of ivm makes; use the one that wrote it"
-            )
+            raise _others()
         for state, segments in zip(node.operator.states, found, strict=True):
             state.restore(segments)
         return True
+
+
+class _Plans:
+    """Gives views, and fragments of channels, the plans that they had."""
+
+    def __init__(self, plain: Plain) -> None:
+        try:
+            self._of, self._plans = plain["of"], plans_of(plain)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _others() from error
+        self._identities = Identities()
+
+    def __call__(self, name: str, relation: Relation) -> Plan:
+        """StorageError where it was that of something else: so this release cuts a view otherwise."""
+        if self._of.get(name) != self._identities.of(relation):
+            raise _others()
+        return self._plans[name]
+
+
+def _others() -> StorageError:
+    return StorageError("what was saved is of other plans than this release of ivm makes; use the one that wrote it")
 
 
 def _load_table(engine: Engine, table: Table, rows: list[pa.RecordBatch], time: int) -> None:

@@ -19,9 +19,10 @@ from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
 from ivm.engine import Decided, Engine
-from ivm.installing import Progress
+from ivm.installing import Planned, Progress
 from ivm.operators.exchange import Channel as Arriving
 from ivm.operators.exchange import Outlet, nothing
+from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
@@ -31,6 +32,8 @@ from sql.ir.relation import Relation
 
 Sent = dict[str, Delta]
 """The changes of fragments, by the names of their channels."""
+PlannedOnce = Callable[[str, Relation], Plan | None]
+"""The plan that a view, or the fragment of a channel, had by its name, for what it is made of now; None: unknown."""
 
 
 def _on(rows: int) -> None:
@@ -56,6 +59,10 @@ class Shard(Engine):
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
         """The nodes that channels come in by, and those whose changes go out, by the names of the channels."""
+        self.fragments: dict[str, Plan] = {}
+        """How the fragments of channels are maintained, by the names of these."""
+        self.planned_once: PlannedOnce | None = None
+        """What knows the plans that there were, while a shard is loaded."""
         self.readers: Mapping[str, Sequence[str]] = {}
         """Of each channel the views that need it."""
         self.is_filling = False
@@ -90,7 +97,10 @@ class Shard(Engine):
 
     def fragment(self, channel: Channel, sizes: Mapping[str, float], rest: Rest = _on) -> Node:
         """A new fragment, of which nothing is sent yet. Others may commit while it `rest`s, if this `is_filling`."""
-        return self.grown(channel.name, self.planned(channel.relation, sizes).plan, Outlet(), rest)
+        plan = self._planned(channel.name, channel.relation, sizes).plan
+        node = self.grown(channel.name, plan, Outlet(), rest)
+        self.fragments[channel.name] = plan
+        return node
 
     def sent(self, name: str) -> Iterator[Delta]:
         """All rows of a fragment, as of now."""
@@ -99,6 +109,7 @@ class Shard(Engine):
     def forget(self, names: Sequence[str]) -> None:
         """Nothing is sent, or arrives, under these names any more. It may be interrupted, and called again."""
         for name in names:
+            self.fragments.pop(name, None)
             for nodes in (self.leaving, self.arriving):
                 node = nodes.get(name)
                 if node is not None:
@@ -119,7 +130,12 @@ class Shard(Engine):
             before, told = told, progress().rows
             rest(told - before)
 
-        return self.installed(definition, self.planned(relation, sizes), tell)
+        return self.installed(definition, self._planned(definition.name, relation, sizes), tell)
+
+    def plans(self) -> dict[str, Plan]:
+        """Those of all views, and of the fragments of all channels that leave."""
+        fragments = {name: self.fragments[name] for name in self.leaving}
+        return fragments | {name: installed.plan for name, installed in self.views.items()}
 
     def sweep(self) -> None:
         """See `Engine.sweep`. What a filling has made so far stays its own."""
@@ -203,6 +219,10 @@ class Shard(Engine):
     def last_nodes(self) -> Iterator[tuple[str, Node]]:
         """Of each view, and of each channel that leaves."""
         return chain(super().last_nodes(), self.leaving.items())
+
+    def _planned(self, name: str, relation: Relation, sizes: Mapping[str, float]) -> Planned:
+        """How a view, or the fragment of a channel, is maintained: as it was once, if that is known."""
+        return self.planned(relation, sizes, None if self.planned_once is None else self.planned_once(name, relation))
 
     def _views_of(self, names: Sequence[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(view for name in names for view in self.readers.get(name, (name,))))

@@ -1,0 +1,200 @@
+"""A shard that is loaded plans its views as they were, whatever they were planned beside and by: that may be gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+import ivm
+from catalog.errors import StorageError
+from ivm.cluster.chains import files_of
+from ivm.cluster.cleaning import clean
+from ivm.cluster.database import ShardedDatabase
+from ivm.cluster.driver import Driver
+from ivm.cluster.files import Files
+from ivm.cluster.filler import Pace
+from ivm.cluster.resident import Resident
+from ivm.cluster.transport import InProcess
+from tests.cluster import over_copies
+from tests.cluster.memory import MemoryFolder
+from tests.cluster.over_copies import OverCopies
+from tests.cluster.test_filling import driver
+
+TABLES = "b (a BIGINT, y BIGINT)", "c (a BIGINT, z BIGINT)", "e (a BIGINT, z BIGINT)"
+ROWS = (
+    "INSERT INTO b SELECT i, i FROM range(2000) r(i)",
+    "INSERT INTO c SELECT i, i FROM range(2000) r(i)",
+    "INSERT INTO e VALUES (0, 0)",
+)
+OTHER_SIZES = "DELETE FROM c WHERE z > 0", "INSERT INTO e SELECT i, i FROM range(10, 60000) r(i)"
+JOIN = "FROM b JOIN c ON b.a = c.a JOIN e ON e.a = c.a AND e.z = b.y"
+TOTAL = "SELECT count(*) + {k} AS n " + JOIN
+GROUPS = "SELECT b.a, count(*) + {k} AS n " + JOIN + " GROUP BY b.a"
+
+
+def run(db, *statements):
+    for each in statements:
+        db.sql(each)
+
+
+def begun(db, *more):
+    """Tables of some sizes."""
+    run(db, *(f"CREATE TABLE {each} PARTITIONED BY (a)" for each in TABLES), *ROWS, *more)
+
+
+def view(name, query, *, replaces=False):
+    return f"CREATE {'OR REPLACE ' if replaces else ''}MATERIALIZED VIEW {name} AS {query}"
+
+
+def commits(db, folder):
+    """So many that of each shard nothing is left but snapshots that are younger than its views."""
+    defined = driver(db).version.version
+    for i in range(30):
+        db.apply({"b": [{"a": 90_000 + i, "y": i}]})
+    assert clean(files_of(Files(folder), driver(db).ledger.name), driver(db).version) > defined
+
+
+DROPPED = {
+    "a fragment": (view("v", TOTAL.format(k=1)), *OTHER_SIZES, view("w", TOTAL.format(k=2)), "DROP VIEW v"),
+    "a join": (view("v", GROUPS.format(k=1)), *OTHER_SIZES, view("w", GROUPS.format(k=2)), "DROP VIEW v"),
+    "an arrangement": (
+        view("v", "SELECT b.a, count(*) AS n FROM b JOIN c ON b.a = c.a GROUP BY b.a"),
+        view("w", "SELECT b.a, count(*) AS n FROM b JOIN c ON b.a = c.a AND b.y = c.z GROUP BY b.a"),
+        "DROP VIEW v",
+    ),
+    "of the one that replaced it": (
+        view("v", TOTAL.format(k=1)),
+        *OTHER_SIZES,
+        view("w", TOTAL.format(k=2)),
+        view("v", GROUPS.format(k=3), replaces=True),
+    ),
+    "of the same view": (
+        view("v", TOTAL.format(k=1)),
+        *OTHER_SIZES,
+        view("v", TOTAL.format(k=2), replaces=True),
+    ),
+    "of three": (
+        view("v", TOTAL.format(k=1)),
+        view("w", TOTAL.format(k=2)),
+        *OTHER_SIZES,
+        view("x", TOTAL.format(k=3)),
+        "DROP VIEW w",
+        "DROP VIEW v",
+    ),
+    "under an index that came later": (
+        view("v", "SELECT e.z, count(*) AS n FROM b JOIN c ON b.a = c.a JOIN e ON e.z = b.y GROUP BY e.z"),
+        "CREATE UNIQUE INDEX i ON c (z)",
+        "CREATE UNIQUE INDEX j ON e (z)",
+    ),
+}
+
+
+@pytest.mark.parametrize("fills", ["at once", "between commits"])
+@pytest.mark.parametrize("what", DROPPED)
+def test_what_was_shared_with_a_view_that_is_gone_is_found_again(what, fills):
+    folder = MemoryFolder()
+    pace = Pace(0, 1 << 15, 0) if fills == "between commits" else OverCopies.pace
+    with patch.object(OverCopies, "pace", pace), over_copies.connect(folder) as db:
+        begun(db, *DROPPED[what])
+        commits(db, folder)
+    with over_copies.connect(folder) as db:
+        db.verify()
+        db.sql("INSERT INTO b VALUES (0, 0)")
+        db.verify()
+
+
+def test_what_was_shared_is_found_again_after_rescale():
+    folder = MemoryFolder()
+    with over_copies.connect(folder) as db:
+        begun(db, view("v", TOTAL.format(k=1)))
+        assert isinstance(db, ShardedDatabase)
+        db.rescale(1)
+        run(db, *OTHER_SIZES, view("w", TOTAL.format(k=2)), "DROP VIEW v")
+        commits(db, folder)
+    with over_copies.connect(folder) as db:
+        assert driver(db).transport.shards == 1
+        db.verify()
+
+
+SMALL = {"b": 2000.0, "c": 2000.0, "e": 1.0}
+LARGE = {"b": 2000.0, "c": 1.0, "e": 60_000.0}
+
+
+def histories(there: tuple[int, ...] = (), made: int = 0) -> Iterator[tuple[int | None, ...]]:
+    """All ways in which three views come and go, as long as one is there: None for one that comes, else who goes."""
+    if made == 3 and len(there) == 1:
+        yield ()
+        return
+    if made < 3:
+        yield from ((None, *rest) for rest in histories((*there, made), made + 1))
+    if len(there) > 1:
+        for gone in there:
+            left = tuple(each for each in there if each != gone)
+            yield from ((gone, *rest) for rest in histories(left, made))
+
+
+def loaded_again(db):
+    """Let each shard be another, loaded from what it has saved; with the same plans."""
+    transport = driver(db).transport
+    assert isinstance(transport, InProcess)
+    made = []
+    for number, old in enumerate(transport.residents):
+        new, pieces = Resident(number, transport.shards), old.save()
+        assert pieces is not None
+        new.load(pieces)
+        assert new.engine.plans() == old.engine.plans()
+        made.append(new)
+    transport.residents = made
+
+
+@pytest.mark.parametrize("loads", ["each time", "at last"])
+@pytest.mark.parametrize("sizes", [(SMALL, LARGE, LARGE), (SMALL, SMALL, LARGE), (SMALL, LARGE, SMALL)])
+def test_three_views_that_share_exchanges_come_and_go_in_every_order(sizes, loads):
+    for history in histories():
+        with ivm.connect(shards=1, compile="off") as db:
+            run(db, *(f"CREATE TABLE {each} PARTITIONED BY (a)" for each in TABLES))
+            made = 0
+            for gone in history:
+                if gone is None:
+                    with patch.object(
+                        Driver, "sizes", lambda self, at=made: sizes[at] | dict.fromkeys(self.views, 1.0)
+                    ):
+                        db.sql(view(f"v{made}", TOTAL.format(k=made)))
+                    made += 1
+                else:
+                    db.sql(f"DROP VIEW v{gone}")
+                    if loads == "each time":
+                        loaded_again(db)
+            loaded_again(db)
+            for table in "bce":
+                db.sql(f"INSERT INTO {table} VALUES (1, 1), (2, 2)")
+            (left,) = (each.name for each in db.views())
+            assert db.view(left).fetchall() == [(2 + int(left[1:]),)]
+
+
+def resident():
+    db = ivm.connect(shards=1, compile="off")
+    begun(db, view("v", GROUPS.format(k=1)))
+    return driver(db).transport.residents[0]  # type: ignore[attr-defined]
+
+
+def test_what_earlier_releases_saved_is_planned_again():
+    old, new = resident(), Resident(0, 1)
+    *pieces, _ = old.save()
+    new.load(pieces)
+    assert new.engine.plans() == old.engine.plans()
+
+
+@pytest.mark.parametrize("what", ["parts", "of"])
+def test_plans_of_another_release_are_refused(what):
+    *pieces, plans = resident().save()
+    said = json.loads(plans)
+    if what == "parts":
+        said["parts"][-1]["is"] = "SomethingNewPlan"
+    else:
+        said["of"]["v"] = "another relation"
+    with pytest.raises(StorageError, match="of other plans than this release of ivm makes"):
+        Resident(0, 1).load([*pieces, json.dumps(said).encode()])
