@@ -3,6 +3,9 @@
 That is how most programs hand in a row or a few. A value is plain if its class is the one that Python has for the
 column's type: an int for BIGINT, a date for DATE. All else goes the general way, `ivm.trace.ingest`, which infers types
 and casts, and knows what to say of what does not fit.
+
+Values are written to where Arrow reads them: to a page, which has room for more rows. Those that came are a slice of
+it, and nobody writes to them again.
 """
 
 from __future__ import annotations
@@ -11,115 +14,250 @@ import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from itertools import accumulate
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Field
-from catalog.types import Kind, SqlType
+from catalog.types import MAX_DIGITS, Kind, SqlType
 from ivm.trace.arrow import arrow_type, item_of
+from ivm.trace.column import Array, Ints
+from ivm.trace.exported import Located, stride_of, taken_from
 
 MOST_ROWS = 1 << 12
 """Beyond so many rows Arrow is the quicker one, whatever it has to find out."""
+_PAGE_ROWS, _FEW = 64, 16
+_PAGE_BYTES, _LONG = 1 << 10, 1 << 8
+_MOST_BYTES = 2**31 - 1
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_DIGITS = 40
-_INTEGERS = (
-    *(Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT),
-    *(Kind.UTINYINT, Kind.USMALLINT, Kind.UINTEGER, Kind.UBIGINT),
-)
-_NONE: type = type(None)
+_WORD = (1 << 64) - 1
+
+
+class _FullError(Exception):
+    """A page has no room for so many bytes of text."""
+
+
+class _Words:
+    """Room in a page for a column of numbers of one size, of days or moments."""
+
+    def __init__(self, items: Array) -> None:
+        self._items = items
+
+    def put(self, at: int, values: Sequence[Any]) -> None:
+        """Write values, at least one, from row `at` on; ValueError or OverflowError where one does not fit."""
+        if len(values) == 1:
+            self._items[at] = values[0]
+        else:
+            self._items[at : at + len(values)] = np.array(values, self._items.dtype)
+
+    def buffers(self) -> list[pa.Buffer]:
+        """What Arrow is to read."""
+        return [pa.py_buffer(self._items)]
+
+
+class _Pairs(_Words):
+    """Room for numbers of 128 bits that stay below a bound."""
+
+    def __init__(self, rows: int, bound: int) -> None:
+        super().__init__(np.zeros(2 * rows, np.int64))
+        self._bound = bound
+
+    def put(self, at: int, values: Sequence[int]) -> None:
+        """See `_Words.put`."""
+        items, bound = self._items, self._bound
+        for place, value in enumerate(values, at):
+            if not -bound < value < bound:
+                raise OverflowError(value)
+            low = value & _WORD
+            items[2 * place], items[2 * place + 1] = low - (low >> 63 << 64), value >> 64
+
+
+class _Bits:
+    """Room for truth values, or for which values are there."""
+
+    def __init__(self, rows: int) -> None:
+        self._bits = bytearray(rows + 7 >> 3)
+
+    def put(self, at: int, values: Sequence[bool]) -> None:
+        """See `_Words.put`."""
+        bits = self._bits
+        for place, value in enumerate(values, at):
+            bit = 1 << (place & 7)
+            bits[place >> 3] = bits[place >> 3] & ~bit | (bit if value else 0)
+
+    def buffers(self) -> list[pa.Buffer]:
+        """See `_Words.buffers`."""
+        return [pa.py_buffer(self._bits)]
+
+
+class _Bytes:
+    """Room for strings of bytes, one after the other."""
+
+    def __init__(self, rows: int, size: int) -> None:
+        self._ends = np.zeros(rows + 1, np.int32)
+        self._bytes = memoryview(bytearray(size))
+
+    def put(self, at: int, values: Sequence[bytes]) -> None:
+        """See `_Words.put`; `_FullError` if they are too long."""
+        begin, given = self._ends.item(at), values[0] if len(values) == 1 else b"".join(values)
+        end = begin + len(given)
+        if end > len(self._bytes):
+            raise _FullError
+        self._bytes[begin:end] = given
+        if len(values) == 1:
+            self._ends[at + 1] = end
+        else:
+            self._ends[at : at + 1 + len(values)] = list(accumulate(map(len, values), initial=begin))
+
+    def buffers(self) -> list[pa.Buffer]:
+        """See `_Words.buffers`."""
+        return [pa.py_buffer(self._ends), pa.py_buffer(self._bytes)]
 
 
 class _Plain(NamedTuple):
-    """How values of some classes become an array: `nothing` stands where there is none; `packed` are the buffers.
-
-    `packed` raises ValueError or OverflowError where a value is not plain, or does not fit.
+    """How a column is written: values of some classes, which `stored` brings to the form that the room of so many rows,
+    and bytes, takes; `nothing` stands there for None.
     """
 
-    arrow: pa.DataType
     classes: frozenset[type]
-    nothing: object
-    packed: Callable[[Sequence[Any]], tuple[pa.Buffer, ...]]
+    room: Callable[[int, int], _Words | _Bits | _Bytes]
+    stored: Callable[[Sequence[Any]], list[Any]] | None = None
+    nothing: object = 0
+
+
+class _Page:
+    """An Arrow record batch of which the first `rows` rows are there, and where its columns lie (see `Located`)."""
+
+    def __init__(
+        self, schema: pa.Schema, fields: Sequence[Field], plain: Sequence[_Plain], most: int, size: int
+    ) -> None:
+        self.rows, self.most = 0, most
+        self.rooms = [each.room(most, size) for each in plain]
+        self.there = [_Bits(most) if field.nullable else None for field in fields]
+        first, each = np.zeros((2, len(plain), 4), np.int64)
+        self._maps, arrays = [0] * len(plain), []
+        for place, (field, room, there) in enumerate(zip(fields, self.rooms, self.there, strict=True)):
+            given, buffers = schema.field(place).type, room.buffers()
+            stride = stride_of(given, field.type)
+            if stride:
+                first[place, :2], each[place] = (buffers[0].address, stride), (stride, 0, 0, 1)
+            validity = None if there is None else there.buffers()[0]
+            self._maps[place] = validity.address if validity is not None and stride else 0
+            arrays.append(pa.Array.from_buffers(given, most, [validity, *buffers]))
+        self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        self._places: Ints = first + each * np.arange(most if most == _PAGE_ROWS else 1)[:, None, None]
+
+    def cut(self, count: int, with_nulls: Sequence[int]) -> Located:
+        """The next `count` rows, which have been written; the columns `with_nulls` have some."""
+        at = self.rows
+        places = self._places[at]
+        for place in with_nulls:
+            places[place, 2] = self._maps[place]
+        self.rows += count
+        return self._batch.slice(at, count), places
 
 
 class PlainRows:
-    """What makes record batches of `fields`, in their order, of rows or columns that have exactly those."""
+    """What makes record batches of `fields`, in their order, of columns of plain values.
+
+    Any number of threads may use it. Cost: a microsecond a batch and one a column, where a page begins ten times that.
+    """
 
     def __init__(self, fields: Sequence[Field], plain: Sequence[_Plain]) -> None:
-        self.schema = pa.schema([(f.name, each.arrow) for f, each in zip(fields, plain, strict=True)])
-        self._plain = tuple(plain)
-        names = self.schema.names
-        self._values: Callable[[Any], Any] = itemgetter(*names) if len(names) > 1 else lambda row: (row[names[0]],)
+        self._fields, self._plain = tuple(fields), tuple(plain)
+        self._schema = pa.schema([(field.name, arrow_type(field.type)) for field in fields])
+        self._idle: list[_Page] = []
 
-    def of_rows(self, rows: Sequence[dict[Any, Any]]) -> pa.RecordBatch | None:
-        """A batch of some rows, at least one; None if they are not plain."""
-        width = len(self._plain)
-        if len(rows) > MOST_ROWS or any(len(row) != width for row in rows):
-            return None
+    def batch(self, columns: Sequence[Sequence[Any]], *, stored: bool = False) -> Located | None:
+        """A batch of columns of equally many values, at least one; None if some are not plain.
+
+        `stored`: values are in physical form, but for texts.
+        """
+        count = len(columns[0])
+        page = taken_from(self._idle) if count <= _FEW else None
         try:
-            return self._batch(tuple(zip(*map(self._values, rows), strict=True)))
-        except KeyError:
+            if page is None or page.rows + count > page.most:
+                page = self._page(count, columns)
+            try:
+                nulls = self._put(page, columns, stored)
+            except _FullError:
+                page = self._page(count, columns)
+                nulls = self._put(page, columns, stored)
+            return None if nulls is None else page.cut(count, nulls)
+        except (ValueError, OverflowError):
             return None
+        finally:
+            if page is not None and page.rows < page.most == _PAGE_ROWS:
+                self._idle.append(page)
 
-    def of_columns(self, columns: dict[Any, Any]) -> pa.RecordBatch | None:
-        """A batch of columns that have these names, in any order; None if they are not plain."""
-        values = self._values(columns)
-        if any(type(each) is not list and type(each) is not tuple for each in values):
-            return None
-        length = len(values[0])
-        if not 0 < length <= MOST_ROWS or any(len(each) != length for each in values):
-            return None
-        return self._batch(values)
+    def _page(self, count: int, columns: Sequence[Sequence[Any]]) -> _Page:
+        """One that these columns fit in, and more like them if they are few and short."""
+        texts = [values for values, plain in zip(columns, self._plain, strict=True) if plain.nothing == b""]
+        size = sum(len(_encoded(value)) for values in texts for value in values)
+        if size > _MOST_BYTES:
+            raise OverflowError(size)
+        most, room = (_PAGE_ROWS, _PAGE_BYTES) if count <= _FEW and size <= _LONG else (count, size)
+        return _Page(self._schema, self._fields, self._plain, most, room)
 
-    def _batch(self, columns: Sequence[Sequence[Any]]) -> pa.RecordBatch | None:
-        arrays = []
-        for values, plain in zip(columns, self._plain, strict=True):
-            array = _array(values, plain)
-            if array is None:
-                return None
-            arrays.append(array)
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+    def _put(self, page: _Page, columns: Sequence[Sequence[Any]], stored: bool) -> list[int] | None:
+        """Write the next rows of a page. The columns that have NULLs; None where some value is not plain."""
+        at, nulls = page.rows, []
+        for place, plain in enumerate(self._plain):
+            values, there = columns[place], page.there[place]
+            given = values
+            if None in values if stored else not plain.classes.issuperset(map(type, values)):
+                given = [value for value in values if value is not None]
+                if there is None or not (stored or plain.classes.issuperset(map(type, given))):
+                    return None
+                there.put(at, [value is not None for value in values])
+                nulls.append(place)
+            elif there is not None:
+                there.put(at, (True,) * len(values))
+            if plain.stored is not None and (not stored or plain.nothing == b""):
+                given = plain.stored(given)
+            if len(given) < len(values):
+                left = iter(given)
+                given = [plain.nothing if value is None else next(left) for value in values]
+            page.rooms[place].put(at, given)
+        return nulls
 
 
 def plain_rows(fields: Sequence[Field]) -> PlainRows | None:
-    """What makes batches of these fields; None if no class of Python is that of one of their types."""
+    """What makes batches of these fields; None if values of one of their types are not written here."""
     plain = [found for field in fields if (found := _plain_for(field.type)) is not None]
     return PlainRows(fields, plain) if plain and len(plain) == len(fields) else None
 
 
-def _array(values: Sequence[Any], plain: _Plain) -> pa.Array | None:
-    classes, validity = set(map(type, values)), None
-    if not plain.classes >= classes:
-        if not plain.classes >= classes - {_NONE}:
-            return None
-        there = np.array([value is not None for value in values], np.bool_)
-        validity = pa.py_buffer(np.packbits(there, bitorder="little"))
-        values = [plain.nothing if value is None else value for value in values]
-    try:
-        return pa.Array.from_buffers(plain.arrow, len(values), [validity, *plain.packed(values)])
-    except (ValueError, OverflowError):
-        return None
+def _encoded(value: object) -> bytes:
+    """A text's bytes, or bytes; of other values none."""
+    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else b""
 
 
 def _plain_for(type_: SqlType) -> _Plain | None:
     kind = type_.kind
-    if kind in (Kind.DECIMAL, Kind.HUGEINT):
-        scale = 10**type_.scale if kind is Kind.DECIMAL else 1
-        classes = frozenset((int, Decimal) if kind is Kind.DECIMAL else (int,))
-        return _Plain(arrow_type(type_), classes, 0, lambda values: _decimals(values, scale))
-    if kind in _INTEGERS:
+    if kind is Kind.DECIMAL:
+        scale, bound = 10**type_.scale, 10**type_.precision
+        return _Plain(frozenset((int, Decimal)), lambda rows, _: _Pairs(rows, bound), lambda v: _decimals(v, scale))
+    if kind is Kind.HUGEINT:
+        return _Plain(frozenset((int,)), lambda rows, _: _Pairs(rows, 10**MAX_DIGITS))
+    if kind in _BYTES:
+        class_, stored = _BYTES[kind]
+        return _Plain(frozenset((class_,)), _Bytes, stored, b"")
+    if kind is Kind.BOOLEAN:
+        return _Plain(frozenset((bool,)), lambda rows, _: _Bits(rows))
+    if kind.bits or kind in _WORDS:
+        classes, stored = ((int,), None) if kind.bits else _WORDS[kind]
         dtype = np.dtype(item_of(arrow_type(type_)))
-        return _Plain(arrow_type(type_), frozenset((int,)), 0, lambda values: (pa.py_buffer(np.array(values, dtype)),))
-    found = _OTHERS.get(kind)
-    return None if found is None else _Plain(arrow_type(type_), frozenset(found[:1]), *found[1:])
+        return _Plain(frozenset(classes), lambda rows, _: _Words(np.zeros(rows, dtype)), stored)
+    return None
 
 
-def _decimals(values: Sequence[Any], scale: int) -> tuple[pa.Buffer]:
-    words = []
+def _decimals(values: Sequence[Any], scale: int) -> list[int]:
+    made = []
     for value in values:
         if type(value) is Decimal and not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
             raise ValueError("it takes long to write it out")
@@ -127,42 +265,29 @@ def _decimals(values: Sequence[Any], scale: int) -> tuple[pa.Buffer]:
         scaled, rest = divmod(number * scale, parts)
         if rest:
             raise ValueError("it has more decimals")
-        words.append(scaled.to_bytes(16, "little", signed=True))
-    return (pa.py_buffer(b"".join(words)),)
+        made.append(scaled)
+    return made
 
 
-def _floats(values: Sequence[float]) -> tuple[pa.Buffer]:
-    return (pa.py_buffer(np.array(values, "<f8")),)
+def _days(values: Sequence[datetime.date]) -> list[int]:
+    return [value.toordinal() - _EPOCH_DAY for value in values]
 
 
-def _truths(values: Sequence[bool]) -> tuple[pa.Buffer]:
-    return (pa.py_buffer(np.packbits(np.array(values, np.bool_), bitorder="little")),)
-
-
-def _texts(values: Sequence[str]) -> tuple[pa.Buffer, pa.Buffer]:
-    return _bytes([value.encode() for value in values])
-
-
-def _bytes(values: Sequence[bytes]) -> tuple[pa.Buffer, pa.Buffer]:
-    ends = np.array([0, *accumulate(map(len, values))], "<i4")
-    return pa.py_buffer(ends), pa.py_buffer(b"".join(values))
-
-
-def _days(values: Sequence[datetime.date]) -> tuple[pa.Buffer]:
-    return (pa.py_buffer(np.array([value.toordinal() - _EPOCH_DAY for value in values], "<i4")),)
-
-
-def _moments(values: Sequence[datetime.datetime]) -> tuple[pa.Buffer]:
+def _moments(values: Sequence[datetime.datetime]) -> list[int]:
     if any(value.tzinfo is not None for value in values):
         raise ValueError("it has a time zone")
-    return (pa.py_buffer(np.array([(value - _EPOCH) // _MICROSECOND for value in values], "<i8")),)
+    return [(value - _EPOCH) // _MICROSECOND for value in values]
 
 
-_OTHERS: dict[Kind, tuple[type, object, Callable[[Sequence[Any]], tuple[pa.Buffer, ...]]]] = {
-    Kind.BOOLEAN: (bool, False, _truths),
-    Kind.DOUBLE: (float, 0.0, _floats),
-    Kind.VARCHAR: (str, "", _texts),
-    Kind.BLOB: (bytes, b"", _bytes),
-    Kind.DATE: (datetime.date, datetime.date(1970, 1, 1), _days),
-    Kind.TIMESTAMP: (datetime.datetime, _EPOCH, _moments),
+_BYTES: dict[Kind, tuple[type, Callable[[Sequence[Any]], list[Any]] | None]] = {
+    Kind.VARCHAR: (str, lambda values: [value.encode() for value in values]),
+    Kind.BLOB: (bytes, None),
 }
+_WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Sequence[Any]], list[Any]] | None]] = {
+    Kind.FLOAT: ((), None),
+    Kind.DOUBLE: ((float,), None),
+    Kind.DATE: ((datetime.date,), _days),
+    Kind.TIMESTAMP: ((datetime.datetime,), _moments),
+    Kind.TIMESTAMPTZ: ((), None),
+}
+"""By kind the classes of plain values, none where values come stored alone, and how they are stored."""

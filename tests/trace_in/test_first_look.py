@@ -20,9 +20,9 @@ from catalog.errors import Error
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
 from ivm.trace.arrow import arrow_type, is_direct, to_column
+from ivm.trace.as_it_is import first_look
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import Located
-from ivm.trace.first_look import first_look
 from ivm.trace.well_formed import SHOWN, WellFormed, check_shown, to_look_at
 
 DAYS, MOMENTS = (SHOWN[each.kind][:2] for each in (types.DATE, types.TIMESTAMP))
@@ -101,7 +101,7 @@ def looked(table: pa.Table, fields: Sequence[Field]) -> Located | None:
     look = first_look(table.schema, list(enumerate(fields)))
     assert look is not None
     found = look.at(table)
-    with mock.patch("ivm.trace.first_look.LARGE", 1):
+    with mock.patch("ivm.trace.as_it_is.LARGE", 1):
         again = look.at(table)
     assert (found is None) is (again is None)
     return again

@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -17,7 +18,10 @@ from catalog import types
 from catalog.errors import Error
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
+from ivm.kernels.memory.exported import BIT, STRIDE, VALIDITY
 from ivm.trace.as_it_is import AsItIs
+from ivm.trace.column import Ints
+from ivm.trace.exported import located, stride_of
 from ivm.trace.ingest import Intake
 
 
@@ -104,4 +108,48 @@ def test_values_of_their_own_table_only() -> None:
     for i in range(40):
         with pytest.raises(Error, match=f"no column 'c{i}'"):
             intake.rows([{"_time": 1, "x": 2, f"c{i}": 3}])
-    assert len(intake._as_it_is._plain) <= 16
+    assert len(intake._as_it_is._forms) <= 16
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_rows_that_came_stay_what_they_are(data: Any) -> None:
+    """Whatever is written to the same page later, also what turns out not to be plain in its last column."""
+    fields = (
+        Field("s", types.VARCHAR),
+        Field("x", types.BIGINT),
+        Field("b", types.BOOLEAN),
+        Field("d", decimal(30, 2)),
+    )
+    intake = Intake((*fields, Field("n", types.TINYINT, nullable=False)), "table t")
+    texts = st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["a" * 200, "b" * 900, "ä" * 3000]))
+    row = st.fixed_dictionaries({
+        "s": texts, "x": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), "b": st.sampled_from([None, True, False]),
+        "d": st.sampled_from([None, Decimal("-1.25"), Decimal(10**25), 0]), "n": st.sampled_from([1, -1, 127, 128, None]),
+    })  # fmt: skip
+    taken = []
+    for count in data.draw(st.lists(st.sampled_from([1, 1, 1, 2, 16, 17, 60]), min_size=1, max_size=30)):
+        rows = [data.draw(row)] * count
+        try:
+            taken.append((rows, *intake.rows(rows)))
+        except Error:
+            assert rows[0]["n"] in (128, None)
+    for rows, batch, places in taken:
+        batch.validate(full=True)
+        assert batch.to_pylist() == rows
+        strides = np.array([stride_of(batch.schema.field(f.name).type, f.type) for f in intake.fields])
+        assert isinstance(batch, pa.RecordBatch)
+        there = located(batch, strides)
+        assert there is not None
+        assert places is not None
+        _agree(places, there[1])
+
+
+def _agree(places: Ints, wanted: Ints) -> None:
+    """The same places; where nothing is NULL the bit means nothing, and where there is no stride nothing does."""
+    assert (places[:, STRIDE] == wanted[:, STRIDE]).all()
+    plain = wanted[:, STRIDE] > 0
+    assert (places[plain, :VALIDITY] == wanted[plain, :VALIDITY]).all()
+    assert (places[plain, VALIDITY] == wanted[plain, VALIDITY]).all()
+    masked = plain & (wanted[:, VALIDITY] > 0)
+    assert (places[masked, BIT] == wanted[masked, BIT]).all()

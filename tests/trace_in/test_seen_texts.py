@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from catalog.schema import Field
 from catalog.types import BIGINT, VARCHAR
 from ivm.trace.arrow import to_column
+from ivm.trace.as_it_is import first_look
 from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.first_look import first_look
 from ivm.trace.texts import Texts
 
 INDEXES = [pa.int8(), pa.int16(), pa.int32()]
