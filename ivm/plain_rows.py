@@ -33,6 +33,7 @@ from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.stand_ins import with_huge
 from ivm.trace.stored_columns import StoredRows
 from ivm.trace.view_log import Sealed
+from ivm.transaction import Change
 from sql.bind.rows import BoundRows, bind_rows
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Literal, Scalar
@@ -51,6 +52,14 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     An expression that fails is not for here either: DuckDB says what is wrong. Cost: some 0.1 ms to bind it, and a
     probe of the key or a pass over the view.
     """
+    try:
+        changed = _run_by_key(core, statement)
+    except BaseException:
+        statement.give_back()
+        raise
+    if changed is not None:
+        statement.give_back()
+        return changed
     bound = bind_rows(statement, core.catalog) if core.engine.is_whole else None
     if bound is None:
         return None
@@ -69,6 +78,35 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
         core.settle()
         return changed
     return None if columns is None else _given(bound, columns)
+
+
+def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
+    """Change the one row of a key, if it is there; None, and nothing has changed, where that is not for here."""
+    said = statement.by_key
+    table = None if said is None or not core.engine.is_whole else core.catalog.find(said.table)
+    values = said.said(table, statement.literals) if said is not None and isinstance(table, Table) else None
+    if said is None or values is None or not isinstance(table, Table):
+        return None
+    with core.lock:
+        key = core.incoming.of_key(table, values[0])
+        if key is None or core.catalog.find(said.table) is not table:
+            return None
+        columns = core.engine.tables[table.name]
+        number = columns.number_of(*key)
+        if number is None:
+            return None
+        if said.deletes:
+            change = Change(table, *key, np.full(1, -1, np.int64))
+        else:
+            stored = {**dict(zip(table.key_indexes, values[0], strict=True)), **values[1]}
+            row = [stored[p] if p in stored else columns.value(p, number) for p in range(len(table.fields))]
+            located = core.incoming.row(table, row, stored)
+            if located is None:
+                return None
+            change = Change(table, *located, mode="upsert")
+        core.commit([change], settles=False)
+    core.settle()
+    return counted(1)
 
 
 def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | None:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -147,10 +148,20 @@ class Result(Rows):
     """
 
     def __init__(self, table: pa.Table | None = None, *, as_text: bool = False, changed: int | None = None) -> None:
-        self._table = pa.table({}) if table is None else table
+        self._given = table
         self._as_text = as_text
         self._changed = changed
-        self._left = _Reading(self._table)
+
+    @property
+    def _table(self) -> pa.Table:
+        """The rows; how many were changed becomes a table when somebody looks."""
+        if self._given is None:
+            self._given = pa.table({} if self._changed is None else {"count": array_from([self._changed])})
+        return self._given
+
+    @cached_property
+    def _left(self) -> _Reading:
+        return _Reading(self._table)
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
@@ -195,7 +206,7 @@ class Result(Rows):
 
 def counted(rows: int) -> Result:
     """The result of a statement that says how many rows it changed."""
-    return Result(pa.table({"count": array_from([rows])}), changed=rows)
+    return Result(changed=rows)
 
 
 def say(text: str) -> None:

@@ -145,6 +145,10 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     if columns is None:
         return run_statement(core, parse(statement.text)[0], "duckdb")
     values = dict(zip(named, columns, strict=True))
+    change = core.incoming.literals(table, values)
+    if change is not None:
+        core.commit([change])
+        return counted(change.data.num_rows)
     count = len(statement.values) // statement.width
     arrays = {
         name: array_of(values.get(name, [None] * count), type_)

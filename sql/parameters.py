@@ -35,9 +35,9 @@ def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str
     counted over the whole text, which may hold several statements. BindError for a parameter without a value, a value
     without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
     """
-    source = SqlText(text)
     if values is None and "?" not in text and "$" not in text:
         return text
+    source = SqlText(text)
     reader = dialect_named(dialect)
     places = _places_in(text, dialect) if len(text) <= _MOST_CHARACTERS else _places(text, dialect)
     if values is None:

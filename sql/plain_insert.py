@@ -18,6 +18,7 @@ from sql.types.literals import convert, number
 
 Written = tuple[str | None, str | None, str | None, str | None]
 """A literal: the digits of a number, or DATE, TIMESTAMP or DECIMAL and what stands in quotes, or NULL, TRUE, FALSE."""
+NULL: Written = (None, None, None, "NULL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,19 @@ def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] |
     """
     columns = []
     for place, type_ in enumerate(types):
-        make = _MAKE.get(type_.kind)
-        if make is None:
-            return None
         try:
-            columns.append([None if _is_null(v) else make(v, type_) for v in insert.values[place :: insert.width]])
+            columns.append([value_of(each, type_) for each in insert.values[place :: insert.width]])
         except ValueError:
             return None
     return columns
+
+
+def value_of(written: Written, type_: SqlType) -> Value:
+    """What DuckDB assigns to a column of a type, in physical form; ValueError where that is not certain."""
+    make = _MAKE.get(type_.kind)
+    if make is None:
+        raise ValueError(written)
+    return None if _is_null(written) else make(written, type_)
 
 
 def _name(written: str) -> str:
@@ -111,9 +117,10 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
             break
         at = match.end()
         number, typed, quoted, word, negative, cast, kind, decimal, digits, scale, after, more = match.groups()
-        if decimal is not None and not _is_exact(cast, int(digits), int(scale)):
+        if decimal is not None and not is_exact(cast, int(digits), int(scale)):
             break
-        values.append((number or negative, typed or decimal or kind, quoted if cast is None else cast, word))
+        said = cast if quoted is None else quoted.replace("''", "'")
+        values.append((number or negative, typed or decimal or kind, said, word))
         row += 1
         if after != ",":
             width = width or row
@@ -125,7 +132,7 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
     return None, 0
 
 
-def _is_exact(cast: str, digits: int, scale: int) -> bool:
+def is_exact(cast: str, digits: int, scale: int) -> bool:
     """Whether what is cast to DECIMAL(digits, scale) is that number as it is written."""
     match = _DECIMAL.fullmatch(cast)
     if match is None or not 0 < digits <= MAX_DIGITS or scale > digits:
@@ -217,7 +224,7 @@ def _float(written: Written, type_: SqlType) -> Value:
 def _text(written: Written, type_: SqlType) -> str:
     number, typed, quoted, _ = written
     if quoted is not None and typed is None:
-        return quoted.replace("''", "'")
+        return quoted
     if number is None or _AS_TEXT.fullmatch(number) is None:
         raise ValueError(written)
     return number

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from catalog.errors import Error
 from sql.arguments import refuse_unread
+from sql.by_key import ByKey, by_key
 from sql.recent import Recent
 from sql.sql_text import SqlText
 from sql.syntax import statements
@@ -27,13 +28,19 @@ _Key = tuple[str, ...]
 class PlainRows:
     """A statement of this kind: its `text`, and its `tree`, which nobody else has until it is given back.
 
-    `source` is a text that differs from it in literals alone, in which the tree's places are.
+    `source` is a text that differs from it in literals alone, in which the tree's places are; `literals` are its own.
     """
 
     text: str
     tree: exp.Expr
     source: SqlText
+    literals: Sequence[str]
     form: _Form
+
+    @property
+    def by_key(self) -> ByKey | None:
+        """What it says, if that is of the row of a primary key."""
+        return self.form.by_key
 
     def give_back(self) -> None:
         """The tree is not needed any more: another text may use it."""
@@ -50,6 +57,7 @@ class _Form:
     source: SqlText
     tree: exp.Expr | None = None
     literals: Sequence[exp.Expr] = ()
+    by_key: ByKey | None = None
 
 
 _STARTS = re.compile(r"\s*(?:SELECT|UPDATE|DELETE)\b", re.IGNORECASE)
@@ -125,7 +133,7 @@ def plain_rows(text: str) -> PlainRows | None:
         return None
     for node, value in zip(form.literals, values, strict=True):
         node.args["this"] = value
-    return PlainRows(text, form.tree, form.source, form)
+    return PlainRows(text, form.tree, form.source, values, form)
 
 
 def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -> _Form:
@@ -143,7 +151,9 @@ def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -
     # sqlglot leaves out the sign of +1, which is an INTEGER in DuckDB, where 1 is whatever it meets.
     signs = sum(each.count("+") for each in key) - sum(isinstance(node, exp.Add) for node in nodes)
     plain = [node.name for node in literals] == values and not signs and all(map(_is_plain, nodes))
-    return _Form(key, source, nodes[0], literals) if plain and _is_over_rows(nodes[0]) else _Form(key, source)
+    if not plain or not _is_over_rows(nodes[0]):
+        return _Form(key, source)
+    return _Form(key, source, nodes[0], literals, by_key(nodes[0], literals))
 
 
 def _is_over_rows(tree: exp.Expr) -> bool:

@@ -18,6 +18,7 @@ from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.trace.exported import ArrowRows
+from ivm.trace.plain_rows import PlainRows, plain_rows
 from ivm.trace.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.trace.spark_casts import is_variant
 from ivm.trace.well_formed import WellFormed, check_shown
@@ -55,6 +56,13 @@ class Intake:
         self._keys = tuple(known[key(name)] for name in primary_key)
         self._defaults = defaults
         self._as_it_is = AsItIs(fields, what)
+        self.plain_keys = plain_rows(self._keys)
+        """What takes keys in plain values, of a table whose key has such types."""
+
+    @property
+    def plain(self) -> PlainRows | None:
+        """What takes rows of plain values, where all columns have such types."""
+        return self._as_it_is.plain
 
     def rows(self, data: Any, *, keys_only: bool = False) -> tuple[ArrowRows, Ints | None]:
         """The data as Arrow rows of exactly the columns `fields`, in their order, in types that `to_column` takes;

@@ -11,7 +11,7 @@ it, and nobody writes to them again.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -172,10 +172,10 @@ class PlainRows:
         self._schema = pa.schema([(field.name, arrow_type(field.type)) for field in fields])
         self._idle: list[_Page] = []
 
-    def batch(self, columns: Sequence[Sequence[Any]], *, stored: bool = False) -> Located | None:
+    def batch(self, columns: Sequence[Sequence[Any]], stored: Container[int] = ()) -> Located | None:
         """A batch of columns of equally many values, at least one; None if some are not plain.
 
-        `stored`: values are in physical form, but for texts.
+        Columns that are `stored` have values in physical form, but for texts.
         """
         count = len(columns[0])
         page = taken_from(self._idle) if count <= _FEW else None
@@ -203,21 +203,21 @@ class PlainRows:
         most, room = (_PAGE_ROWS, _PAGE_BYTES) if count <= _FEW and size <= _LONG else (count, size)
         return _Page(self._schema, self._fields, self._plain, most, room)
 
-    def _put(self, page: _Page, columns: Sequence[Sequence[Any]], stored: bool) -> list[int] | None:
+    def _put(self, page: _Page, columns: Sequence[Sequence[Any]], stored: Container[int]) -> list[int] | None:
         """Write the next rows of a page. The columns that have NULLs; None where some value is not plain."""
         at, nulls = page.rows, []
         for place, plain in enumerate(self._plain):
             values, there = columns[place], page.there[place]
-            given = values
-            if None in values if stored else not plain.classes.issuperset(map(type, values)):
+            given, is_stored = values, place in stored
+            if None in values if is_stored else not plain.classes.issuperset(map(type, values)):
                 given = [value for value in values if value is not None]
-                if there is None or not (stored or plain.classes.issuperset(map(type, given))):
+                if there is None or not (is_stored or plain.classes.issuperset(map(type, given))):
                     return None
                 there.put(at, [value is not None for value in values])
                 nulls.append(place)
             elif there is not None:
                 there.put(at, (True,) * len(values))
-            if plain.stored is not None and (not stored or plain.nothing == b""):
+            if plain.stored is not None and (not is_stored or plain.nothing == b""):
                 given = plain.stored(given)
             if len(given) < len(values):
                 left = iter(given)

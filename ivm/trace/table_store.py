@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
+from catalog.types import Kind
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import arrow_type, to_arrow
 from ivm.trace.batch import Batch, Reader, Readers
@@ -112,6 +113,23 @@ class TableStore(Rows):
         self.store.reach(last)
         return outcome
 
+    def number_of(self, keys: ArrowRows, addresses: Ints) -> int | None:
+        """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
+        key = self._key
+        assert key is not None, "there is a primary key"
+        words = key.index.packed(KeysAt(self._forms[0], addresses, 0, 1))
+        if words is None:
+            batch = Batch(keys, self._key_readers, addresses)
+            words = key.layout.pack([batch.column(c) for c in range(len(key.key))], 1)[0]
+        numbers = key.probe(words, None, self.last_time, True)[1]
+        return numbers.item(0) if len(numbers) else None
+
+    def value(self, column: int, number: int) -> object:
+        """The value of a column in the row of a number, as Python has it."""
+        found = self.store.columns.arrow(column, slice(number, number + 1))[0].as_py()
+        is_whole = found is not None and self._types[column].kind is Kind.HUGEINT
+        return int(found) if is_whole else found
+
     def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
         """The arrangement of the rows by these columns, made if there is none; kept in step while somebody holds it.
 
@@ -201,7 +219,9 @@ class TableStore(Rows):
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
         readers = self._readers
         if data.num_columns != len(self._types):
-            data, readers, addresses = data.select(list(self.table.primary_key)), self._key_readers, None
+            readers = self._key_readers
+            if addresses is None:
+                data = data.select(list(self.table.primary_key))
         batch = Batch(data, readers, addresses)
         return batch if changes.positions is None else batch.take(changes.positions)
 
@@ -249,19 +269,21 @@ class TableStore(Rows):
 
     def _changed(self, batch: Batch, changes: Changes, applied: Applied, go_on: bool, mark: RowsMark) -> Delta | Ints:
         """The delta of changes that have been made in the index, if they were possible; the rows follow."""
-        failed = applied.failed.copy()
-        if go_on and len(failed):
-            failed = failed[changes.inserts[failed]]
+        failed = applied.failed
         if len(failed):
-            self.rollback(mark)
-            return failed
-        born = changes.inserts.nonzero()[0]
-        births, times = batch, chosen(changes.times, born)
-        if len(born):
-            births = batch if changes.only_inserts else batch.take(born)
-            self.store.append(births, len(born), times)
+            failed = failed[changes.inserts[failed]] if go_on else failed.copy()
+            if len(failed):
+                self.rollback(mark)
+                return failed
+        births, born, times = batch, len(changes), changes.times
+        if not changes.only_inserts:
+            places = changes.inserts.nonzero()[0]
+            born, times = len(places), chosen(times, places)
+            births = batch.take(places) if born else batch
+        if born:
+            self.store.append(births, born, times)
         died_at = times if isinstance(times, int) else times_of(applied.killed_at)
-        return self._difference(births, len(born), times, applied.killed, died_at)
+        return self._difference(births, born, times, applied.killed, died_at)
 
     def _difference(self, births: Batch, born: int, times: Ints | int, killed: Ints, died_at: Ints | int) -> Delta:
         """The delta of rows that came and rows that went, by time, what went first."""
@@ -271,8 +293,8 @@ class TableStore(Rows):
         if born == 0:
             return self._delta(deaths, len(killed), died_at, np.full(len(killed), -1, np.int64))
         both = self._delta(Concatenation((deaths, births)), len(killed) + born, 0, None)
-        both.diffs = np.ones(len(both), np.int64)
-        both.diffs[: len(killed)] = -1
+        both.diffs = np.empty(len(both), np.int64)
+        both.diffs[: len(killed)], both.diffs[len(killed) :] = -1, 1
         if isinstance(times, int) or isinstance(died_at, int):
             both.times = times
             return both

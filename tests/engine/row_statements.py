@@ -139,8 +139,10 @@ class Statements:
         if roll < 0.5:
             items = ", ".join(self.item(place) for place in range(rng.randint(1, 4)))
             return f"SELECT {rng.choice((items, '*'))} FROM {table} WHERE {self.where(table)}"
+        if roll < 0.7:
+            return self.by_key(rng.choice(("one", "two")))
         returning = rng.choice(("", "", " RETURNING *", " RETURNING a, s AS text, d"))
-        if roll < 0.6:
+        if roll < 0.75:
             return f"DELETE FROM {table} WHERE {self.where(table)}{returning}"
         columns = rng.sample(list(TYPES), rng.randint(1, 3))
         sets = [f"{column} = {self.value(self.kind_for(column), 2)}" for column in columns]
@@ -148,6 +150,17 @@ class Statements:
             key = rng.choice(KEYS[table])
             sets.append(f"{key} = {KEY_VALUES[key](rng)}")
         return f"UPDATE {table} SET {', '.join(sets)} WHERE {self.where(table)}{returning}"
+
+    def by_key(self, table: str) -> str:
+        """A statement over the row of a primary key that literals say all of."""
+        rng = self.rng
+        keys = KEYS[table] if table == "two" else ("id",)
+        where = " AND ".join(f"{column} = {KEY_VALUES[column](rng)}" for column in keys)
+        if rng.random() < 0.2:
+            return f"DELETE FROM {table} WHERE {where}"
+        columns = rng.sample(list(TYPES), rng.randint(1, 3))
+        sets = (f"{column} = {random_literal(rng, self.kind_for(column))}" for column in columns)
+        return f"UPDATE {table} SET {', '.join(sets)} WHERE ({where})"
 
     def kind_for(self, column: str) -> str:
         return KINDS[column] if self.rng.random() < 0.85 else self.rng.choice(("INT", "DEC", "DBL", "STR", "BOOL"))

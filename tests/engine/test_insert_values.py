@@ -62,6 +62,26 @@ def test_each_literal_as_duckdb_takes_it(sql):
         assert db.sql(query).fetchall() == duck.execute(query).fetchall()
 
 
+@pytest.mark.parametrize("sql", TYPES)
+def test_each_literal_is_assigned_as_duckdb_does(sql):
+    db = ivm.connect(compile="off")
+    with duckdb.connect() as duck:
+        for run in (db.sql, duck.execute):
+            run(f"CREATE TABLE t (n INTEGER PRIMARY KEY, d DECIMAL(9,2), s VARCHAR, x {sql})")
+        for number, literal in enumerate(LITERALS):
+            for run in (db.sql, duck.execute):
+                run(f"INSERT INTO t VALUES ({number}, {number}.25, 'it''s', NULL)")
+            statement = f"UPDATE t SET x = {literal}\n WHERE n = {number}"
+            ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
+            if sql in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and literal in ("'inf'", "'10000-01-01'"):  # as above
+                assert (ours, theirs) == ("refused", None)
+                duck.execute(f"UPDATE t SET x = NULL WHERE n = {number}")
+            else:
+                assert ours == theirs, statement
+        query = "SELECT n, d, s, x::VARCHAR FROM t ORDER BY n"
+        assert db.sql(query).fetchall() == duck.execute(query).fetchall()
+
+
 def test_most_of_them_need_no_second_engine():
     plain = [each for each in LITERALS if plain_inserts(f"INSERT INTO t VALUES ({each}\n)")]
     assert len(plain) > 60
