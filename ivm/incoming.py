@@ -4,7 +4,7 @@ columns that they leave out (DEFAULT, computed by DuckDB); needs no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -17,7 +17,7 @@ from catalog.schema import Default, Table, View
 from ivm.arguments import Tabular
 from ivm.tables import check_upsert
 from ivm.trace.column import Ints
-from ivm.trace.exported import ArrowRows, Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.ingest import Intake
 from ivm.trace.table_store import Mode
@@ -41,15 +41,13 @@ class Incoming:
         """The table of a name, the rows as it stores them, of a table with a key only that, if `keys_only`, and where
         their columns lie, if that is known.
         """
-        table, intake = self._found(name)
+        table, intake = self.intake(name)
         with Errands(self._helpers):
             return table, *intake.rows(data, keys_only=keys_only and bool(table.primary_key))
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
-        content, known = self._known
-        found = known.get(name) if content is self._catalog.content else None
-        table, intake = self._found(name) if found is None else found
+        table, intake = self.intake(name)
         if mode == "upsert":
             check_upsert(table)
         if self._helpers.threads == 1:
@@ -61,29 +59,11 @@ class Incoming:
             return Change(table, rows, addresses, diffs, times)
         return Change(table, rows, addresses, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
 
-    def literals(self, table: Table, columns: Mapping[str, Sequence[object]]) -> Change | None:
-        """Rows to insert, by columns in physical form, but for texts; columns that are left out are NULL.
-
-        None where that is not for here: types that are not plain, a default, NULL that is not allowed.
-        """
-        found, intake = self._found(table.name)
-        plain, fields = intake.plain, table.fields
-        if found is not table or plain is None or (table.defaults and len(columns) < len(fields)):
-            return None
-        nothing = (None,) * len(next(iter(columns.values())))
-        taken = plain.batch([columns.get(field.name, nothing) for field in fields], range(len(fields)))
-        return None if taken is None else Change(table, *taken)
-
-    def of_key(self, table: Table, key: Sequence[object]) -> Located | None:
-        """A row of the primary key's columns, whose values are in physical form, but for texts; None: not for here."""
-        found, intake = self._found(table.name)
-        plain = intake.plain_keys if found is table else None
-        return None if plain is None else plain.batch([(value,) for value in key], range(len(key)))
-
-    def row(self, table: Table, values: Sequence[object], stored: Container[int]) -> Located | None:
-        """A row of plain values, some of them in physical form, but for texts; None: not for here."""
-        plain = self._found(table.name)[1].plain
-        return None if plain is None else plain.batch([(value,) for value in values], stored)
+    def intake(self, name: str) -> tuple[Table, Intake]:
+        """The table of a name, and what checks its rows."""
+        content, known = self._known
+        found = known.get(name) if content is self._catalog.content else None
+        return self._found(name) if found is None else found
 
     def _found(self, name: str) -> tuple[Table, Intake]:
         content, table = self._catalog.content, self._catalog.table(name)

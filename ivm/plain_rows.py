@@ -36,7 +36,7 @@ from ivm.trace.view_log import Sealed
 from ivm.transaction import Change
 from sql.bind.rows import BoundRows, bind_rows
 from sql.ir.scalar import Column as Reference
-from sql.ir.scalar import Literal, Scalar
+from sql.ir.scalar import Literal, Scalar, Value
 from sql.plain_rows import PlainRows
 
 _MOST_KEYS = 1000
@@ -82,31 +82,35 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
 
 def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
     """Change the one row of a key, if it is there; None, and nothing has changed, where that is not for here."""
-    said = statement.by_key
+    said, content = statement.by_key, core.catalog.content
     table = None if said is None or not core.engine.is_whole else core.catalog.find(said.table)
     values = said.said(table, statement.literals) if said is not None and isinstance(table, Table) else None
-    if said is None or values is None or not isinstance(table, Table):
+    if values is None or not isinstance(table, Table):
         return None
     with core.lock:
-        key = core.incoming.of_key(table, values[0])
-        if key is None or core.catalog.find(said.table) is not table:
+        change = _change_by_key(core, table, *values) if core.catalog.content is content else None
+        if change is None:
             return None
-        columns = core.engine.tables[table.name]
-        number = columns.number_of(*key)
-        if number is None:
-            return None
-        if said.deletes:
-            change = Change(table, *key, np.full(1, -1, np.int64))
-        else:
-            stored = {**dict(zip(table.key_indexes, values[0], strict=True)), **values[1]}
-            row = [stored[p] if p in stored else columns.value(p, number) for p in range(len(table.fields))]
-            located = core.incoming.row(table, row, stored)
-            if located is None:
-                return None
-            change = Change(table, *located, mode="upsert")
         core.commit([change], settles=False)
     core.settle()
     return counted(1)
+
+
+def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[int, Value] | None) -> Change | None:
+    """What takes the row of a key out, or gives some of its columns, by their places, the values that come `after`."""
+    intake, store = core.incoming.intake(table.name)[1], core.engine.tables[table.name]
+    if intake.plain is None or intake.plain_keys is None:
+        return None
+    found = intake.plain_keys.batch([(value,) for value in key.values()], range(len(key)))
+    number = None if found is None else store.number_of(*found)
+    if found is None or number is None:
+        return None
+    if after is None:
+        return Change(table, *found, diffs=np.full(1, -1, np.int64))
+    known = {**key, **after}
+    row = [(known[c] if c in known else store.value(c, number),) for c in range(len(table.fields))]
+    rows = intake.plain.batch(row, known)
+    return None if rows is None else Change(table, *rows, mode="upsert")
 
 
 def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | None:

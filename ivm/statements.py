@@ -17,6 +17,7 @@ from ivm.plain_rows import run_plain
 from ivm.result import Result, counted
 from ivm.trace.arrow import array_from
 from ivm.trace.exact_cast import array_of
+from ivm.transaction import Change
 from sql.changes import check_width, columns_to_insert
 from sql.parse import parse
 from sql.plain_insert import PlainInsert, columns_of, plain_inserts
@@ -145,11 +146,14 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     if columns is None:
         return run_statement(core, parse(statement.text)[0], "duckdb")
     values = dict(zip(named, columns, strict=True))
-    change = core.incoming.literals(table, values)
-    if change is not None:
-        core.commit([change])
-        return counted(change.data.num_rows)
-    count = len(statement.values) // statement.width
+    count = len(columns[0])
+    plain = core.incoming.intake(table.name)[1].plain
+    if plain is not None and (len(named) == len(types) or not table.defaults):
+        nothing = (None,) * count
+        rows = plain.batch([values.get(name, nothing) for name in types], range(len(types)))
+        if rows is not None:
+            core.commit([Change(table, *rows)])
+            return counted(count)
     arrays = {
         name: array_of(values.get(name, [None] * count), type_)
         for name, type_ in types.items()

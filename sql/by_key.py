@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -19,54 +18,52 @@ _TYPED = {exp.DataType.Type.DATE: "DATE", exp.DataType.Type.TIMESTAMP: "TIMESTAM
 _KEYS = {kind for kind in Kind if kind.bits} - {Kind.HUGEINT} | {Kind.VARCHAR, Kind.DATE, Kind.DECIMAL}
 
 
-class _Places(NamedTuple):
-    """Of the table that a statement was given for last what is read, in the order of its key, and where it belongs."""
-
-    table: Table
-    key: Sequence[tuple[_Read, Field]]
-    values: Sequence[tuple[int, _Read, Field]]
+_Reads = Sequence[tuple[int, _Read, Field]]
+"""By the places of columns in a table what is read for them."""
 
 
 class ByKey:
-    """UPDATE `table` SET column = literal, .. WHERE column = literal AND .., or DELETE where `values` is None."""
+    """UPDATE `table` SET column = literal, .. WHERE column = literal AND .., or DELETE, without `values`."""
 
     def __init__(self, table: str, wanted: Mapping[str, _Read], values: Mapping[str, _Read] | None) -> None:
         self.table = table
-        self.deletes = values is None
-        self._wanted, self._values = wanted, values or {}
-        self._known: tuple[Table, _Places | None] | None = None
+        self._wanted, self._values = wanted, values
+        self._known: tuple[Table, tuple[_Reads, _Reads] | None] | None = None
 
-    def said(self, table: Table, literals: Sequence[str]) -> tuple[list[Value], dict[int, Value]] | None:
-        """The key, and by their places the other columns that get values, in physical form.
+    def said(self, table: Table, literals: Sequence[str]) -> tuple[dict[int, Value], dict[int, Value] | None] | None:
+        """The columns of the key, in its order, and those that get other values, None where the row goes; by their
+        places, in physical form.
 
         None where that is not the row of a key, or it is not certain what DuckDB makes of a literal.
         """
         known = self._known
         if known is None or known[0] is not table:
-            known = self._known = table, self._places(table)
-        places = known[1]
-        if places is None:
+            known = self._known = table, self._reads(table)
+        if known[1] is None:
             return None
+        wanted, values = known[1]
         try:
-            wanted = [_key_value(read(literals), field) for read, field in places.key]
-            return wanted, {place: value_of(read(literals), field.type) for place, read, field in places.values}
+            key = {place: _key_value(read(literals), field) for place, read, field in wanted}
+            after = {place: value_of(read(literals), field.type) for place, read, field in values}
         except ValueError:
             return None
+        return key, None if self._values is None else after
 
-    def _places(self, table: Table) -> _Places | None:
-        fields = {key(field.name): (place, field) for place, field in enumerate(table.fields)}
-        names = [key(name) for name in table.primary_key]
-        wanted = {key(name): read for name, read in self._wanted.items()}
-        changed = {key(name): read for name, read in self._values.items()}
-        if wanted.keys() != set(names) or not changed.keys() <= fields.keys() - set(names):
+    def _reads(self, table: Table) -> tuple[_Reads, _Reads] | None:
+        """What is read for the key, and for other columns; None where it is another key, or of types that are not."""
+        places = {key(field.name): place for place, field in enumerate(table.fields)}
+        wanted, values = (
+            {places.get(key(name), -1): read for name, read in each.items()}
+            for each in (self._wanted, self._values or {})
+        )
+        keys = table.key_indexes
+        if wanted.keys() != set(keys) or values.keys() & {-1, *keys}:
             return None
-        if any(fields[name][1].type.kind not in _KEYS for name in names):
+        if any(table.fields[place].type.kind not in _KEYS for place in keys):
             return None
-        values = [(*fields[name], read) for name, read in changed.items()]
-        return _Places(
-            table,
-            [(wanted[name], fields[name][1]) for name in names],
-            [(place, read, field) for place, field, read in values],
+        return (
+            [(place, wanted[place], table.fields[place]) for place in keys],
+            [(place, read, table.fields[place]) for place, read in values.items()],
         )
 
 

@@ -35,8 +35,10 @@ def columns_to_insert(insert: Insert | PlainInsert, table: Table, given: Sequenc
         if insert.columns:
             raise BindError(f"INSERT INTO {table.name}: BY NAME takes the query's names; leave the list of columns out")
         columns = tuple(given)
+    elif insert.columns:
+        columns = insert.columns
     else:
-        columns = insert.columns or tuple(field.name for field in table.fields)
+        return tuple(field.name for field in table.fields)
     return _declared(table, columns, f"INSERT INTO {table.name}")
 
 

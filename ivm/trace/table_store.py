@@ -126,7 +126,9 @@ class TableStore(Rows):
 
     def value(self, column: int, number: int) -> object:
         """The value of a column in the row of a number, as Python has it."""
-        found = self.store.columns.arrow(column, slice(number, number + 1))[0].as_py()
+        columns, row = self.store.columns, slice(number, number + 1)
+        array = columns.kept(column, row) if columns.hot(column) is None else columns.arrow(column, row)
+        found = array[0].as_py()
         is_whole = found is not None and self._types[column].kind is Kind.HUGEINT
         return int(found) if is_whole else found
 
