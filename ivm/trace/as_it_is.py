@@ -38,7 +38,7 @@ from ivm.trace.column import Ints
 from ivm.trace.exported import ArrowRows, Exported, Located, one_batch, stride_of, taken_from
 from ivm.trace.helpers import LARGE, side_by_side
 from ivm.trace.plain_rows import MOST_ROWS, PlainRows, plain_rows
-from ivm.trace.well_formed import SHOWN, Doubtful, WellFormed, check_shown, to_look_at
+from ivm.trace.well_formed import SHOWN
 
 TIME, DIFF = "_time", "_diff"
 _MOST_FORMS = 16
@@ -117,18 +117,13 @@ class _Known(NamedTuple):
     """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
 
     `places`: where the table's own columns are, None for where they are in the table, and nothing else is there;
-    `extra`: where times and diffs are; `required`: which columns may hold
-    no NULL, None for all; `doubtful`, `moments`: those at whose values is to be looked, if the `first_look`, at the
-    table's own columns and then at `extra`, has not said that all is well.
+    `extra`: where times and diffs are.
     """
 
     schema: pa.Schema
     places: list[int] | None
     extra: list[int | None]
-    required: list[int] | None
-    doubtful: list[Doubtful]
-    moments: list[tuple[int, Field]]
-    first_look: FirstLook | None
+    look: FirstLook
 
 
 class Updates(NamedTuple):
@@ -173,22 +168,20 @@ class _Form:
 
 
 class AsItIs:
-    """What takes data for one table with the columns `fields`; `what` names it. Any number of threads may use it.
+    """What takes data for one table with the columns `fields`. Any number of threads may use it.
 
     What it found out about an Arrow schema, or the names that rows have, it knows the next time.
     """
 
-    def __init__(self, fields: Schema, what: str) -> None:
+    def __init__(self, fields: Schema) -> None:
         self.fields = fields
-        self._what = what
         self._last: _Known | None = None
         self._forms: dict[tuple[Any, ...], _Form | None] = {}
         self.plain = plain_rows(fields)
         """What takes rows of plain values, where all types have such."""
-        self._well_formed = WellFormed(what)
 
     def taken(self, data: Any) -> Updates | None:
-        """The data, if it can be taken as it is, else None; TypeMismatchError if it is not what its types say.
+        """The data, if it can be taken as it is; else None, and others look closer.
 
         As it comes: its diffs may be any numbers.
         """
@@ -200,14 +193,12 @@ class AsItIs:
             if known is None:
                 return None
             self._last = known
-        located = None if known.first_look is None else known.first_look.at(data)
+        located = known.look.at(data)
         if located is not None:
             return _parts(known, *located)
-        table = as_table(data)
-        holds_null = self._well_formed.check(table, known.doubtful)
-        for place, field in known.moments:
-            check_shown(table.column(place), field, self._what)
-        return None if holds_null or _misses_values(table, known.required) else _parts(known, table, None)
+        batches = data.to_batches() if isinstance(data, pa.Table) else [data]
+        is_well = len(batches) != 1 and all(known.look.at(batch) is not None for batch in batches)
+        return _parts(known, data, None) if is_well else None
 
     def _plainly_taken(self, data: Any) -> Updates | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
@@ -255,17 +246,9 @@ class AsItIs:
             or any(types[place] != pa.int64() for place in numbers)
         ):
             return None
-        required = [place for place, field in placed if not field.nullable] + numbers
-        moments = [(place, field) for place, field in placed if field.type.kind in SHOWN]
-        looked_at = placed + [(place, number_field(names[place])) for place in numbers]
-        return _Known(
-            schema,
-            None if places == list(range(len(names))) else places,
-            extra,
-            required if len(required) < len(types) else None,
-            to_look_at(schema),
-            moments,
-            first_look(schema, looked_at),
+        look = first_look(schema, placed + [(place, number_field(names[place])) for place in numbers])
+        return (
+            None if look is None else _Known(schema, None if places == list(range(len(names))) else places, extra, look)
         )
 
 
@@ -286,13 +269,6 @@ def as_table(data: ArrowRows) -> pa.Table:
 def number_field(name: str) -> Field:
     """What a column of times or of diffs is."""
     return Field(name, BIGINT, nullable=False)
-
-
-def _misses_values(data: pa.Table, required: list[int] | None) -> bool:
-    """Whether a NULL stands where none is allowed, so that `ingest` is to look closer."""
-    # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
-    looked_at = data if required is None else data.select(required)
-    return bool(looked_at.num_columns) and looked_at.drop_null().num_rows < data.num_rows
 
 
 def first_look(schema: pa.Schema, placed: Sequence[tuple[int, Field]]) -> FirstLook | None:

@@ -21,7 +21,7 @@ from ivm.trace.exported import ArrowRows
 from ivm.trace.plain_rows import PlainRows, plain_rows
 from ivm.trace.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.trace.spark_casts import is_variant
-from ivm.trace.well_formed import WellFormed, check_shown
+from ivm.trace.well_formed import check_shown, check_well_formed
 
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
@@ -55,7 +55,7 @@ class Intake:
         known = by_key((field.name, field) for field in fields)
         self._keys = tuple(known[key(name)] for name in primary_key)
         self._defaults = defaults
-        self._as_it_is = AsItIs(fields, what)
+        self._as_it_is = AsItIs(fields)
         self.plain_keys = plain_rows(self._keys)
         """What takes keys in plain values, of a table whose key has such types."""
 
@@ -79,7 +79,7 @@ class Intake:
         Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type
         or a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: that
         of `FirstLook` for the schema that came last; for others, and where that is not enough, some 50 microseconds for
-        16 columns and the look of `WellFormed`.
+        16 columns and the look of `check_well_formed`.
         """
         taken = None if keys_only else self._as_it_is.taken(data)
         if taken is not None and taken.times is None and taken.diffs is None:
@@ -99,7 +99,7 @@ class Intake:
         table = given.table
         own = {field.name for field in self.fields}
         extra = [name for name in (TIME, DIFF) if name in table.column_names and name not in own]
-        WellFormed(self._what).check(table.select(extra))
+        check_well_formed(table.select(extra), self._what)
         numbers = self._selected(given, tuple(map(number_field, extra)))
         times, diffs = (numbers.column(name).to_numpy() if name in extra else None for name in (TIME, DIFF))
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
@@ -207,7 +207,7 @@ class Intake:
             structs = [f.name for f in table.schema if _is_struct(f.type) and key(f.name) not in own]
             if not structs:
                 return table
-            WellFormed(self._what).check(table.select(structs))
+            check_well_formed(table.select(structs), self._what)
             columns: list[tuple[str, pa.ChunkedArray]] = []
             for given, column in zip(table.schema, table.columns, strict=True):
                 parts = column.flatten() if given.name in structs else None
@@ -225,7 +225,7 @@ class Intake:
         self._check_names(table.column_names, wanted)
         needed = [field.name for field in wanted]
         table = table if table.column_names == needed else table.select(needed)
-        WellFormed(self._what).check(table)
+        check_well_formed(table, self._what)
         return self._selected(given._replace(table=table), wanted, gone)
 
     def _check_names(self, names: list[str], wanted: Schema) -> None:

@@ -5,29 +5,17 @@ Arrow arrays are taken as they are, and nothing that reads them later checks an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind
 from ivm.kernels.memory.in_place import all_within, decimals_fit
 from ivm.trace.column import readonly, validity_mask
-from ivm.trace.helpers import side_by_side
 
-Doubtful = tuple[int, bool]
-"""A column that may hold what is no value of its type: its position, and whether it has a dictionary."""
-
-_FEW = 1024
-"""Rows up to which Arrow's own look at every value is the quicker one."""
-_SMALL_BYTES = 1 << 16
-"""Of a dictionary: to look at all values of a larger one, of which the rows may use few, takes long."""
-_REMEMBERED_BYTES = 1 << 24
 _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string(): pa.binary(),
     pa.large_string(): pa.large_binary(),
@@ -42,74 +30,32 @@ SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
 """Of types whose values Python cannot all show: the first and last that it can, since 1970-01-01; see `check_shown`."""
 
 
-class WellFormed:
-    """The check for the data of one table, batch after batch; `what` names the table in messages.
+def check_well_formed(table: pa.Table, what: str) -> None:
+    """Raise TypeMismatchError if the data for `what` is not what its types say, with column, row and value.
 
-    It remembers the dictionary that a column of text came with last, up to 16 MiB, so that the small batches that are
-    cut from a large one do not pay for the whole dictionary each.
+    Looked for: buffers that are too short, offsets, views and dictionary indices that point outside, text that is not
+    UTF-8, decimals of too many digits. Cost: some microseconds a column, and up to 10 ns a value.
     """
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._dictionaries: dict[int, tuple[tuple[Any, ...], pa.Array]] = {}
-
-    def check(self, table: pa.Table, looked_at: Sequence[Doubtful] | None = None) -> bool:
-        """Raise TypeMismatchError if the data is not what its types say, with column, row and value.
-
-        Returns whether some dictionary holds NULL among its values, which Arrow cannot put together with others.
-
-        Looked for: buffers that are too short, offsets, views and dictionary indices that point outside, text that is
-        not UTF-8, decimals of too many digits. `looked_at`: the columns `to_look_at`, if they are known. Cost: 2 us and
-        3 ns a value up to a thousand rows. Beyond about 5 us for each of these columns, 0.5 ns a value and 0.03 ns a
-        byte of text that is ASCII; elsewhere some 10 ns a value.
-        """
-        if looked_at is None:
-            looked_at = to_look_at(table.schema)
-        try:
-            encoded = [(place, chunk) for place, coded in looked_at if coded for chunk in table.column(place).chunks]
-            dictionaries = [chunk.dictionary for _, chunk in encoded] if encoded else ()
-            large = any(values.get_total_buffer_size() > _SMALL_BYTES for values in dictionaries)
-            if table.num_rows <= _FEW and not large:
-                table.validate(full=True)
-            else:
-                table.validate()
-                plain = [chunk for place, coded in looked_at if not coded for chunk in table.column(place).chunks]
-                checks = [partial(self._check_encoded, place, chunk) for place, chunk in encoded]
-                checks += [partial(_check_array, chunk) for chunk in plain]
-                side_by_side(checks, table.num_rows)
-            return any(values.null_count for values in dictionaries)
-        except pa.ArrowException as error:
-            self._refuse(table, error)
-
-    def _check_encoded(self, place: int, array: pa.DictionaryArray) -> None:
-        values = array.dictionary
-        held = (values.type, len(values), values.offset, *(b and (b.address, b.size) for b in values.buffers()))
-        known = self._dictionaries.get(place)
-        if known is None or known[0] != held:
-            _check_array(values)
-            self._dictionaries.pop(place, None)
-            if values.nbytes <= _REMEMBERED_BYTES:
-                self._dictionaries[place] = held, values
-        bounds = pc.min_max(array.indices).as_py()  # which leaves out what lies under NULL
-        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(values):
-            raise pa.ArrowInvalid("dictionary index out of range")
-
-    def _refuse(self, table: pa.Table, error: pa.ArrowException) -> NoReturn:
-        """Raise the error for the first value that is wrong, whichever check it was that failed."""
-        for name, column in zip(table.column_names, table.columns, strict=True):
-            before = 0
+    try:
+        table.validate()
+        for column in table.columns:
             for chunk in column.chunks:
-                reason = _invalid(chunk)
-                if reason is not None:
-                    raise TypeMismatchError(f"cannot read data for {self._what}: {_told(name, before, chunk, reason)}")
-                before += len(chunk)
-        raise TypeMismatchError(f"cannot read data for {self._what}: it is not valid Arrow data: {error}") from error
+                if not _is_plain(chunk):
+                    chunk.validate(full=True)
+    except pa.ArrowException as error:
+        _refuse(table, what, error)
 
 
-def to_look_at(schema: pa.Schema) -> list[Doubtful]:
-    """The columns of which not every value is right: all but plain numbers, days and moments."""
-    types = [(place, given) for place, given in enumerate(schema.types) if not _is_any_word(given)]
-    return [(place, pa.types.is_dictionary(given)) for place, given in types]
+def _refuse(table: pa.Table, what: str, error: pa.ArrowException) -> NoReturn:
+    """Raise the error for the first value that is wrong, whichever check it was that failed."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        before = 0
+        for chunk in column.chunks:
+            reason = _invalid(chunk)
+            if reason is not None:
+                raise TypeMismatchError(f"cannot read data for {what}: {_told(name, before, chunk, reason)}")
+            before += len(chunk)
+    raise TypeMismatchError(f"cannot read data for {what}: it is not valid Arrow data: {error}") from error
 
 
 def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
@@ -140,41 +86,16 @@ def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
         before += n
 
 
-def _check_array(array: pa.Array) -> None:
-    """Raise pa.ArrowInvalid if an array, whose buffers are long enough, does not hold what its type says."""
-    if not _is_plain(array):
-        array.validate(full=True)
-
-
 def _is_plain(array: pa.Array) -> bool:
     """Whether a look that costs little is enough to know that all is well."""
     given = array.type
-    if pa.types.is_string(given) or pa.types.is_large_string(given):
-        return _is_ascii(array, np.int32 if pa.types.is_string(given) else np.int64)
     if pa.types.is_decimal128(given) and given.precision <= MAX_NARROW_DIGITS:
         data = array.buffers()[1]
         if len(array) == 0 or data is None:
             return True
         words = np.frombuffer(data, np.int64, 2 * len(array), array.offset * 16).reshape(-1, 2)
         return bool(decimals_fit(readonly(words), 10**given.precision))
-    return _is_any_word(given)
-
-
-def _is_any_word(given: pa.DataType) -> bool:
-    """Whether each word is a value of the type; of a time of day only those are that a day has."""
-    return bool(pa.types.is_primitive(given)) and not pa.types.is_time(given)
-
-
-def _is_ascii(array: pa.Array, item: Any) -> bool:
-    """Whether the offsets ascend within the bytes, and all bytes between are ASCII."""
-    _, offsets, data = array.buffers()
-    if len(array) == 0 or offsets is None or data is None:
-        return False
-    where = np.frombuffer(offsets, item, len(array) + 1, array.offset * item().itemsize)
-    begin, end = int(where[0]), int(where[-1])
-    if not 0 <= begin <= end <= data.size or bool((where[1:] < where[:-1]).any()):
-        return False
-    return begin == end or bool(np.frombuffer(data, np.int8, end - begin, begin).min() >= 0)
+    return bool(pa.types.is_primitive(given)) and not pa.types.is_time(given)  # of which a day has not every word
 
 
 def _invalid(array: pa.Array) -> str | None:

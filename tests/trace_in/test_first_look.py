@@ -23,7 +23,7 @@ from ivm.trace.arrow import arrow_type, is_direct, to_column
 from ivm.trace.as_it_is import first_look
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import Located
-from ivm.trace.well_formed import SHOWN, WellFormed, check_shown, to_look_at
+from ivm.trace.well_formed import SHOWN, check_shown, check_well_formed
 
 DAYS, MOMENTS = (SHOWN[each.kind][:2] for each in (types.DATE, types.TIMESTAMP))
 TEXTS = ["", "a", "plain text of some length", "ä", "日本", "𝒳", "a" * 9 + "é"]
@@ -88,13 +88,12 @@ def is_well(table: pa.Table, fields: Sequence[Field]) -> bool:
     """What the checks of every value say."""
     try:
         table.validate(full=True)
-        holds_null = WellFormed("t").check(table, to_look_at(table.schema))
+        check_well_formed(table, "t")
         for column, field in zip(table.columns, fields, strict=True):
             check_shown(column, field, "t")
     except (Error, pa.ArrowException):
         return False
-    missing = any(not f.nullable and c.null_count for c, f in zip(table.columns, fields, strict=True))
-    return not holds_null and not missing
+    return not any(not f.nullable and c.null_count for c, f in zip(table.columns, fields, strict=True))
 
 
 def looked(table: pa.Table, fields: Sequence[Field]) -> Located | None:
