@@ -16,7 +16,6 @@ from ivm.installing import Progress
 from ivm.plain_rows import run_plain
 from ivm.result import Result, counted
 from ivm.trace.arrow import array_from
-from ivm.trace.exact_cast import array_of
 from ivm.transaction import Change
 from sql.changes import check_width, columns_to_insert
 from sql.parse import parse
@@ -143,22 +142,10 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     check_width(table, named, statement.width)
     types = {field.name: field.type for field in table.fields}
     columns = columns_of(statement, [types[name] for name in named])
-    if columns is None:
-        return run_statement(core, parse(statement.text)[0], "duckdb")
-    values = dict(zip(named, columns, strict=True))
-    count = len(columns[0])
-    plain = core.incoming.intake(table.name)[1].plain
-    if plain is not None and (len(named) == len(types) or not table.defaults):
-        nothing = (None,) * count
-        rows = plain.batch([values.get(name, nothing) for name in types], range(len(types)))
+    if columns is not None:
+        count, intake = len(columns[0]), core.incoming.intake(table.name)[1]
+        rows = intake.literals(dict(zip(named, columns, strict=True)), count)
         if rows is not None:
             core.commit([Change(table, *rows)])
             return counted(count)
-    arrays = {
-        name: array_of(values.get(name, [None] * count), type_)
-        for name, type_ in types.items()
-        if name in values or table.default(name) is None
-    }
-    with core.transaction() as tx:
-        tx.insert(table.name, pa.Table.from_arrays(list(arrays.values()), names=list(arrays)))
-    return counted(count)
+    return run_statement(core, parse(statement.text)[0], "duckdb")

@@ -14,7 +14,7 @@ from sql.plain_insert import NULL, Written, is_exact, value_of
 
 _Read = Callable[[Sequence[str]], Written]
 """Makes of the literals of a text, in their order, a value as it is written there."""
-_TYPED = {exp.DataType.Type.DATE: "DATE", exp.DataType.Type.TIMESTAMP: "TIMESTAMP"}
+_TYPED = {exp.DataType.Type.DATE: "DATE", exp.DataType.Type.TIMESTAMPNTZ: "TIMESTAMP"}
 _KEYS = {kind for kind in Kind if kind.bits} - {Kind.HUGEINT} | {Kind.VARCHAR, Kind.DATE, Kind.DECIMAL}
 
 

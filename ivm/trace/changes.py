@@ -22,6 +22,7 @@ MOST_COPIES = 1 << 24
 """How many rows a batch may stand for beyond those that it holds. Equal rows are stored one by one."""
 _MOST = 2**63 - 1
 _MAX_FAILURES = 3
+_INSERTS: Bools = np.ones(1 << 8, np.bool_)
 
 
 @dataclass(slots=True)
@@ -47,8 +48,10 @@ class Changes:
 
     @property
     def inserts(self) -> Bools:
-        """Which changes are inserts, bool (n,)."""
-        return np.ones(self.length, np.bool_) if self.inserts_or_all is None else self.inserts_or_all
+        """Which changes are inserts, bool (n,), which nobody writes to."""
+        if self.inserts_or_all is not None:
+            return self.inserts_or_all
+        return _INSERTS[: self.length] if self.length <= len(_INSERTS) else np.ones(self.length, np.bool_)
 
     @property
     def bounds(self) -> tuple[int, int]:

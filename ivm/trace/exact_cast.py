@@ -1,11 +1,8 @@
-"""Casts to the type of a column that keep every value, or fail: of Arrow data, of texts as JSON and CSV have them, and
-of values in physical form as literals have them.
-"""
+"""Casts to the type of a column that keep every value, or fail: of Arrow data, of texts as JSON and CSV have them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -13,15 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, VARCHAR, Kind, SqlType
-from ivm.trace.arrow import array_from, arrow_type, is_direct, two_words
-from ivm.trace.stand_ins import UUID_BYTES, enum_labels, to_enum, to_uuids
+from catalog.types import VARCHAR, Kind, SqlType
+from ivm.trace.arrow import arrow_type, is_direct
+from ivm.trace.stand_ins import UUID_BYTES, to_enum, to_uuids
 
 _INTEGER_DIGITS = 20
 _WIDEST = 38
 _MOST_BYTES = 2**31 - 1
-_STORED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64(), Kind.TIMESTAMPTZ: pa.int64(), Kind.TIME: pa.int64()}
-_WIDE = Context(prec=MAX_DIGITS)
 _FORMS: dict[Kind, str] = {
     Kind.DATE: "YYYY-MM-DD",
     Kind.TIMESTAMP: "YYYY-MM-DD HH:MM:SS, without a time zone and with at most 6 decimals",
@@ -156,21 +151,6 @@ def _check_midnight(values: pa.ChunkedArray, dates: pa.ChunkedArray) -> None:
     """Arrow cuts the time of day off in silence."""
     if not pc.all(pc.equal(dates.cast(values.type), values)).as_py() and dates.null_count < len(dates):
         raise ValueError("it has a time of day, which a DATE cannot keep")
-
-
-def array_of(values: Sequence[object], type: SqlType) -> pa.Array:
-    """The values as an Arrow array for a column of `type`: days, microseconds and scaled integers; None is NULL."""
-    target = arrow_type(type)
-    if type.kind is Kind.DECIMAL and type.precision <= MAX_NARROW_DIGITS:
-        scaled = array_from(values, pa.int64())
-        words = np.frombuffer(scaled.buffers()[1], "<i8", len(scaled), scaled.offset * 8)
-        return pa.Array.from_buffers(target, len(scaled), [scaled.buffers()[0], pa.py_buffer(two_words(words))])
-    if pa.types.is_decimal(target):
-        return pa.array([None if v is None else Decimal(str(v)).scaleb(-type.scale, _WIDE) for v in values], target)
-    if type.kind is Kind.ENUM:
-        return pa.DictionaryArray.from_arrays(array_from(values, target.index_type), enum_labels(type))
-    stored = _STORED.get(type.kind)
-    return array_from(values, target) if stored is None else array_from(values, stored).view(target)
 
 
 class TextError(ValueError):

@@ -17,7 +17,7 @@ from ivm.trace.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_fie
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
-from ivm.trace.exported import ArrowRows
+from ivm.trace.exported import ArrowRows, Located
 from ivm.trace.plain_rows import PlainRows, plain_rows
 from ivm.trace.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.trace.spark_casts import is_variant
@@ -63,6 +63,19 @@ class Intake:
     def plain(self) -> PlainRows | None:
         """What takes rows of plain values, where all columns have such types."""
         return self._as_it_is.plain
+
+    def literals(self, columns: Mapping[str, Sequence[object]], count: int) -> Located | None:
+        """So many rows of columns in physical form, but for texts; others have their default, or NULL.
+
+        None where they are not taken here: of types that have no plain values, or NULL where none may be.
+        """
+        plain, defaults = self.plain, self._defaults
+        if plain is None:
+            return None
+        rest = {name: make(count).to_pylist() for name, make in defaults.items() if name not in columns}
+        named, nothing = {**rest, **columns}, (None,) * count
+        places = {place for place, field in enumerate(self.fields) if field.name in columns}
+        return plain.batch([named.get(field.name, nothing) for field in self.fields], places)
 
     def rows(self, data: Any, *, keys_only: bool = False) -> tuple[ArrowRows, Ints | None]:
         """The data as Arrow rows of exactly the columns `fields`, in their order, in types that `to_column` takes;

@@ -27,8 +27,10 @@ from ivm.trace.exported import Located, stride_of, taken_from
 
 MOST_ROWS = 1 << 12
 """Beyond so many rows Arrow is the quicker one, whatever it has to find out."""
-_PAGE_ROWS, _FEW = 64, 16
-_PAGE_BYTES, _LONG = 1 << 10, 1 << 8
+_PAGE_ROWS, _FEW, _WIDE = 64, 16, 16
+"""Rows of a page, or of one with more than so many columns; so many rows at once are few."""
+_ROW_BYTES, _LONG = 16, 1 << 8
+"""Bytes of text of a row that a page has room for in each column; with more of them rows have a page for themselves."""
 _MOST_BYTES = 2**31 - 1
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
@@ -133,9 +135,9 @@ class _Page:
     """An Arrow record batch of which the first `rows` rows are there, and where its columns lie (see `Located`)."""
 
     def __init__(
-        self, schema: pa.Schema, fields: Sequence[Field], plain: Sequence[_Plain], most: int, size: int
+        self, schema: pa.Schema, fields: Sequence[Field], plain: Sequence[_Plain], most: int, size: int, *, shared: bool
     ) -> None:
-        self.rows, self.most = 0, most
+        self.rows, self.most, self.is_shared = 0, most, shared
         self.rooms = [each.room(most, size) for each in plain]
         self.there = [_Bits(most) if field.nullable else None for field in fields]
         first, each = np.zeros((2, len(plain), 4), np.int64)
@@ -149,7 +151,7 @@ class _Page:
             self._maps[place] = validity.address if validity is not None and stride else 0
             arrays.append(pa.Array.from_buffers(given, most, [validity, *buffers]))
         self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        self._places: Ints = first + each * np.arange(most if most == _PAGE_ROWS else 1)[:, None, None]
+        self._places: Ints = first + each * np.arange(most if shared else 1)[:, None, None]
 
     def cut(self, count: int, with_nulls: Sequence[int]) -> Located:
         """The next `count` rows, which have been written; the columns `with_nulls` have some."""
@@ -191,7 +193,7 @@ class PlainRows:
         except (ValueError, OverflowError):
             return None
         finally:
-            if page is not None and page.rows < page.most == _PAGE_ROWS:
+            if page is not None and page.is_shared and page.rows < page.most:
                 self._idle.append(page)
 
     def _page(self, count: int, columns: Sequence[Sequence[Any]]) -> _Page:
@@ -200,8 +202,9 @@ class PlainRows:
         size = sum(len(_encoded(value)) for values in texts for value in values)
         if size > _MOST_BYTES:
             raise OverflowError(size)
-        most, room = (_PAGE_ROWS, _PAGE_BYTES) if count <= _FEW and size <= _LONG else (count, size)
-        return _Page(self._schema, self._fields, self._plain, most, room)
+        shared, rows = count <= _FEW and size <= _LONG, _PAGE_ROWS if len(self._plain) <= _WIDE else _FEW
+        most, room = (rows, _ROW_BYTES * rows) if shared else (count, size)
+        return _Page(self._schema, self._fields, self._plain, most, room, shared=shared)
 
     def _put(self, page: _Page, columns: Sequence[Sequence[Any]], stored: Container[int]) -> list[int] | None:
         """Write the next rows of a page. The columns that have NULLs; None where some value is not plain."""

@@ -12,10 +12,10 @@ from catalog import types
 from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exact_cast import array_of
 from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 from ivm.trace.segment import column_to_arrow
+from tests.arrays import array_of
 from tests.contract.kinds import TEXTS, History, Kind
 
 Change = list[tuple[tuple[int, str | None], int, str]]

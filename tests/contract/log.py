@@ -13,9 +13,9 @@ from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exact_cast import array_of
 from ivm.trace.segment import column_to_arrow
 from ivm.trace.view_log import ViewLog
+from tests.arrays import array_of
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
 
 TYPES = (types.BIGINT, types.VARCHAR, types.DOUBLE)

@@ -6,10 +6,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from unittest import mock
 
 import pytest
 
 import ivm
+from ivm import plain_rows as plain_rows_module
 from ivm import statements
 from ivm.core import Core
 from ivm.database import core_of
@@ -343,3 +347,39 @@ def test_a_view_is_not_consolidated_for_a_row_of_it(plainly: list[str]) -> None:
     assert core_of(db).engine.views["v"].log.sealed.is_read
     assert db.sql("SELECT c FROM v WHERE g = 1").fetchall() == [(4,)]
     assert len(plainly) == 7
+
+
+def test_what_literals_say_of_a_key_is_not_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = ivm.connect(compile="off")
+    db.sql("""
+        CREATE TABLE t (k VARCHAR, "D" DATE, x DECIMAL(9,2) NOT NULL, m TIMESTAMP, b BOOLEAN, h HUGEINT, PRIMARY KEY (k, "D"));
+        CREATE MATERIALIZED VIEW v AS SELECT k, sum(x) AS x, max(h) AS h FROM t GROUP BY k;
+        INSERT INTO t VALUES ('a', '2020-01-01', 1.5, NULL, TRUE, 170141183460469231), ('it''s', '2020-01-02', 2, NULL, NULL, 1)
+    """)
+    with monkeypatch.context() as patched:
+        patched.setattr(plain_rows_module, "bind_rows", mock.Mock(side_effect=AssertionError))
+        for text, params in (
+            ("UPDATE t SET x = -3.25, m = '2020-02-03 04:05:06' WHERE K = 'a' AND d = DATE '2020-01-01'", None),
+            ("UPDATE T SET b = FALSE WHERE (\"D\" = '2020-01-02') AND k = 'it''s'", None),
+            (
+                "UPDATE t SET x = ?, m = ? WHERE d = ? AND k = ?",
+                [Decimal("0.5"), datetime(1999, 1, 1), date(2020, 1, 2), "it's"],
+            ),
+            ("UPDATE t SET h = NULL WHERE d = $1 AND k = $2", [date(2020, 1, 2), "it's"]),
+        ):
+            assert db.sql(text, params).fetchall() == [(1,)]
+        found = sorted(tuples_of(db.view("v").arrow()))
+        assert found == [("a", Decimal("-3.25"), 170141183460469231), ("it's", Decimal("0.50"), None)]
+        assert db.sql("DELETE FROM t WHERE k = 'a' AND d = '2020-01-01'").rowcount == 1
+    assert tuples_of(core_of(db).engine.tables["t"].arrow()) == [
+        ("it's", date(2020, 1, 2), Decimal("0.50"), datetime(1999, 1, 1), False, None)
+    ]
+    with pytest.raises(ivm.ConstraintError, match="NOT NULL column 'x'"):
+        db.sql("UPDATE t SET x = NULL WHERE k = 'it''s' AND d = '2020-01-02'")
+    for none in ("k = 'it''s' AND d = '2020-01-01'", "k = 'it''s' AND d = NULL", "k = 'a' AND d = '2020-01-02' AND k = 'b'"):
+        assert db.sql(f"UPDATE t SET b = NULL WHERE {none}").rowcount == 0
+    db.sql("DROP VIEW v; DROP TABLE t; CREATE TABLE t (d DATE, k VARCHAR PRIMARY KEY, x BIGINT, m INTEGER, b INTEGER)")
+    db.sql("INSERT INTO t VALUES (NULL, 'it''s', 7, 8, 9)")
+    db.sql("UPDATE t SET b = 5 WHERE k = 'it''s' AND d = '2020-01-02'")
+    db.sql("UPDATE t SET x = -1 WHERE k = 'it''s'")
+    assert tuples_of(core_of(db).engine.tables["t"].arrow()) == [(None, "it's", -1, 8, 9)]

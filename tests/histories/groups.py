@@ -13,10 +13,10 @@ from catalog import types
 from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exact_cast import array_of
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
+from tests.arrays import array_of
 from tests.histories.walk import APART, Scope
 
 KEYS, ROWS = 4, 2

@@ -121,7 +121,8 @@ def test_rows_that_came_stay_what_they_are(data: Any) -> None:
         Field("b", types.BOOLEAN),
         Field("d", decimal(30, 2)),
     )
-    intake = Intake((*fields, Field("n", types.TINYINT, nullable=False)), "table t")
+    many = tuple(Field(f"m{i}", types.BIGINT) for i in range(data.draw(st.sampled_from([0, 0, 20]))))
+    intake = Intake((*fields, Field("n", types.TINYINT, nullable=False), *many), "table t")
     texts = st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["a" * 200, "b" * 900, "ä" * 3000]))
     row = st.fixed_dictionaries({
         "s": texts, "x": st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), "b": st.sampled_from([None, True, False]),
@@ -129,7 +130,7 @@ def test_rows_that_came_stay_what_they_are(data: Any) -> None:
     })  # fmt: skip
     taken = []
     for count in data.draw(st.lists(st.sampled_from([1, 1, 1, 2, 16, 17, 60]), min_size=1, max_size=30)):
-        rows = [data.draw(row)] * count
+        rows = [{**data.draw(row), **{field.name: count for field in many}}] * count
         try:
             taken.append((rows, *intake.rows(rows)))
         except Error:
