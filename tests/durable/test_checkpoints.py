@@ -12,6 +12,7 @@ import pytest
 import ivm
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.trace import compaction
+from tests import gone
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened
 from tests.durable.workload import begin, steps
@@ -217,6 +218,18 @@ def test_a_plan_that_was_not_saved_is_filled_anew_and_said(caplog, monkeypatch):
     caplog.clear()
     opened(disk).verify()
     assert "filled anew" not in caplog.text, "it was written at close, though nothing was committed"
+
+
+@pytest.mark.parametrize("what", gone.DROPPED)
+def test_what_was_shared_with_a_view_that_is_gone_is_there_again_or_made_anew(what):
+    disk = Disk()
+    with opened(disk) as db:
+        gone.run(db, *(f"CREATE TABLE {each}" for each in gone.TABLES), *gone.ROWS, *gone.DROPPED[what])
+    for _ in range(2):
+        with opened(disk) as db:
+            db.verify()
+            db.sql("INSERT INTO b VALUES (0, 0)")
+            db.verify()
 
 
 @pytest.mark.parametrize("how", ["cut", "flipped", "gone", "other"])
