@@ -16,7 +16,10 @@ from sql.ir.relation import Relation
 _NODES = Plan | ArrangementPlan | Relation
 _PLAIN = (type(None), bool, int, float, str, bytes, Decimal, date)
 _EDITION = 2
-"""Goes up when what releases kept for plans is not to be believed, and not to be found: 1 may have a group twice."""
+"""Goes up when what releases kept for plans is not to be believed, and not to be found: 1 may have a group twice.
+
+So too when the plans themselves were wrong: shards that are loaded have those that they were saved with.
+"""
 
 
 class Identities:
