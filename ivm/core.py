@@ -235,6 +235,8 @@ class Core:
         Others go first between two pieces. Cost: none where no more are owed.
         """
         owed = self.engine.texts_owed
+        if owed <= left:
+            return
         with suppress(InterfaceError):  # it was closed meanwhile
             while owed > left:
                 with self.lock:

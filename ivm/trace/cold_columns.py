@@ -302,8 +302,12 @@ class ColdColumns:
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
         if len(rows) <= _SLICED:
-            return [array for row in rows.tolist() for array in self._sliced(index, row, row + 1)]
+            return [self._cut(index, row) for row in rows.tolist()]
         return [self._array(number, index).take(numbers_from(inside)) for number, inside in self._by_batch(rows)]
+
+    def _cut(self, index: int, row: int) -> pa.Array:
+        number = self._rows.pieces.piece_of(row)
+        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""
