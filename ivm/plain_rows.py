@@ -99,17 +99,18 @@ def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
 def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[int, Value] | None) -> Change | None:
     """What takes the row of a key out, or gives some of its columns, by their places, the values that come `after`."""
     intake, store = core.incoming.intake(table.name)[1], core.engine.tables[table.name]
-    if intake.plain is None or intake.plain_keys is None:
-        return None
-    found = intake.plain_keys.batch([(value,) for value in key.values()], range(len(key)))
+    plain, keys = intake.plain, intake.plain_keys
+    found = None if keys is None else keys.batch([(value,) for value in key.values()], range(len(key)))
     number = None if found is None else store.number_of(*found)
     if found is None or number is None:
         return None
     if after is None:
         return Change(table, *found, diffs=np.full(1, -1, np.int64))
+    if plain is None:
+        return None
     known = {**key, **after}
     row = [(known[c] if c in known else store.value(c, number),) for c in range(len(table.fields))]
-    rows = intake.plain.batch(row, known)
+    rows = plain.batch(row, known)
     return None if rows is None else Change(table, *rows, mode="upsert")
 
 

@@ -137,13 +137,13 @@ def run_statement(
 
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     """INSERT of literals, which needs no DuckDB."""
-    table = core.catalog.table(statement.table)
+    table, intake = core.incoming.intake(statement.table)
     named = columns_to_insert(statement, table)
     check_width(table, named, statement.width)
     types = {field.name: field.type for field in table.fields}
     columns = columns_of(statement, [types[name] for name in named])
     if columns is not None:
-        count, intake = len(columns[0]), core.incoming.intake(table.name)[1]
+        count = len(columns[0])
         rows = intake.literals(dict(zip(named, columns, strict=True)), count)
         if rows is not None:
             core.commit([Change(table, *rows)])
