@@ -150,8 +150,7 @@ class _Form:
 
     def of_rows(self, rows: Sequence[Any]) -> Sequence[Sequence[Any]] | None:
         """The columns of some rows, at least one; None if they have not these names, or are many."""
-        width = self._width
-        if len(rows) > MOST_ROWS or any(type(row) is not dict or len(row) != width for row in rows):
+        if len(rows) > MOST_ROWS or set(map(type, rows)) != {dict} or set(map(len, rows)) != {self._width}:
             return None
         try:
             return tuple(zip(*map(self._values, rows), strict=True))

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Field
-from catalog.types import MAX_DIGITS, Kind, SqlType
+from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.trace.arrow import arrow_type, item_of
 from ivm.trace.column import Array, Ints
 from ivm.trace.exported import Located, stride_of, taken_from
@@ -36,11 +36,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_DIGITS = 40
-_WORD = (1 << 64) - 1
-
-
-class _FullError(Exception):
-    """A page has no room for so many bytes of text."""
+_NARROW = 10**MAX_NARROW_DIGITS
 
 
 class _Words:
@@ -70,12 +66,14 @@ class _Pairs(_Words):
 
     def put(self, at: int, values: Sequence[int]) -> None:
         """See `_Words.put`."""
-        items, bound = self._items, self._bound
-        for place, value in enumerate(values, at):
-            if not -bound < value < bound:
-                raise OverflowError(value)
-            low = value & _WORD
-            items[2 * place], items[2 * place + 1] = low - (low >> 63 << 64), value >> 64
+        if not -self._bound < min(values) <= max(values) < self._bound:
+            raise OverflowError(values)
+        room = self._items[2 * at : 2 * (at + len(values))]
+        if self._bound <= _NARROW:
+            low = np.array(values, np.int64)
+            room[::2], room[1::2] = low, low >> 63
+        else:
+            room[:] = np.frombuffer(b"".join([value.to_bytes(16, "little", signed=True) for value in values]), "<i8")
 
 
 class _Bits:
@@ -103,12 +101,14 @@ class _Bytes:
         self._ends = np.zeros(rows + 1, np.int32)
         self._bytes = memoryview(bytearray(size))
 
+    def left(self, at: int) -> int:
+        """The bytes that there is room for from row `at` on."""
+        return len(self._bytes) - self._ends.item(at)
+
     def put(self, at: int, values: Sequence[bytes]) -> None:
-        """See `_Words.put`; `_FullError` if they are too long."""
+        """See `_Words.put`; there is room for so many bytes."""
         begin, given = self._ends.item(at), values[0] if len(values) == 1 else b"".join(values)
         end = begin + len(given)
-        if end > len(self._bytes):
-            raise _FullError
         self._bytes[begin:end] = given
         if len(values) == 1:
             self._ends[at + 1] = end
@@ -129,6 +129,10 @@ class _Plain(NamedTuple):
     room: Callable[[int, int], _Words | _Bits | _Bytes]
     stored: Callable[[Sequence[Any]], list[Any]] | None = None
     nothing: object = 0
+
+
+_Made = Sequence[tuple[Sequence[Any], Sequence[bool] | None]]
+"""Of each column its values as they are stored, and which are there, None if all are."""
 
 
 class _Page:
@@ -153,12 +157,24 @@ class _Page:
         self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         self._places: Ints = first + each * np.arange(most if shared else 1)[:, None, None]
 
-    def cut(self, count: int, with_nulls: Sequence[int]) -> Located:
-        """The next `count` rows, which have been written; the columns `with_nulls` have some."""
+    def has_room(self, count: int, made: _Made) -> bool:
+        """Whether so many rows go in."""
+        at = self.rows
+        return at + count <= self.most and all(
+            not isinstance(room, _Bytes) or room.left(at) >= sum(map(len, values))
+            for room, (values, _) in zip(self.rooms, made, strict=True)
+        )
+
+    def add(self, count: int, made: _Made) -> Located:
+        """Write so many rows, for which there is room, behind the others; they are there as soon as all are written."""
         at = self.rows
         places = self._places[at]
-        for place in with_nulls:
-            places[place, 2] = self._maps[place]
+        for place, (values, valid) in enumerate(made):
+            there = self.there[place]
+            if there is not None:
+                there.put(at, (True,) * count if valid is None else valid)
+            places[place, 2] = 0 if valid is None else self._maps[place]
+            self.rooms[place].put(at, values)
         self.rows += count
         return self._batch.slice(at, count), places
 
@@ -179,65 +195,51 @@ class PlainRows:
 
         Columns that are `stored` have values in physical form, but for texts.
         """
-        count = len(columns[0])
-        page = taken_from(self._idle) if count <= _FEW else None
+        count, page = len(columns[0]), None
         try:
-            if page is None or page.rows + count > page.most:
-                page = self._page(count, columns)
-            try:
-                nulls = self._put(page, columns, stored)
-            except _FullError:
-                page = self._page(count, columns)
-                nulls = self._put(page, columns, stored)
-            return None if nulls is None else page.cut(count, nulls)
+            made = [self._stored(place, values, place in stored) for place, values in enumerate(columns)]
+            page = taken_from(self._idle) if count <= _FEW else None
+            if page is None or not page.has_room(count, made):
+                page = self._page(count, made)
+            return page.add(count, made)
         except (ValueError, OverflowError):
             return None
         finally:
             if page is not None and page.is_shared and page.rows < page.most:
                 self._idle.append(page)
 
-    def _page(self, count: int, columns: Sequence[Sequence[Any]]) -> _Page:
-        """One that these columns fit in, and more like them if they are few and short."""
-        texts = [values for values, plain in zip(columns, self._plain, strict=True) if plain.nothing == b""]
-        size = sum(len(_encoded(value)) for values in texts for value in values)
+    def _page(self, count: int, made: _Made) -> _Page:
+        """One that these rows fit in, and more like them if they are few and short."""
+        texts = [values for (values, _), plain in zip(made, self._plain, strict=True) if plain.nothing == b""]
+        size = sum(sum(map(len, values)) for values in texts)
         if size > _MOST_BYTES:
             raise OverflowError(size)
         shared, rows = count <= _FEW and size <= _LONG, _PAGE_ROWS if len(self._plain) <= _WIDE else _FEW
         most, room = (rows, _ROW_BYTES * rows) if shared else (count, size)
         return _Page(self._schema, self._fields, self._plain, most, room, shared=shared)
 
-    def _put(self, page: _Page, columns: Sequence[Sequence[Any]], stored: Container[int]) -> list[int] | None:
-        """Write the next rows of a page. The columns that have NULLs; None where some value is not plain."""
-        at, nulls = page.rows, []
-        for place, plain in enumerate(self._plain):
-            values, there = columns[place], page.there[place]
-            given, is_stored = values, place in stored
-            if None in values if is_stored else not plain.classes.issuperset(map(type, values)):
-                given = [value for value in values if value is not None]
-                if there is None or not (is_stored or plain.classes.issuperset(map(type, given))):
-                    return None
-                there.put(at, [value is not None for value in values])
-                nulls.append(place)
-            elif there is not None:
-                there.put(at, (True,) * len(values))
-            if plain.stored is not None and (not is_stored or plain.nothing == b""):
-                given = plain.stored(given)
-            if len(given) < len(values):
-                left = iter(given)
-                given = [plain.nothing if value is None else next(left) for value in values]
-            page.rooms[place].put(at, given)
-        return nulls
+    def _stored(
+        self, place: int, values: Sequence[Any], is_stored: bool
+    ) -> tuple[Sequence[Any], Sequence[bool] | None]:
+        """A column's values as they are written, and which are there; ValueError where some value is not plain."""
+        plain, given, valid = self._plain[place], values, None
+        if None in values if is_stored else not plain.classes.issuperset(map(type, values)):
+            given = [value for value in values if value is not None]
+            valid = [value is not None for value in values]
+            if not self._fields[place].nullable or not (is_stored or plain.classes.issuperset(map(type, given))):
+                raise ValueError("it is not plain")
+        if plain.stored is not None and (not is_stored or plain.nothing == b""):
+            given = plain.stored(given)
+        if valid is None or len(given) == len(values):
+            return given, valid
+        left = iter(given)
+        return [next(left) if is_there else plain.nothing for is_there in valid], valid
 
 
 def plain_rows(fields: Sequence[Field]) -> PlainRows | None:
     """What makes batches of these fields; None if values of one of their types are not written here."""
     plain = [found for field in fields if (found := _plain_for(field.type)) is not None]
     return PlainRows(fields, plain) if plain and len(plain) == len(fields) else None
-
-
-def _encoded(value: object) -> bytes:
-    """A text's bytes, or bytes; of other values none."""
-    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else b""
 
 
 def _plain_for(type_: SqlType) -> _Plain | None:
@@ -262,7 +264,10 @@ def _plain_for(type_: SqlType) -> _Plain | None:
 def _decimals(values: Sequence[Any], scale: int) -> list[int]:
     made = []
     for value in values:
-        if type(value) is Decimal and not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
+        if type(value) is int:
+            made.append(value * scale)
+            continue
+        if not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
             raise ValueError("it takes long to write it out")
         number, parts = value.as_integer_ratio()
         scaled, rest = divmod(number * scale, parts)
