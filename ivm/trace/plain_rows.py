@@ -131,6 +131,17 @@ class _Plain(NamedTuple):
     nothing: object = 0
 
 
+class _Written(NamedTuple):
+    """A column of a page: its Arrow type, the bytes from a value to the next (see `stride_of`), and what it is written
+    to.
+    """
+
+    arrow: pa.DataType
+    stride: int
+    nullable: bool
+    room: Callable[[int, int], _Words | _Bits | _Bytes]
+
+
 _Made = Sequence[tuple[Sequence[Any], Sequence[bool] | None]]
 """Of each column its values as they are stored, and which are there, None if all are."""
 
@@ -138,24 +149,21 @@ _Made = Sequence[tuple[Sequence[Any], Sequence[bool] | None]]
 class _Page:
     """An Arrow record batch of which the first `rows` rows are there, and where its columns lie (see `Located`)."""
 
-    def __init__(
-        self, schema: pa.Schema, fields: Sequence[Field], plain: Sequence[_Plain], most: int, size: int, *, shared: bool
-    ) -> None:
+    def __init__(self, schema: pa.Schema, columns: Sequence[_Written], most: int, size: int, *, shared: bool) -> None:
         self.rows, self.most, self.is_shared = 0, most, shared
-        self.rooms = [each.room(most, size) for each in plain]
-        self.there = [_Bits(most) if field.nullable else None for field in fields]
-        first, each = np.zeros((2, len(plain), 4), np.int64)
-        self._maps, arrays = [0] * len(plain), []
-        for place, (field, room, there) in enumerate(zip(fields, self.rooms, self.there, strict=True)):
-            given, buffers = schema.field(place).type, room.buffers()
-            stride = stride_of(given, field.type)
+        self.rooms = [column.room(most, size) for column in columns]
+        self.there = [_Bits(most) if column.nullable else None for column in columns]
+        first, each = np.zeros((2, len(columns), 4), np.int64)
+        self._maps, arrays = [0] * len(columns), []
+        for place, (column, room, there) in enumerate(zip(columns, self.rooms, self.there, strict=True)):
+            buffers, stride = room.buffers(), column.stride
             if stride:
                 first[place, :2], each[place] = (buffers[0].address, stride), (stride, 0, 0, 1)
             validity = None if there is None else there.buffers()[0]
             self._maps[place] = validity.address if validity is not None and stride else 0
-            arrays.append(pa.Array.from_buffers(given, most, [validity, *buffers]))
+            arrays.append(pa.Array.from_buffers(column.arrow, most, [validity, *buffers]))
         self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
-        self._places: Ints = first + each * np.arange(most if shared else 1)[:, None, None]
+        self._places: Ints = first + each * np.arange(most)[:, None, None] if shared else first[None]
 
     def has_room(self, count: int, made: _Made) -> bool:
         """Whether so many rows go in."""
@@ -186,8 +194,12 @@ class PlainRows:
     """
 
     def __init__(self, fields: Sequence[Field], plain: Sequence[_Plain]) -> None:
-        self._fields, self._plain = tuple(fields), tuple(plain)
+        self._plain = tuple(plain)
         self._schema = pa.schema([(field.name, arrow_type(field.type)) for field in fields])
+        self._columns = [
+            _Written(given, stride_of(given, field.type), field.nullable, each.room)
+            for given, field, each in zip(self._schema.types, fields, plain, strict=True)
+        ]
         self._idle: list[_Page] = []
 
     def batch(self, columns: Sequence[Sequence[Any]], stored: Container[int] = ()) -> Located | None:
@@ -216,7 +228,7 @@ class PlainRows:
             raise OverflowError(size)
         shared, rows = count <= _FEW and size <= _LONG, _PAGE_ROWS if len(self._plain) <= _WIDE else _FEW
         most, room = (rows, _ROW_BYTES * rows) if shared else (count, size)
-        return _Page(self._schema, self._fields, self._plain, most, room, shared=shared)
+        return _Page(self._schema, self._columns, most, room, shared=shared)
 
     def _stored(
         self, place: int, values: Sequence[Any], is_stored: bool
@@ -226,7 +238,7 @@ class PlainRows:
         if None in values if is_stored else not plain.classes.issuperset(map(type, values)):
             given = [value for value in values if value is not None]
             valid = [value is not None for value in values]
-            if not self._fields[place].nullable or not (is_stored or plain.classes.issuperset(map(type, given))):
+            if not self._columns[place].nullable or not (is_stored or plain.classes.issuperset(map(type, given))):
                 raise ValueError("it is not plain")
         if plain.stored is not None and (not is_stored or plain.nothing == b""):
             given = plain.stored(given)
