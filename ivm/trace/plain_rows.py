@@ -153,6 +153,7 @@ class _Page:
         self.rows, self.most, self.is_shared = 0, most, shared
         self.rooms = [column.room(most, size) for column in columns]
         self.there = [_Bits(most) if column.nullable else None for column in columns]
+        self._texts = [(place, room) for place, room in enumerate(self.rooms) if isinstance(room, _Bytes)]
         first, each = np.zeros((2, len(columns), 4), np.int64)
         self._maps, arrays = [0] * len(columns), []
         for place, (column, room, there) in enumerate(zip(columns, self.rooms, self.there, strict=True)):
@@ -168,10 +169,8 @@ class _Page:
     def has_room(self, count: int, made: _Made) -> bool:
         """Whether so many rows go in."""
         at = self.rows
-        return at + count <= self.most and all(
-            not isinstance(room, _Bytes) or room.left(at) >= sum(map(len, values))
-            for room, (values, _) in zip(self.rooms, made, strict=True)
-        )
+        fits = all(room.left(at) >= sum(map(len, made[place][0])) for place, room in self._texts)
+        return fits and at + count <= self.most
 
     def add(self, count: int, made: _Made) -> Located:
         """Write so many rows, for which there is room, behind the others; they are there as soon as all are written."""
