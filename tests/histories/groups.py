@@ -30,6 +30,8 @@ Commit = tuple[int, tuple[tuple[int, int], ...]]
 class GroupsScope(Scope):
     """A commit changes one key or two, in their order or against it, or one key twice; at one time or at two.
 
+    Where it is at two, fields are laid out anew first, though as they were.
+
     `by_text`: keys are a text that may be NULL and a number, two words; otherwise a number. `is_looked_up`: joins ask
     for them.
     """
@@ -72,6 +74,8 @@ class GroupsScope(Scope):
 
     def step(self, state: Groups[Fields], commit: Commit, time: int) -> None:
         times, changes = commit
+        if times > 1:
+            state.widen(Fields((None,)), _move)
         words = self._words[[key for key, _ in changes]]
         cells = state.open(words, time if times == 1 else time - 1 + np.arange(times))
         after, known = state.state[cells.slot, -1:].copy(), dict[int, int]()
@@ -114,6 +118,10 @@ class _Read:
         counts = dict(found)
         assert len(found) == len(counts), f"a group is there twice: {found}"
         return tuple(counts.get(key, 0) for key in range(KEYS))
+
+
+def _move(old: Ints, new: Ints) -> None:
+    new[:] = old
 
 
 @cache

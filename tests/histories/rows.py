@@ -18,12 +18,15 @@ from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
+from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
 from ivm.trace.row_store import RowsReader, RowStore
 from ivm.trace.rows import DerivedRows, Rows
+from ivm.trace.stored_columns import StoredColumns
 from ivm.trace.table_store import TableStore
-from ivm.trace.time import ALIVE
+from ivm.trace.time import ALIVE, as_array, stamps
+from tests.histories import updates
 from tests.histories.updates import KEYS, RECENT, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth
 
 LAYOUT = KeyLayout(((Physical.INT64, False),), nulls="drop")
@@ -31,12 +34,17 @@ WORDS = LAYOUT.pack([Column(np.arange(KEYS))], KEYS)
 
 
 class RowsScope(UpdatesScope):
-    """What is asked is looked up in every follower, and read. `type_` is that of values."""
+    """What is asked is looked up in every follower, and read. `type_` is that of values.
 
-    def __init__(self, type_: SqlType = BIGINT) -> None:
+    With a history of some commits it is asked as of each time that may be read.
+    """
+
+    def __init__(self, type_: SqlType = BIGINT, *, history: int = 0) -> None:
         self.type = type_
+        self.history = history
         self.name += " with texts" * (type_ is VARCHAR)
-        self._dictionary = TextDictionary()
+        self.name += (f" with history of {history} commit" + "s" * (history > 1)) * (history > 0)
+        self.dictionary = TextDictionary()
 
     def states(self, state: Any) -> Sequence[Any]:
         return (state.rows,)
@@ -46,35 +54,40 @@ class RowsScope(UpdatesScope):
         return *super().roots(), RECENT[:1]
 
     def check(self, state: Any, model: Model, time: int) -> None:
-        store, there = state.rows.store, self.shown(model)
+        store, there = state.rows.store, [self.shown(rows) for rows in model]
         for arranged in state.followers:
-            positions, group = arranged.look_up(*WORDS, time, True)
-            keys, found = self._of(store, group.refs)
-            assert positions.tolist() == keys, f"keys {positions.tolist()} have rows of keys {keys}"
-            expected = self.seen(there)
-            assert found == expected, f"{type(arranged).__name__} finds {found}, there are {expected}"
-        _, found = self._of(store, np.flatnonzero(store.died == ALIVE) if len(store.died) else np.arange(store.rows))
-        assert found == there, f"living are {found}, there are {there}"
-        assert state.rows.count == len(model), f"{state.rows.count} rows are counted, there are {there}"
+            for as_of, rows in zip(self.times(time), there, strict=True):
+                positions, group = arranged.look_up(*WORDS, as_of, True)
+                keys, found = self.of(store.columns, group.refs)
+                assert positions.tolist() == keys, f"keys {positions.tolist()} have rows of keys {keys}"
+                expected = self.seen(rows)
+                assert found == expected, f"{type(arranged).__name__} finds {found} as of {as_of}, not {expected}"
+        living = np.flatnonzero(store.died == ALIVE) if len(store.died) else np.arange(store.rows)
+        _, found = self.of(store.columns, living)
+        assert found == there[-1], f"living are {found}, there are {there[-1]}"
+        assert state.rows.count == len(model[-1]), f"{state.rows.count} rows are counted, there are {there[-1]}"
+        if self.history and not store.unsealed:
+            read = self.reader(state, time)()
+            assert read == model, f"read are {read}, there are {model}"
 
-    def shown(self, model: Model) -> list[tuple[Any, ...]]:
+    def shown(self, rows: updates.Rows) -> list[tuple[Any, ...]]:
         """The rows, with the values that they have, in no matter which order, but always in the same."""
-        return sorted(((key, worth(self.type, key, v)) for key, v in model), key=repr)
+        return sorted(((key, worth(self.type, key, v)) for key, v in rows), key=repr)
 
     def seen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Those of the rows that followers find."""
         return rows
 
     def reader(self, state: Any, time: int) -> _Read:
-        return _Read(state.rows.reader(time), self)
+        return _Read(state, self.times(time), self)
 
-    def _of(self, store: RowStore, refs: Ints) -> tuple[list[int], list[tuple[Any, ...]]]:
+    def of(self, columns: StoredColumns, refs: Ints) -> tuple[list[int], list[tuple[Any, ...]]]:
         """The keys of rows, and the rows."""
-        keys = store.gather(0, refs).values.tolist()
+        keys = columns.gather(0, refs).values.tolist()
         if self.type is VARCHAR:
-            values = store.columns.arrow(1, refs).to_pylist()
+            values = columns.arrow(1, refs).to_pylist()
         else:
-            column = store.gather(1, refs)
+            column = columns.gather(1, refs)
             valid = [True] * len(refs) if column.valid is None else column.valid.tolist()
             values = [v if there else None for v, there in zip(column.values.tolist(), valid, strict=True)]
         return keys, sorted(zip(keys, values, strict=True), key=repr)
@@ -88,16 +101,51 @@ class RowsScope(UpdatesScope):
 
 
 class _Read:
-    """The rows that a reader sees."""
+    """The rows that a reader sees as of these times; where there is history, also what readers of indexes do."""
 
-    def __init__(self, reader: RowsReader, scope: RowsScope) -> None:
-        self._reader = reader
+    def __init__(self, state: Any, times: Sequence[int], scope: RowsScope) -> None:
+        self._readers = [state.rows.reader(as_of) for as_of in times]
+        indexed = [each for each in state.followers if isinstance(each, Arrangement)] if scope.history else []
+        self._found = [_Found(state.rows, each.index, times, scope) for each in indexed]
         self._number = {(key, worth(scope.type, key, v)): (key, v) for key in range(KEYS) for v in range(2)}
 
     def __call__(self) -> Model:
-        table = self._reader.arrow(["k", "v"])
+        read = tuple(self._rows(each) for each in self._readers)
+        for each in self._found:
+            each.check()
+        return read
+
+    def _rows(self, reader: RowsReader) -> updates.Rows:
+        table = reader.arrow(["k", "v"])
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return tuple(sorted(self._number[row] for row in rows))
+
+
+class _Found:
+    """What a reader of an index finds as of these times: the same until they are let go, whatever is done meanwhile."""
+
+    def __init__(self, rows: Rows, index: Index, times: Sequence[int], scope: RowsScope) -> None:
+        store = rows.store
+        self._scope = scope
+        self._rows = rows
+        self._columns = store.columns.fixed(store.rows, scope.dictionary.now())
+        self._reader = index.reader(self._words_of)
+        self._given = [(as_of, store.limits(as_array(as_of)), store.died, stamps(as_of)) for as_of in times]
+        self._known = [self._look_up(*given) for _, *given in self._given]
+
+    def check(self) -> None:
+        """AssertionError if it finds anything else by now."""
+        for (as_of, *given), known in zip(self._given, self._known, strict=True):
+            if as_of >= self._rows._since:
+                found = self._look_up(*given)
+                assert found == known, f"a reader of an index finds {found} as of {as_of}, where it found {known}"
+
+    def _look_up(self, *given: Ints) -> tuple[list[int], list[tuple[Any, ...]]]:
+        return self._scope.of(self._columns, self._reader.probe(*WORDS, *given).rows)
+
+    def _words_of(self, rows: Ints | slice) -> Ints:
+        key = self._columns.gather(0, rows)
+        return LAYOUT.pack([key], len(key.values))[0].reshape(-1, 1)
 
 
 class _Table:
@@ -114,7 +162,7 @@ class TableScope(RowsScope):
 
     def new(self) -> _Table:
         fields = Field("k", BIGINT, nullable=False), Field("v", self.type, nullable=self.type is not BIGINT)
-        return _Table(fields, self.key, self._dictionary)
+        return _Table(fields, self.key, self.dictionary)
 
     def step(self, state: _Table, commit: Commit, time: int) -> None:
         state.rows.apply(self.arrow(commit), diffs_of(commit), times_of(commit, time))
@@ -151,7 +199,7 @@ class DerivedScope(RowsScope):
     is_ordered = False
 
     def new(self) -> _Derived:
-        return _Derived(self.type, self._dictionary, self.is_ordered)
+        return _Derived(self.type, self.dictionary, self.is_ordered)
 
     def step(self, state: _Derived, commit: Commit, time: int) -> None:
         batch, times = Batch(self.arrow(commit), state.readers), times_of(commit, time)
@@ -165,15 +213,15 @@ class OrderedArrangementScope(DerivedScope):
     name = "ordered arrangement"
     is_ordered = True
 
-    def __init__(self) -> None:
-        super().__init__(DOUBLE)
+    def __init__(self, *, history: int = 0) -> None:
+        super().__init__(DOUBLE, history=history)
 
     def check(self, state: _Derived, model: Model, time: int) -> None:
         super().check(state, model, time)
         store, arranged = state.rows.store, state.followers[0]
         assert isinstance(arranged, OrderedArrangement)
         assert arranged.rows == store.rows, f"{arranged.rows} rows of {store.rows} are in order"
-        most = len(self.seen(self._of(store, np.arange(store.rows))[1]))
+        most = len(self.seen(self.of(store.columns, np.arange(store.rows))[1]))
         assert arranged.size().entries <= most, f"{arranged.size().entries} entries are of {most} rows"
 
     def seen(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

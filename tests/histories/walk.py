@@ -20,7 +20,7 @@ Model = Any
 """What there should be, hashable."""
 Commit = Any
 """What a commit does, plain data: how many times it has, one, or as many as changes, or `APART`; the changes."""
-_TIMES = 2
+TIMES = 2
 """How many logical times a commit may have."""
 APART = 0
 """In place of how many times a commit has: each change is a step, at a time of its own."""
@@ -30,6 +30,8 @@ class Scope(ABC):
     """A kind of state in a small scope: what may be done to it, and what is there then."""
 
     name: str
+    history: int = 0
+    """How many commits before the last one it may still be read as of."""
 
     @abstractmethod
     def new(self) -> Any:
@@ -205,19 +207,19 @@ class Walk:
 
     def _seal(self, here: _Here, commit: Commit) -> _Here:
         """A commit that counts."""
-        left, time, model = here.left, here.time + _TIMES, self.scope.after(here.model, commit)
+        left, time, model = here.left, here.time + TIMES, self.scope.after(here.model, commit)
         self._step(here.state, commit, time)
         for each in self.scope.states(here.state):
-            each.seal(time + 1, time)
+            each.seal(time + 1, time - TIMES * self.scope.history)
         return here._replace(model=model, time=time, left=left._replace(commits=left.commits - 1))
 
     def _undo(self, here: _Here, commit: Commit) -> _Here:
         """A commit that is rolled back."""
         states, left = self.scope.states(here.state), here.left
         marks = [each.mark() for each in states]
-        self._step(here.state, commit, here.time + _TIMES)
+        self._step(here.state, commit, here.time + TIMES)
         if not left.quiet:
-            self.scope.check(here.state, self.scope.after(here.model, commit), here.time + _TIMES)
+            self.scope.check(here.state, self.scope.after(here.model, commit), here.time + TIMES)
         for each, mark in zip(reversed(states), reversed(marks), strict=True):
             each.rollback(mark)
         return here._replace(left=left._replace(commits=left.commits - 1, undone=left.undone - 1))

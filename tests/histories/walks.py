@@ -24,16 +24,19 @@ SCOPES: dict[str, Scope] = {
         *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
         *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
         *(LogScope(), LogScope(has_history=True)),
+        *(TableScope(history=1), KeyedTableScope(history=1), DerivedScope(history=1), KeyedTableScope(history=2)),
+        OrderedArrangementScope(history=1),
     )
 }
 CAPACITIES: dict[str, dict[str, Any]] = {
     "as they are": {},
     "tiny": {
-        "growable._START": 1, "group_table._SMALLEST": 4, "group_table._LARGEST": 4, "groups._SMALL": 0,
+        "growable._START": 1, "group_table._SMALLEST": 2, "group_table._LARGEST": 2, "groups._SMALL": 0,
         "groups._LEAST_RELEASED": 1, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 1,
         "chains._SLOTS_AT_LEAST": 1,
         "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
         "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
+        "run.FENCED": 2, "index.FENCED": 2, "index._AT_ONCE": 1,
         "ordered_tree._CHUNK": 1, "ordered_tree._AT_ONCE": 1, "ordered_tree._MANY": 0,
         "window_tree._CHUNK": 1, "window_tree._AT_ONCE_SAVED": 1, "window_tree.AT_ONCE": 1,
         "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 1, "view_log._SPARE_ROWS": 0, "view_log._FUEL": 1,
@@ -42,7 +45,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "ordered_arrangement._FUEL": 0,
     },
     "small": {
-        "growable._START": 3, "group_table._SMALLEST": 4, "group_table._LARGEST": 8, "groups._SMALL": 2,
+        "growable._START": 3, "group_table._SMALLEST": 1, "group_table._LARGEST": 4, "groups._SMALL": 2,
         "groups._LEAST_RELEASED": 2, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 2,
         "chains._SLOTS_AT_LEAST": 2,
         "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,
@@ -77,6 +80,12 @@ class Planned(NamedTuple):
 def _short() -> Iterator[Planned]:
     """Those that end in half a minute."""
     for name, scope in SCOPES.items():
+        if isinstance(scope, RowsScope) and scope.history:
+            yield Planned(name, "tiny", Bounds(1, undone=1), OVER_ROWS)
+            yield Planned(name, "tiny", Bounds(2, undone=1, readers=1, keys=ENDS), OVER_ROWS)
+            yield Planned(name, "small", Bounds(3, undone=1, readers=1, moves=1, keys=(0,)), OVER_ONE)
+            yield Planned(name, "small", Bounds(5, keys=(0,)), OVER_ONE)
+            continue
         yield Planned(name, "as they are", Bounds(1, undone=1, readers=1, moves=1), OVER_ROWS)
         yield Planned(name, "tiny", Bounds(1, undone=1, readers=1, moves=1))
         if isinstance(scope, GroupsScope):
@@ -105,8 +114,14 @@ def _long() -> Iterator[Planned]:
     has two rows, four keys and five commits are all sealed (for windows, and among so many others, where a commit takes
     three times as long, three keys); and each of five is undone, or not, of the two keys, under tiny capacities; of
     four under others, which five commits do not fill.
+
+    Rows that can be read as of earlier times are compacted when those who held them back let go: one key shows it.
     """
     for name, scope in SCOPES.items():
+        if isinstance(scope, RowsScope) and scope.history:
+            yield Planned(name, "tiny", Bounds(3, undone=1, readers=1, keys=ENDS), OVER_ROWS)
+            yield Planned(name, "tiny", Bounds(5, undone=1, readers=1, keys=(0,)), OVER_ONE)
+            continue
         slow = name in ("windows", "ordered rows among others")
         for capacity in ("as they are", "tiny", "small"):
             if isinstance(scope, GroupsScope):
