@@ -44,6 +44,7 @@ MUTATIONS = [
     Mutation("index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
     Mutation("index.py", "        hashes = hashed(words)\n        self._settle(words, hashes, dropped, died)\n", "        hashes = hashed(words)\n", "table with texts"),
     Mutation("index.py", "            self._insert(same, hashed(same), ALL, died)\n", "            pass\n", "table with texts"),
+    Mutation("index.py", "                stop = run.end_of_key(stop - 1)\n", "                pass\n", "derived rows with texts"),
     Mutation("index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
     Mutation("chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),
     Mutation("run.py", "block[START] = min(block.item(START), row)", "pass", "keyed table"),

@@ -83,8 +83,8 @@ def _short() -> Iterator[Planned]:
         if isinstance(scope, RowsScope) and scope.history:
             yield Planned(name, "tiny", Bounds(1, undone=1), OVER_ROWS)
             yield Planned(name, "tiny", Bounds(2, undone=1, readers=1, keys=ENDS), OVER_ROWS)
-            yield Planned(name, "small", Bounds(3, undone=1, readers=1, moves=1, keys=(0,)), OVER_ONE)
-            yield Planned(name, "small", Bounds(5, keys=(0,)), OVER_ONE)
+            yield Planned(name, "small", Bounds(3, readers=1, moves=1, keys=(0,)), OVER_ONE)
+            yield Planned(name, "small", Bounds(5, undone=1, keys=(0,)), OVER_ONE)
             continue
         yield Planned(name, "as they are", Bounds(1, undone=1, readers=1, moves=1), OVER_ROWS)
         yield Planned(name, "tiny", Bounds(1, undone=1, readers=1, moves=1))
