@@ -17,12 +17,12 @@ from benchmarks.machine import peak_bytes
 from benchmarks.process import Steps, answer, task
 from benchmarks.statistics import quantiles
 from catalog.types import BIGINT
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.column import Column, Ints
+from ivm.trace.columns.column import Column, Ints
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
-from ivm.trace.rows import DerivedRows
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.text.dictionary import TextDictionary
 
 STEPS = ("insert", "probe", "seal")
 """What is done with a batch: its changes are inserted, as many keys are looked up, all is made final."""

@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ivm
-from ivm.database import core_of
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.database import core_of
 
 MOST = 1.2
 TABLES = (

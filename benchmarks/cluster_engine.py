@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from benchmarks.process import Steps, answer, task
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tpch import queries
 from tpch.cluster import on_spark
 from tpch.reader import Stream, open_stream

@@ -15,11 +15,11 @@ from time import thread_time_ns
 from typing import Any
 
 PARTS = {
-    "intake": ("ivm.incoming", "Incoming.change"),
-    "tables": ("ivm.engine", "applied"),
+    "intake": ("ivm.intake.incoming", "Incoming.change"),
+    "tables": ("ivm.engine.engine", "applied"),
     "step": ("ivm.dataflow.graph", "Graph.step"),
     "seal": ("ivm.dataflow.graph", "Graph.seal"),
-    "ends": ("ivm.engine", "Engine.commit"),
+    "ends": ("ivm.engine.engine", "Engine.commit"),
 }
 """The module and name of the function that is a part; `ends`: what the engine does in a commit beside the others."""
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 import ivm
 from ivm import duck
-from ivm.database import core_of
 from ivm.render.scalars import compiler
+from ivm.session.database import core_of
 
 _MIB = 1 << 20
 _MALLOC = ("heap", "", "", "", "mapped", "", "", "used", "free", "")

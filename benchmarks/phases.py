@@ -10,15 +10,15 @@ from typing import Any
 from unittest.mock import patch
 
 _PLACES = {
-    "parse": ("ivm.database.statements_of",),
-    "bind": ("ivm.defining.bind",),
-    "optimize": ("ivm.engine.optimize",),
-    "lower": ("ivm.engine.Engine.existing", "ivm.engine.lower"),
-    "rehearse": ("ivm.defining.rehearse",),
+    "parse": ("ivm.session.database.statements_of",),
+    "bind": ("ivm.session.defining.bind",),
+    "optimize": ("ivm.engine.engine.optimize",),
+    "lower": ("ivm.engine.engine.Engine.existing", "ivm.engine.engine.lower"),
+    "rehearse": ("ivm.session.defining.rehearse",),
     "index": (
-        "ivm.trace.table_store.TableStore.arrangement",
-        "ivm.trace.arrangement.Arrangement.fill",
-        "ivm.trace.ordered_arrangement.OrderedArrangement.fill",
+        "ivm.trace.rows.table_store.TableStore.arrangement",
+        "ivm.trace.index.arrangement.Arrangement.fill",
+        "ivm.trace.ordered.ordered_arrangement.OrderedArrangement.fill",
         "ivm.operators.join.DeltaJoin.prepare",
     ),
     "hydrate": ("ivm.dataflow.graph.Graph.hydrate",),

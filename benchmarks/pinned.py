@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.session.database import core_of
 
 
 @contextlib.contextmanager

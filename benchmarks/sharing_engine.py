@@ -24,7 +24,7 @@ from benchmarks.phases import Clock, clocked
 from benchmarks.pinned import pinned
 from benchmarks.process import Steps, answer, task
 from benchmarks.warm_up import warm_up
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tpch import queries
 from tpch.reader import Stream, StreamBatch, open_stream
 from tpch.schema import ddl

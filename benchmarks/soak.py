@@ -30,7 +30,7 @@ import ivm
 from benchmarks.churn import TABLES, VIEWS
 from benchmarks.holders import Watched, looked_at
 from benchmarks.memory_parts import parts
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 MOST = 1.2
 _EVENT = "CREATE TABLE event (n BIGINT NOT NULL, kind BIGINT NOT NULL, s VARCHAR)"

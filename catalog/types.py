@@ -19,7 +19,7 @@ class Physical(enum.Enum):
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled).
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
     CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; UUID, in lower case;
-    LIST, see `ivm.trace.arrow`).
+    LIST, see `ivm.trace.columns.arrow`).
     """
 
     BOOL = "bool"

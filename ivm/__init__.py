@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
 
-    from ivm.cursor import Cursor
-    from ivm.database import Database
-    from ivm.installing import Progress
-    from ivm.introspection import TableInfo, ViewInfo
-    from ivm.oracle import VerificationError, Verified
-    from ivm.result import Result
-    from ivm.subscription import Subscription
-    from ivm.transaction import Transaction
-    from ivm.view import View
+    from ivm.engine.installing import Progress
+    from ivm.engine.subscription import Subscription
+    from ivm.engine.transaction import Transaction
+    from ivm.engine.view import View
+    from ivm.results.result import Result
+    from ivm.session.cursor import Cursor
+    from ivm.session.database import Database
+    from ivm.session.introspection import TableInfo, ViewInfo
+    from ivm.session.oracle import VerificationError, Verified
 
     __version__: str
 
@@ -67,17 +67,17 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Cursor": "ivm.cursor",
-    "Database": "ivm.database",
-    "Progress": "ivm.installing",
-    "Result": "ivm.result",
-    "Subscription": "ivm.subscription",
-    "TableInfo": "ivm.introspection",
-    "Transaction": "ivm.transaction",
-    "VerificationError": "ivm.oracle",
-    "Verified": "ivm.oracle",
-    "View": "ivm.view",
-    "ViewInfo": "ivm.introspection",
+    "Cursor": "ivm.session.cursor",
+    "Database": "ivm.session.database",
+    "Progress": "ivm.engine.installing",
+    "Result": "ivm.results.result",
+    "Subscription": "ivm.engine.subscription",
+    "TableInfo": "ivm.session.introspection",
+    "Transaction": "ivm.engine.transaction",
+    "VerificationError": "ivm.session.oracle",
+    "Verified": "ivm.session.oracle",
+    "View": "ivm.engine.view",
+    "ViewInfo": "ivm.session.introspection",
 }
 """Where a name is, that is imported when it is first asked for: the engine takes some tenths of a second."""
 
@@ -145,11 +145,11 @@ def connect(
         UnsupportedError: `memory_limit` with `shards`.
     """
     from ivm.arguments import at_least_one, callback, duration, one_of, whole_number  # noqa: PLC0415
-    from ivm.core import Core  # noqa: PLC0415
-    from ivm.database import Database  # noqa: PLC0415
-    from ivm.engine import Engine  # noqa: PLC0415
+    from ivm.engine.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
+    from ivm.session.core import Core  # noqa: PLC0415
+    from ivm.session.database import Database  # noqa: PLC0415
     from ivm.trace.helpers import Helpers, cores  # noqa: PLC0415
 
     history = whole_number(history, "history")

@@ -16,7 +16,7 @@ from rich.text import Text
 
 import ivm
 from catalog.errors import Error, UnsupportedError
-from ivm.script import first_word, read_text, split
+from ivm.session.script import first_word, read_text, split
 
 if TYPE_CHECKING:
     from ivm.shell.session import Shell
@@ -165,8 +165,8 @@ def explain_script(db: ivm.Database, script: str) -> str:
 
     Raises UnsupportedError if that is no query. Errors of statements have their position in the script.
     """
-    from ivm.database import core_of  # noqa: PLC0415  other commands need none of the engine to begin
-    from ivm.explain import explain as explain_select  # noqa: PLC0415
+    from ivm.session.database import core_of  # noqa: PLC0415  other commands need none of the engine to begin
+    from ivm.session.explain import explain as explain_select  # noqa: PLC0415
 
     statements = split(script).all
     if not statements or first_word(statements[-1]) not in QUERIES:

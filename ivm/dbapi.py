@@ -17,8 +17,8 @@ from catalog.errors import (
     UnsupportedError,
 )
 from ivm import connect
-from ivm.database import Database
-from ivm.oracle import VerificationError
+from ivm.session.database import Database
+from ivm.session.oracle import VerificationError
 
 __all__ = [
     "Connection",

@@ -38,7 +38,7 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.stand_ins import as_bytes, enum_columns, huge_columns, with_huge
+from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, with_huge
 from sql.cast_text import REFUSED
 
 

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from ivm import installing
+    from ivm.engine import installing
 
 Tell = Callable[[str, int, int], None]
 """What is being done, how many were done, of how many; of 0 where that is not known."""

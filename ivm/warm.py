@@ -18,14 +18,14 @@ import pyarrow as pa
 from catalog.errors import Error
 from catalog.schema import Table
 from catalog.types import Kind, SqlType
-from ivm.core import Core
-from ivm.database import Database, core_of
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
 from ivm.kernels.compiling.folder import private_folder
 from ivm.progress import Tell
 from ivm.render.scalars.compiler import Compiler, Ticket
-from ivm.script import first_word, split
-from ivm.trace.arrow import arrow_type
+from ivm.session.core import Core
+from ivm.session.database import Database, core_of
+from ivm.session.script import first_word, split
+from ivm.trace.columns.arrow import arrow_type
 
 _FIRST, _LATER = (1, 2), ((3,), (4,), (5, 6))
 """Numbers of the made-up rows that views are created over, and of those that come afterwards: even ones have NULLs."""

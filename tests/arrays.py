@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
-from ivm.trace.arrow import array_from, arrow_type, two_words
-from ivm.trace.stand_ins import enum_labels
+from ivm.trace.columns.arrow import array_from, arrow_type, two_words
+from ivm.trace.columns.stand_ins import enum_labels
 
 _STORED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64(), Kind.TIMESTAMPTZ: pa.int64(), Kind.TIME: pa.int64()}
 _WIDE = Context(prec=MAX_DIGITS)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ivm.kernels.compiling.building import read_signatures, write_signatures
-from ivm.statements import MOST_FRAMES
+from ivm.session.statements import MOST_FRAMES
 from tests.kernel_calls import noted_calls
 from tests.sweeps import PACES, sweeping
 

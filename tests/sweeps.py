@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from ivm.trace import sweep
-from ivm.trace.sweep import AT_ONCE, Pace
+from ivm.trace.text import sweep
+from ivm.trace.text.sweep import AT_ONCE, Pace
 
 PACES = {
     "fast": (Pace(least=0, piece=1, growth=0, worth=0, base=1 << 60, rate=0), AT_ONCE),

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ivm.trace.in_place import narrow
+from ivm.trace.columns.in_place import narrow
 from tpch import manifest
 from tpch.errors import StreamError
 from tpch.manifest import Entry, File, Manifest

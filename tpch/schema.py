@@ -8,7 +8,7 @@ from importlib import resources
 
 import pyarrow as pa
 
-from ivm.trace.arrow import arrow_type
+from ivm.trace.columns.arrow import arrow_type
 from sql.parse import parse
 from sql.statements import CreateTable
 

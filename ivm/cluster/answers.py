@@ -12,11 +12,11 @@ from ivm.cluster.questions import Question
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
 from ivm.cluster.wire import changes_payload
-from ivm.conflicts import met_by
 from ivm.distribute.placement import is_repeated
-from ivm.introspection import RELATIONS
-from ivm.transaction import Change
-from ivm.view import Installed
+from ivm.engine.transaction import Change
+from ivm.engine.view import Installed
+from ivm.session.conflicts import met_by
+from ivm.session.introspection import RELATIONS
 
 _ROWS = 1 << 18
 """Of a table in a message at most."""

@@ -16,9 +16,9 @@ from catalog.types import SqlType
 from ivm.cluster.hashing import hashes_of
 from ivm.cluster.routing import arrived
 from ivm.kernels.types import Hashes
-from ivm.trace.column import Bools
+from ivm.trace.columns.column import Bools
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 
 _BITS = 64
 

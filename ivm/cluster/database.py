@@ -23,15 +23,15 @@ from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
 from ivm.cluster.transport import InProcess
-from ivm.core import Core
-from ivm.database import Database
 from ivm.durable.restore import bound_again
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
+from ivm.engine.view import Contents, Installed, View
 from ivm.render.scalars.compiler import Compiler
-from ivm.trace.dictionary import TextDictionary
+from ivm.session.core import Core
+from ivm.session.database import Database
 from ivm.trace.helpers import Helpers
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Turns
-from ivm.view import Contents, Installed, View
 
 
 class ShardedCore(Core):

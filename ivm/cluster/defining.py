@@ -12,8 +12,8 @@ from ivm.cluster import orders
 from ivm.cluster.guards import Guard
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
-from ivm.tables import Declared
-from ivm.view import Installed
+from ivm.engine.tables import Declared
+from ivm.engine.view import Installed
 
 Known = tuple[Mapping[str, float], orders.Values]
 """The sizes and values that something was planned by."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError
 from ivm.cluster.versions import Version
-from ivm.trace.exported import ArrowRows
+from ivm.trace.columns.exported import ArrowRows
 
 
 class Defines(Protocol):

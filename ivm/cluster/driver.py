@@ -39,15 +39,15 @@ from ivm.cluster.wire import changes_payload
 from ivm.distribute.distribute import distribute
 from ivm.distribute.exchange import Channels, Placed
 from ivm.durable.payload import Batch
-from ivm.installing import Pause, put_or_drop
+from ivm.engine.installing import Pause, put_or_drop
+from ivm.engine.subscription import Listeners
+from ivm.engine.tables import check_static
+from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscription import Listeners
-from ivm.tables import check_static
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import ArrowRows
+from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
-from ivm.transaction import Change, last_time
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 

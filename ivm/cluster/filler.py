@@ -14,7 +14,7 @@ from ivm.cluster import orders
 from ivm.cluster.filling import Done
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import ShardedView
-from ivm.installing import Pause, Progress
+from ivm.engine.installing import Pause, Progress
 
 _AGAIN = 3
 """So many times as many rows as are expected are read before shards are not waited for any more."""

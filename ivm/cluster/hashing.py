@@ -15,11 +15,11 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.text import hash_texts
 from ivm.kernels.types import Hashes
-from ivm.python_values import values_or_texts
-from ivm.trace.arrow import to_column
-from ivm.trace.column import Bools, Ints
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.texts import text_buffers
+from ivm.results.python_values import values_or_texts
+from ivm.trace.columns.arrow import to_column
+from ivm.trace.columns.column import Bools, Ints
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.texts import text_buffers
 
 _FIRST = np.uint64(0xD6E8FEB86659FD93)
 _SECOND = np.uint64(0xCF3BCCDCE7A3C36D)

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
-from ivm.introspection import NUMBER, REAL, TEXT, Reading
-from ivm.result import table_of
+from ivm.results.result import table_of
+from ivm.session.introspection import NUMBER, REAL, TEXT, Reading
 
 _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
 

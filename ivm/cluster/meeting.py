@@ -10,15 +10,15 @@ from catalog.schema import Table
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
 from ivm.cluster.wire import stream_of
-from ivm.conflicts import store_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.table_store import TableStore
+from ivm.session.conflicts import store_of
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 
 
 def some_rows(
     driver: Driver, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table
 ) -> tuple[TableStore, TextDictionary]:
-    """A store of those rows of a table that meet `rows` on keys, with its texts; see `ivm.conflicts`.
+    """A store of those rows of a table that meet `rows` on keys, with its texts; see `ivm.session.conflicts`.
 
     Cost: every shard is sent the keys, and sends the rows that they meet.
     """

@@ -13,9 +13,9 @@ from catalog.schema import View as Definition
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement
-from ivm.python_values import values_or_texts
-from ivm.trace.arrow import numbers_from
-from ivm.view import in_order
+from ivm.engine.view import in_order
+from ivm.results.python_values import values_or_texts
+from ivm.trace.columns.arrow import numbers_from
 from sql.ir.relation import Relation
 
 _TIME, _DIFF = "_time", "_diff"
@@ -24,7 +24,10 @@ _NOBODY = Definition("", "", (), (), maintained=True)
 
 @dataclass(frozen=True, slots=True)
 class ShardedContents:
-    """What a view holds at one moment, as the shards have said, hidden columns included; see `ivm.view.Contents`."""
+    """What a view holds at one moment, as the shards have said, hidden columns included.
+
+    See `ivm.engine.view.Contents`.
+    """
 
     definition: Definition
     parts: Sequence[pa.Table]

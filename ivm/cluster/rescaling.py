@@ -17,9 +17,9 @@ from catalog.schema import Table, View
 from ivm.cluster.driver import Driver
 from ivm.cluster.ledger import Ledger
 from ivm.cluster.transport import Transport
-from ivm.core import Core
 from ivm.durable.restore import bound_again
-from ivm.trace.exported import ArrowRows
+from ivm.session.core import Core
+from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 
 

@@ -30,13 +30,13 @@ from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import is_repeated
 from ivm.durable.restore import bound_again
+from ivm.engine.tables import Declared
+from ivm.engine.view_changes import view_changes
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
-from ivm.tables import Declared
+from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Delta
-from ivm.trace.exported import ArrowRows
 from ivm.transform.pipeline import optimize
-from ivm.view_changes import view_changes
 
 
 class Resident:

@@ -11,12 +11,12 @@ from catalog.schema import Schema
 from catalog.types import SqlType
 from ivm.cluster.hashing import shards_of
 from ivm.distribute.placement import Gathered, Hashed, Placement
-from ivm.trace.arrow import numbers_from, numbers_in, to_arrow, to_column
-from ivm.trace.column import Ints
+from ivm.engine.transaction import Change
+from ivm.trace.columns.arrow import numbers_from, numbers_in, to_arrow, to_column
+from ivm.trace.columns.column import Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas, delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.transaction import Change
+from ivm.trace.text.dictionary import TextDictionary
 
 _TIME, _DIFF = "_time", "_diff"
 Routed = tuple[int, pa.RecordBatch]

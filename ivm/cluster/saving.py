@@ -28,13 +28,13 @@ from ivm.durable.moment import nodes_that_keep, of_view
 from ivm.durable.payload import catalog_of, definition_of
 from ivm.durable.restore import referred_first
 from ivm.durable.rows import batches_of
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
 from ivm.plan.plain import plain_plans, plans_of
-from ivm.trace.row_store import RowsReader
-from ivm.trace.segment import Segment
+from ivm.trace.columns.segment import Segment
+from ivm.trace.rows.row_store import RowsReader
 from sql.ir.relation import Relation
 
 RANGE = 1 << 16

@@ -12,22 +12,22 @@ from itertools import chain
 from time import perf_counter_ns
 
 from catalog.schema import View as Definition
-from ivm.applying import applied
 from ivm.cluster.growth import Rest
 from ivm.cluster.guards import is_guard
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
-from ivm.engine import Decided, Engine
-from ivm.installing import Planned, Progress
+from ivm.engine.applying import applied
+from ivm.engine.engine import Decided, Engine
+from ivm.engine.installing import Planned, Progress
+from ivm.engine.transaction import Change
+from ivm.engine.view import Installed
 from ivm.operators.exchange import Channel as Arriving
 from ivm.operators.exchange import Outlet, nothing
 from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
-from ivm.transaction import Change
-from ivm.view import Installed
 from sql.ir.relation import Relation
 
 Sent = dict[str, Delta]

@@ -14,9 +14,9 @@ from ivm.cluster.placing import placement_of
 from ivm.cluster.questions import Question
 from ivm.cluster.routing import change_parts
 from ivm.distribute.placement import Hashed, Placement
-from ivm.installing import put_or_drop
-from ivm.trace.exported import ArrowRows
-from ivm.transaction import Change
+from ivm.engine.installing import put_or_drop
+from ivm.engine.transaction import Change
+from ivm.trace.columns.exported import ArrowRows
 
 Ask = Callable[[Question], Sequence[pa.Table]]
 """What asks all shards."""
@@ -61,7 +61,7 @@ class ShardedTable:
 
 
 class ShardedTables(dict[str, ShardedTable]):
-    """All tables by name; see `ivm.tables.Tables`."""
+    """All tables by name; see `ivm.engine.tables.Tables`."""
 
     def __init__(self, ask: Ask, sizes: Sizes, shards: int) -> None:
         self._ask = ask

@@ -13,11 +13,11 @@ from ivm.cluster.reading import are_apart
 from ivm.cluster.shard import Shard
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.placement import is_repeated
+from ivm.engine.view import Installed
+from ivm.engine.view_changes import changes_to_arrow, view_changes
 from ivm.trace.delta import delta_of
-from ivm.trace.texts import Strings
+from ivm.trace.text.texts import Strings
 from ivm.trace.view_log import Sealed
-from ivm.view import Installed
-from ivm.view_changes import changes_to_arrow, view_changes
 
 ROWS = 1 << 17
 """So many rows are a file, at most."""

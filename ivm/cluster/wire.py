@@ -17,8 +17,8 @@ from catalog.catalog import Catalog
 from ivm.cluster.protocol import Message
 from ivm.durable.payload import Commit, Given, commit_payload, read_commit, read_head
 from ivm.durable.streams import Streams
-from ivm.trace.exported import ArrowRows
-from ivm.transaction import Change
+from ivm.engine.transaction import Change
+from ivm.trace.columns.exported import ArrowRows
 
 Boxes = dict[int, dict[str, list[pa.RecordBatch]]]
 """What is said to each shard, by channel."""

@@ -9,7 +9,6 @@ import threading
 from contextlib import suppress
 
 from catalog.errors import Error
-from ivm.core import Core
 from ivm.durable.files import SUFFIX, Files
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import Manifest, write_manifest
@@ -18,6 +17,7 @@ from ivm.durable.on_disk import OnDisk, WrittenState
 from ivm.durable.payload import definition_of
 from ivm.durable.rows import write_rows
 from ivm.plan.identity import Identities
+from ivm.session.core import Core
 from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
 from ivm.trace.turns import Turns

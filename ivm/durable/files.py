@@ -17,7 +17,7 @@ import pyarrow as pa
 from catalog.errors import StorageError
 from ivm.durable.streams import stream_pieces
 from ivm.storage.storage import Storage, read_file
-from ivm.trace.arrow import numbers_in, view_of
+from ivm.trace.columns.arrow import numbers_in, view_of
 
 SUFFIX = ".arrows"
 _NAME = re.compile(r"[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)

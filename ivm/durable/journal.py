@@ -15,13 +15,13 @@ from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
 from ivm.durable.payload import DEFINITION, Batch, Commit, definition_payload
 from ivm.durable.streams import Streams, size_of
+from ivm.engine.transaction import Change
 from ivm.storage.backlog import Backlog, Handed
 from ivm.storage.log import Draft, Durability, Log, Put
 from ivm.storage.pinned import pinned
 from ivm.storage.storage import Storage
-from ivm.trace.exported import ArrowRows
+from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errand, Helpers
-from ivm.transaction import Change
 
 _FEW = 1 << 10
 _ROW_BYTES = 1 << 8

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from catalog.catalog import Catalog
 from ivm.dataflow.node import Node
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
 from ivm.plan.identity import Identities
-from ivm.trace.row_store import RowsReader
-from ivm.trace.segment import Segment
+from ivm.trace.columns.segment import Segment
+from ivm.trace.rows.row_store import RowsReader
 
 
 @dataclass(frozen=True, slots=True)

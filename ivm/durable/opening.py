@@ -7,10 +7,10 @@ from contextlib import ExitStack, closing, contextmanager
 from os import PathLike
 
 from catalog.errors import Error, StorageError
-from ivm.core import Core
 from ivm.durable import ending
 from ivm.durable.recovery import Told, open_storage, recover
-from ivm.installing import Progress
+from ivm.engine.installing import Progress
+from ivm.session.core import Core
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
 from ivm.storage.pinned import pinned

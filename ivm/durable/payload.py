@@ -28,10 +28,10 @@ from catalog.names import key
 from catalog.plain import plain_table, plain_type, plain_view, table_of, type_of, view_of
 from catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
-from ivm.trace.column import Ints
-from ivm.trace.exported import ArrowRows
-from ivm.trace.table_store import Missing, Mode
-from ivm.transaction import Change
+from ivm.engine.transaction import Change
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.rows.table_store import Missing, Mode
 
 COMMIT, DEFINITION = 1, 2
 _JSON = json.JSONEncoder(separators=(",", ":"))
@@ -42,7 +42,7 @@ Batch = tuple[str, int]
 
 
 class Given(NamedTuple):
-    """One change of a commit, as it is logged; see `ivm.transaction.Change`."""
+    """One change of a commit, as it is logged; see `ivm.engine.transaction.Change`."""
 
     table: str
     rows: ArrowRows

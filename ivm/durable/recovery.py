@@ -12,7 +12,6 @@ from catalog.errors import ConstraintError, Error, NumericError, StorageError
 from catalog.names import key
 from catalog.plain import table_of
 from catalog.schema import View
-from ivm.core import Core
 from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest
@@ -21,7 +20,8 @@ from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_commit, rea
 from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
-from ivm.installing import Progress
+from ivm.engine.installing import Progress
+from ivm.session.core import Core
 from ivm.storage.certain import check_end
 from ivm.storage.log import Durability, Log, first_of, log_files, log_name, reason
 from ivm.storage.record import Record, Torn, records

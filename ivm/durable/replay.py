@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ivm.durable.payload import Commit, Given
 from ivm.durable.several import Several
-from ivm.engine import Engine
-from ivm.transaction import Change
+from ivm.engine.engine import Engine
+from ivm.engine.transaction import Change
 
 _ROWS = 1 << 20
 """So many rows are applied together."""

@@ -13,9 +13,7 @@ from catalog.catalog import Catalog
 from catalog.errors import Error, MemoryLimitError, StorageError
 from catalog.names import key
 from catalog.schema import Table, View
-from ivm.core import Core
 from ivm.dataflow.node import Node
-from ivm.defining import install
 from ivm.durable.files import Reading, Written
 from ivm.durable.manifest import Manifest
 from ivm.durable.moment import of_view
@@ -25,9 +23,11 @@ from ivm.durable.rows import as_read, read_rows
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
+from ivm.session.core import Core
+from ivm.session.defining import install
 from ivm.storage.storage import Storage
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.segment import Segment
+from ivm.trace.columns.segment import Segment
+from ivm.trace.index.arrangement import Arrangement
 from sql.bind import BoundQuery, bind, with_names
 
 _told = logging.getLogger("ivm")
@@ -73,7 +73,7 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
 
 
 def install_again(core: Core, catalog: Catalog, view: View) -> None:
-    """Install a view that was defined once; see `ivm.defining.install`."""
+    """Install a view that was defined once; see `ivm.session.defining.install`."""
     install(core, catalog, view, bound_again(view, catalog), rehearsed=False)
 
 

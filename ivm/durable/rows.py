@@ -13,10 +13,10 @@ from catalog.schema import Table
 from catalog.types import Kind
 from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
-from ivm.trace.arrow import arrow_type, bools_from, bools_in
-from ivm.trace.column import Bools, Ints
-from ivm.trace.in_place import is_readable_in
-from ivm.trace.row_store import RowsReader
+from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in
+from ivm.trace.columns.column import Bools, Ints
+from ivm.trace.columns.in_place import is_readable_in
+from ivm.trace.rows.row_store import RowsReader
 
 _LIVING = "living"
 _FAN = 2

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.durable.payload import Commit, Given
-from ivm.trace.column import Ints
+from ivm.trace.columns.column import Ints
 
 
 class Several:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ivm.trace.arrow import numbers_from
-from ivm.trace.as_it_is import DIFF, TIME
-from ivm.trace.column import Ints
-from ivm.trace.exported import ArrowRows
+from ivm.intake.as_it_is import DIFF, TIME
+from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.exported import ArrowRows
 from sql.recent import Recent
 
 END = b"\xff\xff\xff\xff\x00\x00\x00\x00"

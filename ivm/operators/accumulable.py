@@ -35,10 +35,10 @@ from ivm.kernels.groups.finalize import (
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import Accumulator, Argument, Exponents, bits, mask, move
-from ivm.trace.column import Array, Column, Ints
-from ivm.trace.group_table import Fields
-from ivm.trace.row_order import Term, values_of
-from ivm.trace.segment import Scalar
+from ivm.trace.columns.column import Array, Column, Ints
+from ivm.trace.columns.segment import Scalar
+from ivm.trace.keyed.group_table import Fields
+from ivm.trace.ordered.row_order import Term, values_of
 
 FUNCTIONS = {
     "count_star": COUNTS,

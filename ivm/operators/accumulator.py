@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
-from ivm.trace.column import Bools, Column, Ints, readonly
+from ivm.trace.columns.column import Bools, Column, Ints, readonly
 
 _MARGIN = 16  # bits beyond the exponents met, so that a sum seldom has to be widened
 

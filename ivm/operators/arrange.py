@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
-from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta
-from ivm.trace.ordered_arrangement import OrderedArrangement
-from ivm.trace.rows import DerivedRows
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows.rows import DerivedRows
 
 
 class _Arrange(Operator):

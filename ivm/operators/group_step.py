@@ -29,11 +29,11 @@ from ivm.kernels.groups.step import (
 )
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
-from ivm.trace.column import Array, Bools, Column, Ints, named
+from ivm.trace.columns.column import Array, Bools, Column, Ints, named
 from ivm.trace.delta import Delta, delta_of
-from ivm.trace.group_table import Cells
-from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.keyed.group_table import Cells
+from ivm.trace.keyed.groups import Groups
 
 Between = Callable[[Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""

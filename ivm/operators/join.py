@@ -13,11 +13,11 @@ from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
-from ivm.trace.column import Column, Ints, every
-from ivm.trace.computed import Computed, TextFunction
+from ivm.trace.columns.column import Column, Ints, every
+from ivm.trace.columns.computed import Computed, TextFunction
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
-from ivm.trace.follower import Joiner, Lookup
+from ivm.trace.index.follower import Joiner, Lookup
 
 _PART = 1 << 17
 _FIRST_PART = 1 << 12

@@ -12,12 +12,12 @@ from catalog.types import SqlType
 from ivm.kernels.groups.clamp import AT, COLUMNS, step_multiplicities
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.operators.operator import Contents, Kept, Operator, live_input
-from ivm.trace.column import Ints, named
+from ivm.trace.columns.column import Ints, named
 from ivm.trace.delta import Delta, concat_deltas, delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Fields
-from ivm.trace.groups import Groups
+from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_table import Fields
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.text.dictionary import TextDictionary
 
 
 class Union(Operator):

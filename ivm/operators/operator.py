@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ivm.trace.column import every
+from ivm.trace.columns.column import every
 from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.state import State, StateSize
 

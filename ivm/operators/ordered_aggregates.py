@@ -30,13 +30,13 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import FIRST, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.accumulator import mask
-from ivm.trace.arrow import joined, lists_of
-from ivm.trace.column import Bools, Column, Ints, readonly, readonly_times
+from ivm.trace.columns.arrow import joined, lists_of
+from ivm.trace.columns.column import Bools, Column, Ints, readonly, readonly_times
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_table import Cells
-from ivm.trace.ordered_tree import ALL_COUNT, OrderedRows, in_order
-from ivm.trace.row_order import RowOrder, Term, ordered_words, word_kinds
+from ivm.trace.keyed.group_table import Cells
+from ivm.trace.ordered.ordered_tree import ALL_COUNT, OrderedRows, in_order
+from ivm.trace.ordered.row_order import RowOrder, Term, ordered_words, word_kinds
+from ivm.trace.text.dictionary import TextDictionary
 
 _Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]
 

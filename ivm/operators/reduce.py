@@ -15,15 +15,15 @@ from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_val
 from ivm.operators.group_step import GroupStep, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
-from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.computed import Read
+from ivm.trace.columns.column import Bools, Column, Ints
+from ivm.trace.columns.computed import Read
 from ivm.trace.delta import Delta, Group, Source
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.follower import Lookup
-from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Cells
-from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
+from ivm.trace.index.follower import Lookup
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_table import Cells
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import readable_as_of
 
 

@@ -15,11 +15,11 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
 from ivm.operators.join import Stage
-from ivm.trace.column import Bools, Column, Ints, readonly_diffs
+from ivm.trace.columns.column import Bools, Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
-from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_arrangement import OrderedArrangement, Ranges, Valued
-from ivm.trace.row_order import ordered_words
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement, Ranges, Valued
+from ivm.trace.ordered.row_order import ordered_words
 
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
 

@@ -13,14 +13,14 @@ from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import COLUMNS, ENDLESS, FIELDS, TREE_META, show_windows, step_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
-from ivm.trace.column import Ints, named, readonly, readonly_diffs
+from ivm.trace.columns.column import Ints, named, readonly, readonly_diffs
 from ivm.trace.delta import Delta, delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Fields
-from ivm.trace.groups import Groups
-from ivm.trace.ordered_tree import ALL_COUNT, OrderedReader, OrderedRows
-from ivm.trace.row_order import total_order
+from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_table import Fields
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.ordered.ordered_tree import ALL_COUNT, OrderedReader, OrderedRows
+from ivm.trace.ordered.row_order import total_order
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
 
 Types = tuple[tuple[SqlType, bool], ...]

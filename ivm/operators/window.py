@@ -10,15 +10,15 @@ from collections.abc import Iterator, Sequence
 from ivm.kernels.windows.functions import CELL, DIFF
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
-from ivm.trace.column import Ints
+from ivm.trace.columns.column import Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_table import Cells, Fields
-from ivm.trace.groups import Groups
-from ivm.trace.row_order import total_order
+from ivm.trace.keyed.group_table import Cells, Fields
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.ordered.row_order import total_order
+from ivm.trace.ordered.window_tree import WindowReader, WindowTree
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
-from ivm.trace.window_tree import WindowReader, WindowTree
 
 
 class Window(Kept):

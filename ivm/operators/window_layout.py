@@ -17,14 +17,14 @@ from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TRE
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
 from ivm.operators.group_step import fields_of
-from ivm.trace.arrow import numbers_from
-from ivm.trace.column import Array, Column, Ints, zeroed
+from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.column import Array, Column, Ints, zeroed
+from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import Literals, TextDictionary
-from ivm.trace.row_order import RowOrder, ordered_words, values_of
-from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
-from ivm.trace.texts import Strings
-from ivm.trace.window_rows import Rows
+from ivm.trace.ordered.row_order import RowOrder, ordered_words, values_of
+from ivm.trace.ordered.window_rows import Rows
+from ivm.trace.text.dictionary import Literals, TextDictionary
+from ivm.trace.text.texts import Strings
 
 Types = tuple[tuple[SqlType, bool], ...]
 

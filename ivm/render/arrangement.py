@@ -14,11 +14,11 @@ from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.table import TablePlan
 from ivm.render.context import RenderContext
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_arrangement import OrderedArrangement
-from ivm.trace.row_store import RowStore
-from ivm.trace.rows import DerivedRows
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.rows.rows import DerivedRows
 from ivm.trace.turns import at_once
 from sql.ir.scalar import columns_of
 

@@ -15,11 +15,11 @@ from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
-from ivm.trace.column import Column as Values
+from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_arrangement import Valued
-from ivm.trace.table_store import TableStore
+from ivm.trace.ordered.ordered_arrangement import Valued
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.rebuild import Row
 from sql.ir.scalar import Column, Scalar
 

@@ -16,9 +16,9 @@ from ivm.plan.mfp import identity
 from ivm.render.context import RenderContext
 from ivm.render.scalars.by_bytes import functions_in
 from ivm.render.scalars.functions import Context
-from ivm.trace.computed import TextFunction
-from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_arrangement import OrderedArrangement
+from ivm.trace.columns.computed import TextFunction
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from sql.ir.rebuild import Row
 from sql.ir.scalar import Scalar, columns_of
 

@@ -10,7 +10,7 @@ from ivm.operators.window_layout import FunctionSpec
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.render.context import types_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.relation import Order
 
 

@@ -11,8 +11,8 @@ from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Aggrega
 from ivm.operators.reduce import Reduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import types_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_order import Term
+from ivm.trace.ordered.row_order import Term
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of
 from sql.ir.relation import Order
 from sql.ir.scalar import Literal

@@ -32,9 +32,9 @@ from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator
 from ivm.render.scalars.columns import stored
-from ivm.trace.column import DTYPES, Column
+from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Value
 
 

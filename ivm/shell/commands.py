@@ -15,10 +15,10 @@ import ivm
 from catalog.errors import Error
 from catalog.names import as_literal, key, quoted
 from catalog.schema import Table, View
-from ivm.database import Database
 from ivm.duck import Use, connection
 from ivm.progress import A_MOMENT, opening, progress
-from ivm.result import Result, say, table_of
+from ivm.results.result import Result, say, table_of
+from ivm.session.database import Database
 from ivm.shell.definitions import definition_text
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.session import Command, Shell

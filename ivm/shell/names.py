@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catalog.types import Kind
-from ivm.script import is_blank, split
+from ivm.session.script import is_blank, split
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ivm.cells import is_numeric, visible
 from ivm.duck import texts_of
-from ivm.python_values import values_or_texts
-from ivm.result import Rows, say
+from ivm.results.cells import is_numeric, visible
+from ivm.results.python_values import values_or_texts
+from ivm.results.result import Rows, say
 
 _AT_ONCE = 10_000
 

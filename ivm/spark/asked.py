@@ -12,9 +12,9 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError
 from catalog.schema import View
 from ivm.arguments import MOST
-from ivm.change_feed import CHANGE, VERSION
 from ivm.cluster.folders import address_of
-from ivm.trace.arrow import numbers_from
+from ivm.intake.change_feed import CHANGE, VERSION
+from ivm.trace.columns.arrow import numbers_from
 
 _OPTIONS = {"path", "view", "readchangefeed", "startingversion", "endingversion"}
 BEFORE_ALL = -1

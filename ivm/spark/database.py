@@ -10,7 +10,6 @@ from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import BIGINT
 from ivm.arguments import at_least_one, batch_of, one_of, whole_number
-from ivm.change_feed import without_marks
 from ivm.cluster.chains import folder_in
 from ivm.cluster.database import ShardedCore, ShardedDatabase, ShardedReader, reopen
 from ivm.cluster.driver import Driver
@@ -20,8 +19,10 @@ from ivm.cluster.ledger import opened
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import are_apart
 from ivm.cluster.versions import is_published
-from ivm.database import core_of
-from ivm.sink import REFUSALS, BatchSink, OnError, SinkMode
+from ivm.intake.change_feed import without_marks
+from ivm.intake.spark_casts import quoted
+from ivm.session.database import core_of
+from ivm.session.sink import REFUSALS, BatchSink, OnError, SinkMode
 from ivm.spark.anchor import executors
 from ivm.spark.cluster import FUNCTIONS, OnSpark, carrier_of
 from ivm.spark.frame_times import timed
@@ -30,13 +31,12 @@ from ivm.spark.settings import check_session
 from ivm.spark.tasks import Root
 from ivm.spark.transport import SparkTransport
 from ivm.trace.helpers import Helpers
-from ivm.trace.spark_casts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ivm.oracle import Verified
-    from ivm.trace.table_store import Mode
+    from ivm.session.oracle import Verified
+    from ivm.trace.rows.table_store import Mode
 
 Oracle = Literal["duckdb", "spark"]
 

@@ -11,8 +11,8 @@ from pyspark.sql.types import IntegralType
 
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.schema import Table
-from ivm.incoming import check_times
-from ivm.trace.as_it_is import TIME
+from ivm.intake.as_it_is import TIME
+from ivm.intake.incoming import check_times
 
 
 def timed(

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from catalog.schema import Field
 from catalog.types import Kind
-from ivm.trace.spark_casts import quoted, spark_type
+from ivm.intake.spark_casts import quoted, spark_type
 
 _TIME = "spark.sql.timeType.enabled"
 

@@ -20,13 +20,16 @@ _told = logging.getLogger("ivm")
 
 
 class Loader:
-    """See `ivm.serving.Loads`. Cost: a job as that of a commit, and two more that ask how many rows there are."""
+    """See `ivm.session.serving.Loads`.
+
+    Cost: a job as that of a commit, and two more that ask how many rows there are.
+    """
 
     def __init__(self, core: ShardedCore) -> None:
         self._core = core
 
     def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
-        """See `ivm.serving.Loads`."""
+        """See `ivm.session.serving.Loads`."""
         columns = columns_of(query) if file_query(query) is not None else None
         parts = None if columns is None else self._parts(form(columns))
         if parts is None:
@@ -35,7 +38,7 @@ class Loader:
             return _unless_unlike(partial(self._insert, table, parts))
 
     def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
-        """See `ivm.serving.Loads`."""
+        """See `ivm.session.serving.Loads`."""
         parts = self._parts(query)
         if parts is None:
             return None

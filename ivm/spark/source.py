@@ -13,14 +13,14 @@ from pyspark.sql.types import StructType
 
 from catalog.errors import BindError, StorageError
 from catalog.schema import View
-from ivm.change_feed import CHANGE, VERSION
 from ivm.cluster.files import Files
 from ivm.cluster.folders import folder_of
 from ivm.cluster.versions import COMMITS
+from ivm.intake.change_feed import CHANGE, VERSION
+from ivm.intake.spark_casts import quoted, spark_type
 from ivm.spark.asked import BEFORE_ALL, Asked, refusal
 from ivm.spark.one_piece import OnePiece
 from ivm.spark.over_shards import OverShards
-from ivm.trace.spark_casts import quoted, spark_type
 
 _BATCH_ROWS = 1 << 16
 Offset = dict[str, Any]

@@ -21,7 +21,6 @@ from catalog.errors import Error, StorageError
 from catalog.names import key
 from catalog.plain import plain_table, table_of
 from catalog.schema import Table
-from ivm.change_feed import with_diffs
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.copies import Copies
 from ivm.cluster.files import Files
@@ -34,13 +33,14 @@ from ivm.cluster.resident import Resident
 from ivm.cluster.tables import parts_of
 from ivm.cluster.versions import Version, Versions
 from ivm.cluster.wire import changes_payload, stream_of
-from ivm.incoming import Incoming
+from ivm.engine.transaction import Change
+from ivm.intake.change_feed import with_diffs
+from ivm.intake.incoming import Incoming
 from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
 from ivm.spark.meeting import answer_of
 from ivm.spark.worker import framed
 from ivm.trace.helpers import Helpers
-from ivm.transaction import Change
 
 Pairs = Iterator[tuple[int, bytes]]
 _NOBODY = -1

@@ -1,4 +1,4 @@
-"""Spark as the oracle: what `ivm.oracle` does with DuckDB, where the tables do not fit one machine."""
+"""Spark as the oracle: what `ivm.session.oracle` does with DuckDB, where the tables do not fit one machine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from catalog.names import key, reached
 from catalog.schema import Field, View
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.questions import Question
-from ivm.oracle import VerificationError, Verified, allowances, check_rest, digits_of, names_asked
+from ivm.intake.spark_casts import quoted
+from ivm.session.oracle import VerificationError, Verified, allowances, check_rest, digits_of, names_asked
 from ivm.spark.cluster import carrier_of
 from ivm.spark.frames import sent_as
-from ivm.trace.spark_casts import quoted
 from sql.spark_text import spark_text
 
 FITS = 10_000_000
@@ -110,7 +110,10 @@ def _defined(session: SparkSession, definitions: Sequence[tuple[View, str]], ask
 
 
 def _compare(view: str, found: DataFrame, expected: DataFrame) -> Verified:
-    """Equal as multisets, as `ivm.oracle.compare` has it: rows that differ with doubles rounded are looked at here."""
+    """Equal as multisets, as `ivm.session.oracle.compare` has it.
+
+    Rows that differ with doubles rounded are looked at here.
+    """
     names = [f"c{i}" for i in range(len(found.columns))]
     allowed = allowances(sent_as(found.schema))
     columns = [

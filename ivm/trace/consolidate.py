@@ -10,7 +10,7 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.columns import INTEGER
 from ivm.kernels.hashing.consolidate import BEGIN, END, sum_equal_rows
-from ivm.trace.column import KINDS, Column, Ints, named
+from ivm.trace.columns.column import KINDS, Column, Ints, named
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
 

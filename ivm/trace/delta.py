@@ -16,8 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ivm.kernels.memory.places import ARRAY
-from ivm.trace.column import Array, Column, Ints, concat
-from ivm.trace.computed import Read, TextFunction
+from ivm.trace.columns.column import Array, Column, Ints, concat
+from ivm.trace.columns.computed import Read, TextFunction
 from ivm.trace.time import chosen
 
 Place = tuple[int, Read]

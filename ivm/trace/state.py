@@ -13,9 +13,9 @@ from time import sleep
 from typing import Any, Protocol, TypeVar
 from weakref import ref
 
-from ivm.trace.column import Array
-from ivm.trace.growable import join_page
-from ivm.trace.segment import Segment
+from ivm.trace.columns.column import Array
+from ivm.trace.columns.growable import join_page
+from ivm.trace.columns.segment import Segment
 
 Each = TypeVar("Each")
 Read = TypeVar("Read")
@@ -82,9 +82,10 @@ class State(Protocol):
 
         Asked between two commits; what is told need not be distinct, nor told only once, and any array of integers will
         do. Other commits may come between two bits: they are told, or were told, by those from which they come (see
-        `ivm.trace.sweep`). So what is told must be what was there at one moment between the first bit and the last, in
-        parts if need be; only nothing may move from where it is still to be told to where it was told. Keys that only
-        a hash table has, beside the row that they are of, need not be told, nor rows that died before `since`.
+        `ivm.trace.text.sweep`). So what is told must be what was there at one moment between the first bit and the
+        last, in parts if need be; only nothing may move from where it is still to be told to where it was told. Keys
+        that only a hash table has, beside the row that they are of, need not be told, nor rows that died before
+        `since`.
         """
         ...
 

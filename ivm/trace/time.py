@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 
 from ivm.kernels.numbers.stretches import ends_of_stretches, note_stretches
-from ivm.trace.column import Array, Ints, readonly
-from ivm.trace.growable import Growable
+from ivm.trace.columns.column import Array, Ints, readonly
+from ivm.trace.columns.growable import Growable
 
 LAST = 1 << 62
 """The latest time that a change may bring. It leaves as many times for the commits that come after, which count on."""

@@ -12,16 +12,16 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.memory.append import HEAD, KEPT, append_updates
-from ivm.trace.arrow import numbers_from
-from ivm.trace.column import DTYPES, Array, Bools, Column, Ints, part_of
+from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints, part_of
+from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.growable import Growable
-from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.state import State, StateSize
-from ivm.trace.sweep import WORKED, of_log
-from ivm.trace.texts import Strings
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.sweep import WORKED, of_log
+from ivm.trace.text.texts import Strings
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ivm.script import first_word, is_blank, split
+from ivm.session.script import first_word, is_blank, split
 
 
 @pytest.mark.parametrize(

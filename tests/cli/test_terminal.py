@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import InMemoryHistory
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from ivm.shell.completion import SqlCompleter
 from ivm.shell.names import is_complete
 from ivm.shell.terminal import SqlLexer, history_file, opened_history

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import ivm
-from ivm.core import Core
-from ivm.database import Database
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
 from ivm.render.scalars import compiler as compiling
 from ivm.render.scalars.compiler import Ticket
+from ivm.session.core import Core
+from ivm.session.database import Database
 from ivm.warm import Trial, warm
 from tests.house.modules import ROOT
 

@@ -21,7 +21,7 @@ from ivm.cluster.protocol import Message, Order
 from ivm.cluster.resident import Resident
 from ivm.cluster.routing import change_parts
 from ivm.cluster.wire import changes_payload
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.cluster.followed import Moment, agree
 
 DEFINED = (

@@ -18,7 +18,7 @@ from ivm.cluster.driver import Driver
 from ivm.cluster.files import Files
 from ivm.cluster.protocol import Superseded
 from ivm.cluster.versions import Version, Versions
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.cluster.faulty import Faulty, Rates
 from tests.cluster.memory import MemoryFolder
 from tests.cluster.over_copies import OverCopies, connect

@@ -12,7 +12,7 @@ import pytest
 import ivm
 from catalog.errors import ConstraintError, UnsupportedError
 from ivm.cluster.resident import Resident
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 TABLES = """
 CREATE TABLE city (id BIGINT PRIMARY KEY, name VARCHAR UNIQUE);

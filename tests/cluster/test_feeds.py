@@ -21,7 +21,7 @@ from ivm.cluster.files import Files
 from ivm.cluster.filler import Pace
 from ivm.cluster.following import Following
 from ivm.cluster.snapshots import read_snapshot, snapshots_of
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.cluster import over_copies
 from tests.cluster.beside import CleansAtOnce
 from tests.cluster.followed import Rows, accumulated, agree, rows_of
@@ -57,9 +57,7 @@ class Case:
 
     def opened(self) -> ShardedDatabase:
         moves = random.Random(self.chance.random())
-        return over_copies.connect(
-            self.folder, 2, moves=lambda shard: moves.random() < 0.05, cleaner=CleansAtOnce
-        )
+        return over_copies.connect(self.folder, 2, moves=lambda shard: moves.random() < 0.05, cleaner=CleansAtOnce)
 
     def sql(self, text: str) -> None:
         self.one.sql(text)

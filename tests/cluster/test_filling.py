@@ -15,7 +15,7 @@ from catalog.errors import BindError, ConstraintError, Error, NumericError
 from ivm.cluster.driver import Driver
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.cluster.faulty import Faulty
 from tests.cluster.over_copies import OverCopies, connect
 from tests.engine.chunks import chunks_of

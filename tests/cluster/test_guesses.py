@@ -9,7 +9,7 @@ import pytest
 
 import ivm
 from ivm.cluster.driver import Driver
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tpch.queries import text
 from tpch.schema import ddl
 

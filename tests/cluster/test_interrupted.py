@@ -16,7 +16,7 @@ import ivm
 from catalog.errors import StorageError
 from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.faults import lines
 
 TABLES = """

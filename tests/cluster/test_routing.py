@@ -11,9 +11,9 @@ from catalog.schema import Field
 from catalog.types import BIGINT
 from ivm.cluster.routing import routed
 from ivm.distribute.placement import SINGLE, Gathered, Hashed, Placement
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 
 FIELDS = (Field("n", BIGINT, False),)
 ROWS = 40

@@ -8,8 +8,8 @@ import pytest
 
 import ivm
 from ivm.cluster.wire import changes_in, changes_payload
-from ivm.database import core_of
-from ivm.transaction import Change
+from ivm.engine.transaction import Change
+from ivm.session.database import core_of
 
 OLD, NEW = {"id": [1, 2], "name": ["a", "b"]}, {"id": [1, 2], "name": ["c", "d"]}
 

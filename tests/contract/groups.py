@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from catalog import types
-from ivm.trace.arrow import to_column
-from ivm.trace.column import Column, Ints
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_table import Fields
-from ivm.trace.groups import Groups
-from ivm.trace.segment import column_to_arrow
+from ivm.trace.columns.arrow import to_column
+from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.segment import column_to_arrow
+from ivm.trace.keyed.group_table import Fields
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.text.dictionary import TextDictionary
 from tests.arrays import array_of
 from tests.contract.kinds import TEXTS, History, Kind
 

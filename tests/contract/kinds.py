@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Protocol
 
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.segment import Segment
+from ivm.trace.columns.segment import Segment
 from ivm.trace.state import State
+from ivm.trace.text.dictionary import TextDictionary
 
 Row = tuple[Any, ...]
 Update = tuple[Row, int]

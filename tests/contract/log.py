@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from catalog import types
-from ivm.trace.arrow import to_column
-from ivm.trace.column import Column, Ints
+from ivm.trace.columns.arrow import to_column
+from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.segment import column_to_arrow
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.segment import column_to_arrow
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.view_log import ViewLog
 from tests.arrays import array_of
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates

@@ -16,9 +16,9 @@ from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedReader, OrderedRows
-from ivm.trace.row_order import RowOrder, Term
+from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
+from ivm.trace.ordered.row_order import RowOrder, Term
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
@@ -113,7 +113,7 @@ class _Window:
         self.dictionary = dictionary
 
     def read(self, reader: Any) -> Callable[[], Any]:
-        from ivm.trace.segment import column_to_arrow
+        from ivm.trace.columns.segment import column_to_arrow
 
         of = (*TYPES, *(f.type for f in FUNCTIONS))
 

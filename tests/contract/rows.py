@@ -12,17 +12,17 @@ import pyarrow as pa
 from catalog.errors import NumericError
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, DOUBLE, VARCHAR
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import Column, Ints
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta, Group, plain_layout
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_arrangement import OrderedArrangement
-from ivm.trace.row_store import RowStore
-from ivm.trace.rows import DerivedRows
-from ivm.trace.stored_columns import StoredColumns
-from ivm.trace.table_store import TableStore
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import LAST, as_array, stamps
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
 

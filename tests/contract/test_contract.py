@@ -19,12 +19,13 @@ import pyarrow as pa
 import pytest
 
 import ivm.trace
-from ivm.trace import compaction, retraction, rows, view_log
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_store import RowStore
-from ivm.trace.rows import Rows
-from ivm.trace.segment import Segment
+from ivm.trace import view_log
+from ivm.trace.columns.segment import Segment
+from ivm.trace.rows import compaction, retraction, rows
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.rows.rows import Rows
 from ivm.trace.state import State, StateSize
+from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.kinds import Kind, kinds
 
 KINDS = kinds()
@@ -174,7 +175,7 @@ def test_each_class_that_keeps_the_contract_is_put_to_it() -> None:
     within: set[type] = {State, Rows, RowStore}  # the contract itself; tables and derived rows
     there = {
         each
-        for module in pkgutil.iter_modules(ivm.trace.__path__, "ivm.trace.")
+        for module in pkgutil.walk_packages(ivm.trace.__path__, "ivm.trace.")
         for each in vars(importlib.import_module(module.name)).values()
         if isinstance(each, type) and hasattr(each, "rollback") and hasattr(each, "segments")
     }

@@ -12,10 +12,14 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
-from ivm.trace import group_segments, groups, ordered_tree, row_store, sweep, view_log, window_tree
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.segment import Segment
-from ivm.trace.sweep import Pace, Sweep
+from ivm.trace import view_log
+from ivm.trace.columns.segment import Segment
+from ivm.trace.keyed import group_segments, groups
+from ivm.trace.ordered import ordered_tree, window_tree
+from ivm.trace.rows import row_store
+from ivm.trace.text import sweep
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.sweep import Pace, Sweep
 from tests.contract import groups as groups_of_kind
 from tests.contract import kinds as kinds_of_state
 from tests.contract.kinds import Kind, Stored, kinds

@@ -6,10 +6,10 @@ import pytest
 
 import ivm
 from ivm.cluster.placing import placement_of
-from ivm.database import core_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Gathered, Hashed, Placement
+from ivm.session.database import core_of
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from sql.ir.rebuild import nodes

@@ -14,9 +14,9 @@ import pytest
 import ivm
 from ivm.cluster.explain import distributed_text
 from ivm.cluster.placing import placement_of
-from ivm.database import core_of
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channels
+from ivm.session.database import core_of
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from tpch.queries import NAMES, text

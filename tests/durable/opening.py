@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 import ivm
 from ivm.cli import app
-from ivm.core import Core
-from ivm.database import Database, core_of
 from ivm.durable.recovery import open_storage
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
+from ivm.session.core import Core
+from ivm.session.database import Database, core_of
 from ivm.storage.certain import NAME as CERTAIN
 from ivm.storage.certain import noted
 from tests.durable.disk import Disk

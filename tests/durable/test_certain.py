@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.durable.disk import Disk, DiskFile
 from tests.durable.opening import opened
 

@@ -11,7 +11,7 @@ import pytest
 
 import ivm
 from ivm.storage.certain import NAME as CERTAIN
-from ivm.trace import compaction
+from ivm.trace.rows import compaction
 from tests import gone
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.core import Core
-from ivm.database import Database
 from ivm.durable.recovery import recover
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
+from ivm.session.core import Core
+from ivm.session.database import Database
 from ivm.storage.directory import Directory
 from ivm.storage.log import Draft, log_name
 from ivm.storage.pinned import pinned

@@ -6,11 +6,11 @@ import random
 import pytest
 
 import ivm
-from ivm.core import Core
-from ivm.database import Database
 from ivm.durable import journal
 from ivm.durable.recovery import recover
-from ivm.engine import Engine
+from ivm.engine.engine import Engine
+from ivm.session.core import Core
+from ivm.session.database import Database
 from ivm.storage.record import HEADER
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, held_by, opened

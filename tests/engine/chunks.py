@@ -9,15 +9,11 @@ from unittest.mock import patch
 from ivm.dataflow import hydration
 from ivm.operators import ends, join
 from ivm.plan import existing
-from ivm.trace import (
-    arrangement,
-    group_reader,
-    ordered_arrangement,
-    ordered_tree,
-    row_store,
-    stored_columns,
-    window_tree,
-)
+from ivm.trace.columns import stored_columns
+from ivm.trace.index import arrangement
+from ivm.trace.keyed import group_reader
+from ivm.trace.ordered import ordered_arrangement, ordered_tree, window_tree
+from ivm.trace.rows import row_store
 
 _SIZES = (
     (row_store, "_CHUNK_ROWS", 1.0),

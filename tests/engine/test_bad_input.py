@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.python_values import numbers_of
 from ivm.render.scalars.single_text import single_text
+from ivm.results.python_values import numbers_of
 
 FLOATS = (
     "0", "-0.0", "0.1", "-2.5", "1e-45", "1e-38", "3.4028235e38", "16777216", "1e6", "15e9", "9999999e9", "1e16", "0.0001",
@@ -24,7 +24,22 @@ TIMES = (
     "290309-01-01 (BC)", "290309-12-22 (bc)", "0000-01-01 (BC)", "294247-01-10 04:00:54.775807", "5881580-07-10",
     "2020-01-01 12:00:00  UTC", "", "x",
 )  # fmt: skip
-NUMBERS = ("-0", "-0.0", "-0e0", "0.1", "1e-1", "10e-2", "1e-46", "0e5", "00.1", "0.99999", "1_0", "255.4", "3.5e38", "x")
+NUMBERS = (
+    "-0",
+    "-0.0",
+    "-0e0",
+    "0.1",
+    "1e-1",
+    "10e-2",
+    "1e-46",
+    "0e5",
+    "00.1",
+    "0.99999",
+    "1_0",
+    "255.4",
+    "3.5e38",
+    "x",
+)
 SOURCES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "FLOAT": (FLOATS, ("VARCHAR", "DOUBLE", "INTEGER", "DECIMAL(17,17)", "DECIMAL(38,38)", "DECIMAL(9,2)")),
     "DOUBLE": (FLOATS, ("VARCHAR", "TINYINT", "BIGINT", "DECIMAL(18,18)", "DECIMAL(19,19)", "DECIMAL(38,2)")),

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 KEPT = "WITH (check_foreign_keys = true)"
 APPENDED = "WITH (append_only = true, check_foreign_keys = true)"

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.estimate import Estimate, bytes_text, rounded, total
 from ivm.plan.lower import lower
+from ivm.session.database import core_of
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 ROWS = 20_000
 JOINED = "SELECT n, s, k FROM c JOIN recent r ON r.c = c.id"

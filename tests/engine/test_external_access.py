@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.duck import Use, answer, connection, define
+from ivm.session.database import core_of
 from tests.house.modules import ROOT
 
 HIDDEN = 40_302_020_101

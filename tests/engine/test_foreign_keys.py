@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 INDEXES = "SELECT arrangement, views FROM ivm_arrangements WHERE kind = 'index' ORDER BY ALL"
 

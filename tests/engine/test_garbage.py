@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 
 def test_commits_leave_no_objects_and_no_cycles() -> None:

@@ -8,7 +8,7 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Union
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from ivm.trace.delta import Delta, delta_of
 
 

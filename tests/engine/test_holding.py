@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm import view
-from ivm.database import core_of
 from ivm.dataflow import hydration
+from ivm.engine import view
+from ivm.session.database import core_of
 from ivm.storage.log import Log
 from ivm.trace import view_log
 from ivm.trace.delta import Delta
@@ -67,7 +67,10 @@ def test_what_was_there_comes_before_what_has_changed_since(monkeypatch: pytest.
 
     monkeypatch.setattr(view.Contents, "changes", slow)
     subscription = db.subscribe("v", snapshot=True)
-    assert [(row["a"], row["_time"], row["_diff"]) for row in subscription.fetch().to_pylist()] == [(1, 1, 1), (2, 2, 1)]
+    assert [(row["a"], row["_time"], row["_diff"]) for row in subscription.fetch().to_pylist()] == [
+        (1, 1, 1),
+        (2, 2, 1),
+    ]
 
 
 def test_a_new_view_catches_up_with_many_rows_without_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.existing import Existing
+from ivm.session.database import core_of
 from tests.engine import world
 from tests.engine.chunks import chunks_of, sizes_from
 

@@ -14,9 +14,11 @@ import pytest
 
 import ivm
 from catalog.errors import BindError
-from ivm import adhoc, defining, engine, explain, oracle
-from ivm.database import core_of
-from ivm.trace import compaction, view_log
+from ivm.engine import engine
+from ivm.session import adhoc, defining, explain, oracle
+from ivm.session.database import core_of
+from ivm.trace import view_log
+from ivm.trace.rows import compaction
 
 LONG = 60.0
 

@@ -13,13 +13,13 @@ from unittest import mock
 import pytest
 
 import ivm
-from ivm import plain_rows as plain_rows_module
-from ivm import statements
-from ivm.core import Core
-from ivm.database import core_of
-from ivm.plain_rows import run_plain
-from ivm.result import tuples_of
-from ivm.statements import run_statement
+from ivm.results.result import tuples_of
+from ivm.session import row_statements as plain_rows_module
+from ivm.session import statements
+from ivm.session.core import Core
+from ivm.session.database import core_of
+from ivm.session.row_statements import run_plain
+from ivm.session.statements import run_statement
 from sql.parse import parse
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
@@ -376,7 +376,11 @@ def test_what_literals_say_of_a_key_is_not_bound(monkeypatch: pytest.MonkeyPatch
     ]
     with pytest.raises(ivm.ConstraintError, match="NOT NULL column 'x'"):
         db.sql("UPDATE t SET x = NULL WHERE k = 'it''s' AND d = '2020-01-02'")
-    for none in ("k = 'it''s' AND d = '2020-01-01'", "k = 'it''s' AND d = NULL", "k = 'a' AND d = '2020-01-02' AND k = 'b'"):
+    for none in (
+        "k = 'it''s' AND d = '2020-01-01'",
+        "k = 'it''s' AND d = NULL",
+        "k = 'a' AND d = '2020-01-02' AND k = 'b'",
+    ):
         assert db.sql(f"UPDATE t SET b = NULL WHERE {none}").rowcount == 0
     db.sql("DROP VIEW v; DROP TABLE t; CREATE TABLE t (d DATE, k VARCHAR PRIMARY KEY, x BIGINT, m INTEGER, b INTEGER)")
     db.sql("INSERT INTO t VALUES (NULL, 'it''s', 7, 8, 9)")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.sorting import sort_table
+from ivm.engine.sorting import sort_table
 
 ROWS: list[tuple[object, ...]] = [(i, i % 3, None if i % 4 == 0 else float(i % 2), f"n{i % 5}") for i in range(24)]
 VIEWS = {

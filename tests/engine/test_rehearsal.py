@@ -9,10 +9,10 @@ from decimal import Decimal
 import pytest
 
 import ivm
-from ivm import rehearsal
-from ivm.database import core_of
-from ivm.engine import Engine
-from ivm.transaction import Change
+from ivm.engine import rehearsal
+from ivm.engine.engine import Engine
+from ivm.engine.transaction import Change
+from ivm.session.database import core_of
 
 SCHEMA = """
 CREATE TABLE a (id BIGINT PRIMARY KEY, g INTEGER, v BIGINT NOT NULL, d DECIMAL(10, 2), s VARCHAR, t TIMESTAMP);

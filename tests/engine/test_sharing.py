@@ -9,8 +9,8 @@ import pytest
 
 import ivm
 from catalog.errors import NumericError
-from ivm.database import core_of
 from ivm.plan.existing import Existing
+from ivm.session.database import core_of
 
 VIEWS = {
     "plain": "SELECT p.v, q.id FROM p JOIN q ON p.a = q.a AND p.b = q.b",

@@ -13,7 +13,7 @@ from itertools import count
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.engine.chunks import chunks_of, sizes_from
 
 LAYERS = {

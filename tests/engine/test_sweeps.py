@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import ivm
-from ivm.database import core_of
-from ivm.trace import sweep
-from ivm.trace.dictionary import Literals, TextDictionary
-from ivm.trace.sweep import Pace, Sweep
+from ivm.session.database import core_of
+from ivm.trace.text import sweep
+from ivm.trace.text.dictionary import Literals, TextDictionary
+from ivm.trace.text.sweep import Pace, Sweep
 from tests.sweeps import sweeping
 
 VIEWS = {

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.render.scalars import functions
-from ivm.trace import compaction
+from ivm.session.database import core_of
+from ivm.trace.rows import compaction
 
 TABLES = (
     "CREATE TABLE t (k BIGINT PRIMARY KEY, s VARCHAR, d BIGINT NOT NULL)",

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from ivm.trace.helpers import Errands, Helpers, cores, parts
-from ivm.trace.index import Index
+from ivm.trace.index.index import Index
 from tests.engine.test_laws import FEW
 from tests.engine.threads import helped
 from tests.engine.world import VIEWS, Tables, apply_step, connect, install

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 TABLES = (
     "CREATE TABLE part (id BIGINT PRIMARY KEY, kind BIGINT, size BIGINT NOT NULL)",

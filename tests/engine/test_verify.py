@@ -7,7 +7,7 @@ import logging
 import pytest
 
 import ivm
-from ivm import oracle
+from ivm.session import oracle
 from sql.forgiving import forgiving
 
 GUARDED = {
@@ -52,9 +52,7 @@ def test_one_that_duckdb_cannot_add_up_is_told_and_others_are_compared(
 
 
 @pytest.mark.parametrize("view", ["divided", "cast"])
-def test_a_wrong_view_is_found_behind_what_raises(
-    db: ivm.Database, view: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_view_is_found_behind_what_raises(db: ivm.Database, view: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oracle, "forgiving", lambda text: f"{forgiving(text)} LIMIT 1")
     with pytest.raises(ivm.VerificationError, match="differs from DuckDB"):
         db.verify([view])
@@ -69,7 +67,9 @@ def test_a_list_that_holds_nan_is_the_same_where_it_is_computed_again() -> None:
 
 
 def test_nothing_raises_in_a_forgiving_query() -> None:
-    assert forgiving("SELECT sum(a // b), a::INT, row_number() OVER (ORDER BY -a) FROM t WHERE b <> 0 AND f(a) > 1") == (
+    assert forgiving(
+        "SELECT sum(a // b), a::INT, row_number() OVER (ORDER BY -a) FROM t WHERE b <> 0 AND f(a) > 1"
+    ) == (
         'SELECT SUM(TRY("a" // "b")), TRY_CAST("a" AS INT), ROW_NUMBER() OVER (ORDER BY TRY(-"a")) FROM "t" '
         'WHERE "b" <> 0 AND F("a") > 1'
     )

@@ -17,10 +17,10 @@ import pytest
 import ivm
 from catalog.types import BIGINT
 from ivm.analysis.ranges import can_raise, value_range
-from ivm.database import core_of
 from ivm.plan.identity import Identities
-from ivm.trace import compaction
+from ivm.session.database import core_of
 from ivm.trace.helpers import Errand, Helpers
+from ivm.trace.rows import compaction
 from sql.ir.scalar import Call, Column, Literal
 
 

@@ -1,7 +1,7 @@
 """Raises something at each line that a piece of work reaches, and looks what is left.
 
     python -m tests.faults                                 everything: each scene, each shape of a commit; half an hour
-    python -m tests.faults --file ivm/trace/row_store.py   only at the lines of files whose path contains that
+    python -m tests.faults --file ivm/trace/rows/row_store.py   only at the lines of files whose path contains that
     python -m tests.faults joins:upsert sets --every 10 --error MemoryError
     python -X faulthandler -m tests.faults --verbose ...   where it was when the process died
 
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.faults.lines import Place, lines_of, raising
 from tests.faults.scenes import VIEWS, Commit, World, commits, grow, grown, move, reads
 

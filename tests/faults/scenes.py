@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 Row = tuple[Any, ...]
 Tables = Mapping[str, "Counter[Row]"]

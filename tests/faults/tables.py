@@ -8,8 +8,8 @@ from functools import partial
 from unittest.mock import patch
 
 import ivm
-from ivm.core import Core
-from ivm.database import core_of
+from ivm.session.core import Core
+from ivm.session.database import core_of
 from tests.faults.harness import Errors, Failure, Faults, Pick
 from tests.faults.lines import lines_of, raising
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import ivm
-from ivm.engine import Engine
-from ivm.trace.row_store import RowStore
+from ivm.engine.engine import Engine
+from ivm.trace.rows.row_store import RowStore
 from ivm.trace.view_log import ViewLog
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ class _Scarce:
         raise MemoryError
 
 
-@pytest.mark.parametrize("module", ["ivm.operators.top_k", "ivm.trace.ordered_tree"])
+@pytest.mark.parametrize("module", ["ivm.operators.top_k", "ivm.trace.ordered.ordered_tree"])
 def test_a_top_k_without_memory_stays_right(monkeypatch, module):
     db = ivm.connect(compile="off")
     db.sql(

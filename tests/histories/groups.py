@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from catalog import types
-from ivm.trace.arrow import to_column
-from ivm.trace.column import Column, Ints
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Fields
-from ivm.trace.groups import Groups
+from ivm.trace.columns.arrow import to_column
+from ivm.trace.columns.column import Column, Ints
+from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_table import Fields
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.text.dictionary import TextDictionary
 from tests.arrays import array_of
 from tests.histories.walk import APART, Scope
 

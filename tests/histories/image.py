@@ -15,8 +15,8 @@ from weakref import ref
 
 import numpy as np
 
-from ivm.trace.dictionary import TextDictionary
 from ivm.trace.state import Held
+from ivm.trace.text.dictionary import TextDictionary
 
 _UNTOLD = frozenset({"edition", "version", "visited", "_given"})
 """Attributes that say how often something happened, or are written anew whenever they are read: states that differ in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.view_log import Sealed, ViewLog
 from tests.contract.log import TYPES, columns_of, counted
 from tests.histories.updates import (

@@ -1,7 +1,7 @@
 """Invariants of state, each broken on purpose, and a kind of state whose short histories find it.
 
 python -m tests.histories.mutations          all of them; 1 if one was not found
-python -m tests.histories.mutations run.py   those of modules with such a name
+python -m tests.histories.mutations index/run.py  those of modules with such a name
 
 Each runs in a process of its own, which reads one module otherwise than it is written; no file is changed.
 """
@@ -33,35 +33,35 @@ class Mutation(NamedTuple):
 
 
 MUTATIONS = [
-    Mutation("groups.py", "undo_cells(self.block(), step.memory, step.after)", "pass", "groups"),
-    Mutation("groups.py", "reader.keep(batch.slot, batch.previous)", "pass", "groups"),
-    Mutation("groups.py", "if self._emptied and not self._readers:", "if self._emptied:", "groups"),
-    Mutation("groups.py", "store.table.rows.length = self.used", "pass", "groups"),
-    Mutation("groups.py", "if not len(self) and self.used > _SMALL", "if self.used > _SMALL", "groups"),
-    Mutation("groups.py", "        if self._steps:\n            self._fold(self._last)\n", "", "groups"),
-    Mutation("group_reader.py", "new = new[self._image_of[new] == 0]", "pass", "groups"),
-    Mutation("group_reader.py", "rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]", "pass", "groups"),
-    Mutation("index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
-    Mutation("index.py", "        hashes = hashed(words)\n        self._settle(words, hashes, dropped, died)\n", "        hashes = hashed(words)\n", "table with texts"),
-    Mutation("index.py", "            self._insert(same, hashed(same), ALL, died)\n", "            pass\n", "table with texts"),
-    Mutation("index.py", "                stop = run.end_of_key(stop - 1)\n", "                pass\n", "derived rows with texts"),
-    Mutation("index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
-    Mutation("chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),
-    Mutation("run.py", "block[START] = min(block.item(START), row)", "pass", "keyed table"),
-    Mutation("run.py", "kept.start == start and kept.stop == stop and", "kept.start == start and", "table with texts"),
-    Mutation("row_store.py", "self._died.array[kills[-1].killed] = ALIVE", "pass", "keyed table"),
-    Mutation("row_store.py", "self._deaths = _Deaths(self.dead, [])", "self._deaths = _Deaths(0, [])", "keyed table"),
-    Mutation("compaction.py", "        self._to.kill(rows, stamps)", "        pass", "keyed table"),
-    Mutation("compaction.py", "            follower.adopt(other)", "            pass", "keyed table"),
-    Mutation("ordered_tree.py", "            undo_rows(*self.arguments, *changes, before)\n", "", "ordered rows"),
-    Mutation("ordered_tree.py", "                reader.note(entry.changes, entry.before, end)", "                pass", "ordered rows"),
-    Mutation("ordered_arrangement.py", "            self.rows = before.rows\n", "", "ordered arrangement"),
-    Mutation("window_tree.py", "                reader.note(entry.before, entry.layout, entry.out)", "                pass", "windows"),
+    Mutation("keyed/groups.py", "undo_cells(self.block(), step.memory, step.after)", "pass", "groups"),
+    Mutation("keyed/groups.py", "reader.keep(batch.slot, batch.previous)", "pass", "groups"),
+    Mutation("keyed/groups.py", "if self._emptied and not self._readers:", "if self._emptied:", "groups"),
+    Mutation("keyed/groups.py", "store.table.rows.length = self.used", "pass", "groups"),
+    Mutation("keyed/groups.py", "if not len(self) and self.used > _SMALL", "if self.used > _SMALL", "groups"),
+    Mutation("keyed/groups.py", "        if self._steps:\n            self._fold(self._last)\n", "", "groups"),
+    Mutation("keyed/group_reader.py", "new = new[self._image_of[new] == 0]", "pass", "groups"),
+    Mutation("keyed/group_reader.py", "rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]", "pass", "groups"),
+    Mutation("index/index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
+    Mutation("index/index.py", "        hashes = hashed(words)\n        self._settle(words, hashes, dropped, died)\n", "        hashes = hashed(words)\n", "table with texts"),
+    Mutation("index/index.py", "            self._insert(same, hashed(same), ALL, died)\n", "            pass\n", "table with texts"),
+    Mutation("index/index.py", "                stop = run.end_of_key(stop - 1)\n", "                pass\n", "derived rows with texts"),
+    Mutation("index/index.py", "and words.item(0) == self._run.last_lead", "and False", "table with texts"),
+    Mutation("index/chains.py", "self._put(_over(made, tables.slots))", "self._put(made)", "derived rows with texts"),
+    Mutation("index/run.py", "block[START] = min(block.item(START), row)", "pass", "keyed table"),
+    Mutation("index/run.py", "kept.start == start and kept.stop == stop and", "kept.start == start and", "table with texts"),
+    Mutation("rows/row_store.py", "self._died.array[kills[-1].killed] = ALIVE", "pass", "keyed table"),
+    Mutation("rows/row_store.py", "self._deaths = _Deaths(self.dead, [])", "self._deaths = _Deaths(0, [])", "keyed table"),
+    Mutation("rows/compaction.py", "        self._to.kill(rows, stamps)", "        pass", "keyed table"),
+    Mutation("rows/compaction.py", "            follower.adopt(other)", "            pass", "keyed table"),
+    Mutation("ordered/ordered_tree.py", "            undo_rows(*self.arguments, *changes, before)\n", "", "ordered rows"),
+    Mutation("ordered/ordered_tree.py", "                reader.note(entry.changes, entry.before, end)", "                pass", "ordered rows"),
+    Mutation("ordered/ordered_arrangement.py", "            self.rows = before.rows\n", "", "ordered arrangement"),
+    Mutation("ordered/window_tree.py", "                reader.note(entry.before, entry.layout, entry.out)", "                pass", "windows"),
     Mutation("time.py", "first + np.searchsorted(rows, other._rows.view()[begin:end])", "first + np.searchsorted(rows, other._rows.view()[begin:end], side='right')", "keyed table with history of 1 commit"),
-    Mutation("row_store.py", "            self.kill(first + dead, stamps[dead])\n\n", "            pass\n\n", "keyed table with history of 1 commit"),
-    Mutation("compaction.py", "> stamp(self._since))", "> stamp(self._from.last_time))", "keyed table with history of 1 commit"),
-    Mutation("group_table.py", "            self.parts.length, self.entries.length = partitions, partitions * self.size\n", "", "groups"),
-    Mutation("group_table.py", "named[0] is rows and ", "", "groups"),
+    Mutation("rows/row_store.py", "            self.kill(first + dead, stamps[dead])\n\n", "            pass\n\n", "keyed table with history of 1 commit"),
+    Mutation("rows/compaction.py", "> stamp(self._since))", "> stamp(self._from.last_time))", "keyed table with history of 1 commit"),
+    Mutation("keyed/group_table.py", "            self.parts.length, self.entries.length = partitions, partitions * self.size\n", "", "groups"),
+    Mutation("keyed/group_table.py", "named[0] is rows and ", "", "groups"),
     Mutation("view_log.py", "self.sealed.updates.truncate(max(mark, self.sealed.length))", "pass", "log"),
     Mutation("view_log.py", "merged.append(*old.updates.part(old.length, length), appended)", "pass", "log"),
     Mutation("view_log.py", "old.is_distinct and not appended", "old.is_distinct", "log"),
@@ -93,7 +93,7 @@ class _Finder(MetaPathFinder):
 
     def __init__(self, mutation: Mutation) -> None:
         self._mutation = mutation
-        self._name = "ivm.trace." + mutation.file.removesuffix(".py")
+        self._name = "ivm.trace." + mutation.file.removesuffix(".py").replace("/", ".")
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path) if name == self._name else None

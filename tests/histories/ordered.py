@@ -10,11 +10,11 @@ import numpy as np
 from catalog.types import VARCHAR
 from ivm.kernels.ordered.nodes import CHANGES, FANOUT, MERGED, VISITED
 from ivm.kernels.windows import tree
-from ivm.trace.column import Ints, readonly_diffs
+from ivm.trace.columns.column import Ints, readonly_diffs
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedReader, OrderedRows, changes_of
-from ivm.trace.row_order import RowOrder
+from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows, changes_of
+from ivm.trace.ordered.row_order import RowOrder
+from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.log import columns_of
 from tests.contract.ordered import TERMS, WindowKind
 from tests.histories.updates import (

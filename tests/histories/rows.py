@@ -12,19 +12,19 @@ import pyarrow as pa
 from catalog.errors import NumericError
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, DOUBLE, VARCHAR, Physical, SqlType
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import Column, Ints
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta, Group, plain_layout
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.follower import Follower
-from ivm.trace.index import Index
-from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_arrangement import OrderedArrangement
-from ivm.trace.row_store import RowsReader, RowStore
-from ivm.trace.rows import DerivedRows, Rows
-from ivm.trace.stored_columns import StoredColumns
-from ivm.trace.table_store import TableStore
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.follower import Follower
+from ivm.trace.index.index import Index
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows.row_store import RowsReader, RowStore
+from ivm.trace.rows.rows import DerivedRows, Rows
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import ALIVE, as_array, stamps
 from tests.histories import updates
 from tests.histories.updates import KEYS, RECENT, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth

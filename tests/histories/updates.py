@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType
-from ivm.trace.column import Ints
+from ivm.trace.columns.column import Ints
 from tests.histories.walk import APART, TIMES, Scope
 
 KEYS, WIDE_KEYS, VALUES = 4, 3, 2

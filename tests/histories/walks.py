@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from time import process_time
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 
+import ivm.trace
 from catalog.types import VARCHAR
 from tests.histories.groups import GroupsScope
 from tests.histories.log import LogScope
@@ -148,12 +152,20 @@ def _long() -> Iterator[Planned]:
 SHORT, LONG = list(_short()), list(_long())
 
 
+@cache
+def module_of(name: str) -> ModuleType:
+    """The module of `ivm.trace` of this name, in whichever of its packages."""
+    modules = pkgutil.walk_packages(ivm.trace.__path__, "ivm.trace.")
+    (found,) = (each.name for each in modules if each.name.endswith(f".{name}") and not each.ispkg)
+    return importlib.import_module(found)
+
+
 @contextmanager
 def _capacities(name: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, value in CAPACITIES[name].items():
             module, constant = place.split(".")
-            patch.setattr(importlib.import_module(f"ivm.trace.{module}"), constant, value)
+            patch.setattr(module_of(module), constant, value)
         yield
 
 

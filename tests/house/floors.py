@@ -54,6 +54,9 @@ PLACES = (
 # The one pair on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of.
 SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow")})
 
+# The rooms of the face, each of which imports none of those behind it.
+ROOMS = ("ivm.results", "ivm.engine", "ivm.intake", "ivm.session")
+
 EXPRESSION_HALF = ("sql", "ivm.analysis", "ivm.transform", "ivm.plan", "ivm.distribute")
 COLUMNAR_HALF = ("ivm.kernels", "ivm.trace", "ivm.operators", "ivm.dataflow")
 ARRAYS = frozenset({"numba", "numpy", "pyarrow"})

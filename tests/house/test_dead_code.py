@@ -17,14 +17,14 @@ IN_TEXT = re.compile(r"[A-Za-z_]\w*(?=\(|$)|(?<=:)[A-Za-z_]\w*")
 # What users call, by module and class: no code of ours has to.
 FACE = {
     "ivm.cluster.database.ShardedDatabase",
-    "ivm.cursor.Cursor",
-    "ivm.database.Database",
-    "ivm.result.Rows",
+    "ivm.session.cursor.Cursor",
+    "ivm.session.database.Database",
+    "ivm.results.result.Rows",
     "ivm.spark.database.SparkDatabase",
     "ivm.spark.database.SparkView",
-    "ivm.subscription.Subscription",
-    "ivm.transaction.Transaction",
-    "ivm.view.View",
+    "ivm.engine.subscription.Subscription",
+    "ivm.engine.transaction.Transaction",
+    "ivm.engine.view.View",
 }
 
 # Each with the reason; of a module or a class, all of it.
@@ -36,13 +36,13 @@ ALLOWED = {
     "ivm.kernels.compiling.building.write_signatures": "`make kernels` runs the tests to list what is called",
     "ivm.render.scalars.compiler.Compiler.failures": "a loop that does not compile is a defect that nothing else shows",
     "ivm.durable.journal.Journal.begin_file": "what makes checkpoints calls it",
-    "ivm.trace.rows.Rows.segments": "what writes states to disk calls it",
-    "ivm.trace.rows.Rows.restore": "what reads states from disk calls it",
-    "ivm.trace.ordered_tree.OrderedRows.segments": "what writes states to disk calls it",
+    "ivm.trace.rows.rows.Rows.segments": "what writes states to disk calls it",
+    "ivm.trace.rows.rows.Rows.restore": "what reads states from disk calls it",
+    "ivm.trace.ordered.ordered_tree.OrderedRows.segments": "what writes states to disk calls it",
     "ivm.trace.view_log.ViewLog.segments": "what writes states to disk calls it",
-    "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
-    "ivm.trace.groups.Groups.segments": "what writes states to disk calls it",
-    "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
+    "ivm.trace.ordered.window_tree.WindowTree.segments": "what writes states to disk calls it",
+    "ivm.trace.keyed.groups.Groups.segments": "what writes states to disk calls it",
+    "ivm.trace.columns.segment": "what writes states to disk, and reads them, calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }
 

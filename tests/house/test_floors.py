@@ -7,8 +7,8 @@ from graphlib import CycleError, TopologicalSorter
 
 import pytest
 
-from tests.house.floors import ARRAYS, COLUMNAR_HALF, EXPRESSION_HALF, PLACES, is_in_half, may_import, place_of
-from tests.house.modules import AT_LEAST, Module, modules, names, targets
+from tests.house.floors import ARRAYS, COLUMNAR_HALF, EXPRESSION_HALF, PLACES, ROOMS, is_in_half, may_import, place_of
+from tests.house.modules import AT_LEAST, Module, is_within, modules, names, targets
 
 
 def test_the_scan_finds_the_house():
@@ -57,7 +57,17 @@ def half_breaches(module: Module) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("breaches", [floor_breaches, third_party_breaches, half_breaches])
+def room_breaches(module: Module) -> list[str]:
+    """Imports of a room by one that stands before it."""
+    here = next((number for number, room in enumerate(ROOMS) if is_within(module.name, room)), len(ROOMS))
+    return [
+        f"{module.path}:{line}: {ROOMS[here]} imports {target}"
+        for line, target in targets(module)
+        if any(is_within(target, room) for room in ROOMS[here + 1 :])
+    ]
+
+
+@pytest.mark.parametrize("breaches", [floor_breaches, third_party_breaches, half_breaches, room_breaches])
 def test_imports_keep_to_the_floors(breaches):
     found = [breach for module in modules() for breach in breaches(module)]
     assert not found, "\n".join(found)

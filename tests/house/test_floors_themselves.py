@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.modules import Module
-from tests.house.test_floors import floor_breaches, half_breaches, third_party_breaches
+from tests.house.test_floors import floor_breaches, half_breaches, room_breaches, third_party_breaches
 from tests.house.test_kernels import careless_compilation
 
 GOOD = "@njit(cache=True, nogil=True, fastmath=False)\ndef f(): ..."
@@ -33,6 +33,8 @@ def module(name: str, text: str) -> Module:
         (half_breaches, "ivm.transform.example", "import numpy", "import sql.ir"),
         (half_breaches, "sql.example", "import ivm.trace.delta", "import sqlglot"),
         (half_breaches, "ivm.trace.example", "import sql.ir.scalar", "import numpy"),
+        (room_breaches, "ivm.engine.example", "import ivm.session.core", "import ivm.results.result"),
+        (room_breaches, "ivm.results.example", "import ivm.engine.view", "import ivm.trace.delta"),
         (careless_compilation, "ivm.kernels.example", "@njit\ndef f(): ...", GOOD),
         (careless_compilation, "ivm.kernels.example", "@numba.njit(cache=True, nogil=True)\ndef f(): ...", GOOD),
         (careless_compilation, "ivm.render.example", "s = '@njit(cache=True)'", f"s = {GOOD!r}"),

@@ -22,7 +22,7 @@ from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import cost_rank
 from ivm.render.scalars.texts import REGEXES
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.transform import fold_constants
 from ivm.transform.fold_constants import folded
 from sql.arguments import PLAIN

@@ -51,7 +51,12 @@ def test_a_script_without_selects_and_data_frames_imports_none_for_them():
 
 
 def test_what_writes_loops_and_draws_tables_is_not_imported_before_it_is_needed():
-    assert not imported(EXAMPLE) & {"ivm.render.scalars.codegen", "ivm.boxes", "ivm.oracle", "ivm.adhoc"}
+    assert not imported(EXAMPLE) & {
+        "ivm.render.scalars.codegen",
+        "ivm.results.boxes",
+        "ivm.session.oracle",
+        "ivm.session.adhoc",
+    }
 
 
 @pytest.mark.parametrize(
@@ -67,7 +72,7 @@ try:
 except SystemExit as left:
     assert not left.code
 """
-    assert imported(script) & {*HEAVY, "ivm.engine"} <= {"typer", "rich"}
+    assert imported(script) & {*HEAVY, "ivm.engine.engine"} <= {"typer", "rich"}
 
 
 @pytest.mark.parametrize("name", ivm.__all__)

@@ -99,7 +99,7 @@ def test_mypy_knows_the_types_of_an_editable_installation(source: Path, tmp_path
     (tmp_path / "user.py").write_text("import ivm\nreveal_type(ivm.connect().tables)\n")
     python = str(tmp_path / "there" / "bin" / "python")
     told = run(sys.executable, "-m", "mypy", "--python-executable", python, "user.py", cwd=tmp_path)
-    assert "list[ivm.introspection.TableInfo]" in told
+    assert "list[ivm.session.introspection.TableInfo]" in told
 
 
 @pytest.mark.slow

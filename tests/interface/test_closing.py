@@ -12,8 +12,8 @@ from collections.abc import Callable
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.render.scalars import compiler
+from ivm.session.database import core_of
 
 LONG = 30
 

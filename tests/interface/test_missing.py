@@ -11,7 +11,7 @@ import pytest
 
 import ivm
 from ivm.arguments import Tabular
-from ivm.trace.table_store import Mode
+from ivm.trace.rows.table_store import Mode
 
 
 @pytest.fixture

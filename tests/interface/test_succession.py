@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.faults.lines import lines_of, raising
 
 LONG = 30

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from ivm.subscription import _waking
+from ivm.engine.subscription import _waking
 
 LONG = 30
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
 from ivm.operators.threshold_join import ThresholdJoin
-from ivm.trace import compaction
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_arrangement import OrderedArrangement
-from ivm.trace.rows import DerivedRows
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows import compaction
+from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, Update, apply, from_column, plain, sort_key, to_delta
 from tests.reduce.test_reduce import values_of
 

@@ -8,9 +8,9 @@ from time import process_time
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.lower import lower
-from ivm.statements import nested_statements
+from ivm.session.database import core_of
+from ivm.session.statements import nested_statements
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from tests.large import blocks, conditions, constants, depth, expressions, groups  # noqa: F401

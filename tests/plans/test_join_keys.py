@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.join_keys import Choice, Side, Step
+from ivm.session.database import core_of
 
 # Orders (order), lines (order, number, supplier, part), suppliers (supplier): classes 0 = order, 1 = supplier.
 ORDERS = Side({0: 0, 1: 2}, ((0,),), frozenset({(0,)}), None, False)

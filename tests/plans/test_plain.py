@@ -11,13 +11,13 @@ import pytest
 
 import ivm
 from catalog.types import BIGINT, DOUBLE, Kind, SqlType
-from ivm.database import core_of
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.multiplicities import UnionPlan
 from ivm.plan.node import Plan
 from ivm.plan.plain import PARTS, plain_plans, plans_of
 from ivm.plan.table import ConstantPlan, ViewPlan
+from ivm.session.database import core_of
 from sql.ir.scalar import Column, Outer
 from tpch.queries import NAMES, view_sql
 from tpch.schema import ddl

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tpch.queries import NAMES, text, view_sql
 from tpch.schema import ddl
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import ivm
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.transport import InProcess
-from ivm.database import core_of
+from ivm.session.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.case import Case
 from tests.random.changes import Batch, State, after

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.trace.column import DTYPES, Column
+from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]

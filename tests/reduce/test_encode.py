@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
-from ivm.trace.column import DTYPES, Column
-from ivm.trace.row_order import RowOrder, Term, ordered_words
+from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.ordered.row_order import RowOrder, Term, ordered_words
 
 TYPES = (BIGINT, INTEGER, DOUBLE, BOOLEAN, VARCHAR, decimal(38, 2))
 

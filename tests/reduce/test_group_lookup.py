@@ -13,8 +13,8 @@ from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.reduce import Reduce
 from ivm.render.reduce import ordered_by
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_order import Term
+from ivm.trace.ordered.row_order import Term
+from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, apply, from_delta, plain, to_column, to_delta
 from tests.reduce.test_reduce import Driver, by_time, check_equal, reduced, worlds
 from tests.states import rollback, seal, step

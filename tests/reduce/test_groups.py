@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.groups.block import FREE, LAST_FREE, LIVE, PARTITIONS, USED
 from ivm.kernels.groups.slots import ENTRIES
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Fields
-from ivm.trace.groups import Groups
+from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_table import Fields
+from ivm.trace.keyed.groups import Groups
+from ivm.trace.text.dictionary import TextDictionary
 
 Key = tuple[int, ...]
 

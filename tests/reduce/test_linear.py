@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.operators.multiplicities import Negate, Threshold, Union
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, apply, from_delta, plain, to_delta
 from tests.reduce.test_reduce import by_time, same
 from tests.states import rollback, seal, step

@@ -12,9 +12,9 @@ import pytest
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
 from ivm.operators.accumulable import AggregateSpec
 from ivm.render.reduce import ordered_by
-from ivm.trace import ordered_tree
-from ivm.trace.ordered_tree import in_order
-from ivm.trace.row_order import Term
+from ivm.trace.ordered import ordered_tree
+from ivm.trace.ordered.ordered_tree import in_order
+from ivm.trace.ordered.row_order import Term
 from tests.reduce import test_ordered
 from tests.reduce.model import Bag, Update, apply, plain
 from tests.states import rollback, seal

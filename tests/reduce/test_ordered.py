@@ -18,10 +18,10 @@ from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VAR
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.reduce import Reduce
 from ivm.render.reduce import ordered_by
-from ivm.trace.arrow import to_arrow
-from ivm.trace.column import Column
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_order import Term
+from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.column import Column
+from ivm.trace.ordered.row_order import Term
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.aggregates import AGGREGATES, ORDERED
 from tests.reduce.model import Bag, Update, apply, from_column, plain, sort_key, to_delta
 from tests.states import rollback, seal, step

@@ -15,7 +15,7 @@ from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
 from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.reduce import Reduce
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, Update, aggregate, apply, close, from_delta, plain, to_delta
 from tests.states import rollback, seal, step
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
 from ivm.operators.top_k import TopK
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, apply, from_delta, plain, sort_key, to_delta
 from tests.reduce.test_reduce import by_time, real, same, values_of
 from tests.states import rollback, seal, step

@@ -14,10 +14,10 @@ import pytest
 from rich.cells import cell_len
 
 import ivm
-from ivm.boxes import box
-from ivm.cells import MOST_CHARACTERS, head_of, type_names, visible
-from ivm.result import Result
-from ivm.view import Contents
+from ivm.engine.view import Contents
+from ivm.results.boxes import box
+from ivm.results.cells import MOST_CHARACTERS, head_of, type_names, visible
+from ivm.results.result import Result
 
 
 def shown(table: pa.Table, width: int | None = None) -> list[str]:

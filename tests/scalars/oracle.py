@@ -33,10 +33,10 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.columns import from_objects, objects
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
-from ivm.trace.column import DTYPES
-from ivm.trace.column import Column as Values
+from ivm.trace.columns.column import DTYPES
+from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Group, Layout, delta_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.limits import limits
 from sql.ir.scalar import Column, Scalar
 

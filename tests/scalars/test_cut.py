@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars import bound, codegen, shape
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.shape import Shape
+from ivm.session.database import core_of
 from sql.ir.scalar import Column, columns_of
 from tests.engine import world
 from tests.scalars import test_program

@@ -13,12 +13,12 @@ from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, Sq
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
-from ivm.trace.column import Column as Values
+from ivm.trace.columns.column import Column as Values
+from ivm.trace.columns.growable import HotColumn
+from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Columns, Delta, Group, Layout
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.growable import HotColumn
 from ivm.trace.helpers import LARGE, Errands, Helpers
-from ivm.trace.stored_columns import StoredColumns
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, is_compiled, program_of, python_of
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catalog.errors import NumericError
 from catalog.types import VARCHAR, SqlType
 from ivm.render.scalars.compiler import Compiler
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call
 from tests.model.scalar import value_of

@@ -14,11 +14,11 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.render.scalars.writer import Form
-from ivm.trace.arrow import arrow_type
-from ivm.trace.batch import Batch, Reader, Readers
+from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_store import RowStore
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import is_compiled, python_of
 

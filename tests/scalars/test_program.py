@@ -14,9 +14,9 @@ from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR
 from ivm.render.scalars import compiler as compiling
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
-from ivm.trace.column import Column as Values
+from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Layout, delta_of
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, delta_over, duckdb_rows, is_compiled, program_of, python_of, same, values_of
 

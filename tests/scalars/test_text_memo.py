@@ -6,8 +6,8 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.trace.column import Column
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.columns.column import Column
+from ivm.trace.text.dictionary import TextDictionary
 
 
 def test_codes_may_lie_apart() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.errors import ConstraintError, Error
-from ivm.isolation import isolated
+from ivm.intake.refused_rows import isolated
 
 
 class Checks:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
+from ivm.session.database import core_of
 
 TABLES = """
     CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price DECIMAL(9,2) NOT NULL CHECK (price > 0));
@@ -294,7 +294,7 @@ def test_a_number_too_large_for_a_view_is_put_aside():
 
 
 def test_too_many_refused_rows_are_no_exceptions(db, monkeypatch):
-    monkeypatch.setattr("ivm.isolation.MOST", 10)
+    monkeypatch.setattr("ivm.intake.refused_rows.MOST", 10)
     sink = db.sink("sale", mode="append", source="s", on_error="quarantine", quarantine="refused")
     with pytest.raises(ivm.ConstraintError, match="more than 10 rows are refused"):
         sink(Frame([sale(n, price="-1.00") for n in range(20)]), 0)
@@ -303,7 +303,7 @@ def test_too_many_refused_rows_are_no_exceptions(db, monkeypatch):
 
 def test_others_may_commit_while_rows_are_looked_for(db, monkeypatch):
     sink = db.sink("sale", mode="append", source="s", on_error="quarantine", quarantine="refused")
-    committed = ivm.core.Core.check
+    committed = ivm.session.core.Core.check
     left = iter([5, 6])
 
     def check(core, changes):
@@ -311,7 +311,7 @@ def test_others_may_commit_while_rows_are_looked_for(db, monkeypatch):
         if (number := next(left, None)) is not None:
             db.sql(f"INSERT INTO sale VALUES ({number}, 'Oslo', 2)")
 
-    monkeypatch.setattr("ivm.core.Core.check", check)
+    monkeypatch.setattr("ivm.session.core.Core.check", check)
     sink(Frame([sale(n) for n in range(8)] + [sale(20, price="-1.00")]), 0)
     assert ids(db) == [*range(8)]
     assert sorted(json.loads(data)["id"] for (data,) in db.sql("SELECT data FROM refused").fetchall()) == [5, 6, 20]

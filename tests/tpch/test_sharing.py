@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
 from ivm.plan.existing import Existing
+from ivm.session.database import core_of
 from tpch.options import STREAMS
 from tpch.queries import NAMES, view_sql
 from tpch.reader import Stream, StreamBatch, open_stream

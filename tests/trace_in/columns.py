@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from catalog.types import Physical
-from ivm.trace.column import DTYPES, Column
+from ivm.trace.columns.column import DTYPES, Column
 
 _WORD = 1 << 64
 

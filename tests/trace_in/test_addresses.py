@@ -24,10 +24,10 @@ from catalog.types import (
     SqlType,
     decimal,
 )
-from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import Exported, located
+from ivm.trace.columns.arrow import arrow_type, to_column
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.exported import Exported, located
+from ivm.trace.text.dictionary import TextDictionary
 
 DICTIONARY = TextDictionary()
 PLAIN: list[tuple[SqlType, list[Any], pa.DataType | None]] = [

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from catalog import types
 from catalog.types import Physical, SqlType, decimal
-from ivm.trace.arrow import arrow_type, to_arrow, to_column
-from ivm.trace.batch import Reader
-from ivm.trace.column import DTYPES, Column
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
+from ivm.trace.columns.batch import Reader
+from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_in.columns import python_values
 
 DAY, SECOND = datetime.date(1970, 1, 1), datetime.datetime(1970, 1, 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog import types
 from catalog.types import Physical
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Columns, Delta, Group, delta_of, plain_layout
 from tests.trace_in.columns import column_of

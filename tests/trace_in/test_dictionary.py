@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ivm.kernels.texts import dictionary as text
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from tests.kernels import callable_part
 
 compare_text = callable_part(text.compare_text)

@@ -19,11 +19,11 @@ from catalog import types
 from catalog.errors import Error
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
-from ivm.trace.arrow import arrow_type, is_direct, to_column
-from ivm.trace.as_it_is import first_look
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import Located
-from ivm.trace.well_formed import SHOWN, check_shown, check_well_formed
+from ivm.intake.as_it_is import first_look
+from ivm.intake.well_formed import SHOWN, check_shown, check_well_formed
+from ivm.trace.columns.arrow import arrow_type, is_direct, to_column
+from ivm.trace.columns.exported import Located
+from ivm.trace.text.dictionary import TextDictionary
 
 DAYS, MOMENTS = (SHOWN[each.kind][:2] for each in (types.DATE, types.TIMESTAMP))
 TEXTS = ["", "a", "plain text of some length", "ä", "日本", "𝒳", "a" * 9 + "é"]
@@ -100,7 +100,7 @@ def looked(table: pa.Table, fields: Sequence[Field]) -> Located | None:
     look = first_look(table.schema, list(enumerate(fields)))
     assert look is not None
     found = look.at(table)
-    with mock.patch("ivm.trace.as_it_is.LARGE", 1):
+    with mock.patch("ivm.intake.as_it_is.LARGE", 1):
         again = look.at(table)
     assert (found is None) is (again is None)
     return again

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ivm.kernels.memory.allocator import resident_bytes
-from ivm.trace.growable import Growable, join_page
+from ivm.trace.columns.growable import Growable, join_page
 
 
 def test_growth_keeps_what_is_there_and_leaves_views_alone() -> None:

@@ -16,7 +16,7 @@ from catalog import types
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.schema import Field, Schema
 from catalog.types import SqlType, decimal
-from ivm.trace.ingest import Intake
+from ivm.intake.ingest import Intake
 
 FIELDS: Schema = (
     Field("id", types.BIGINT, nullable=False),

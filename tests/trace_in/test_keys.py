@@ -6,8 +6,8 @@ from hypothesis import given
 
 from catalog.types import Physical
 from ivm.kernels.hashing import function as hashing
-from ivm.trace.column import Column
-from ivm.trace.keys import KeyLayout
+from ivm.trace.columns.column import Column
+from ivm.trace.index.keys import KeyLayout
 from tests.kernels import callable_part
 from tests.trace_in.columns import column_of, columns_with_forms, python_values
 

@@ -7,8 +7,8 @@ import pytest
 
 from catalog.types import Physical
 from ivm.kernels.memory.in_place import look_up
-from ivm.trace.column import Array, Column
-from ivm.trace.keys import KeyLayout
+from ivm.trace.columns.column import Array, Column
+from ivm.trace.index.keys import KeyLayout
 
 ROWS = 3000
 INT32 = np.random.default_rng(1).integers(-(2**31), 2**31, ROWS).astype(np.int32)

@@ -18,11 +18,11 @@ from catalog import types
 from catalog.errors import Error
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
+from ivm.intake.as_it_is import AsItIs
+from ivm.intake.ingest import Intake
 from ivm.kernels.memory.exported import BIT, STRIDE, VALIDITY
-from ivm.trace.as_it_is import AsItIs
-from ivm.trace.column import Ints
-from ivm.trace.exported import located, stride_of
-from ivm.trace.ingest import Intake
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.exported import located, stride_of
 
 
 class Number(IntEnum):

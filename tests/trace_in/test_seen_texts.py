@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field
 from catalog.types import BIGINT, VARCHAR
-from ivm.trace.arrow import to_column
-from ivm.trace.as_it_is import first_look
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import Column
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.texts import Texts
+from ivm.intake.as_it_is import first_look
+from ivm.trace.columns.arrow import to_column
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import Column
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.texts import Texts
 
 INDEXES = [pa.int8(), pa.int16(), pa.int32()]
 TEXTS = ["", "a", "é", "a long text of many bytes", "b"]

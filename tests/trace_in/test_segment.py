@@ -12,11 +12,11 @@ import pytest
 from catalog import types
 from catalog.errors import Error
 from catalog.types import SqlType, decimal, list_of
-from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.column import Column
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
-from ivm.trace.segment import Segment, Segments, column_to_arrow, columns_to_arrow, segment_of
+from ivm.trace.columns.arrow import arrow_type, to_column
+from ivm.trace.columns.column import Column
+from ivm.trace.columns.segment import Segment, Segments, column_to_arrow, columns_to_arrow, segment_of
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.text.dictionary import TextDictionary
 
 MOOD = SqlType(types.Kind.ENUM, labels=("sad", "ok"))
 VALUES: dict[SqlType, list[object]] = {
@@ -138,7 +138,7 @@ def test_another_process_reads_a_segment() -> None:
     with pa.ipc.new_stream(sink, one().batch.schema) as writer:
         writer.write_batch(one().batch)
     program = (
-        "import sys, pyarrow as pa; from ivm.trace.segment import Segment; "
+        "import sys, pyarrow as pa; from ivm.trace.columns.segment import Segment; "
         "s = Segment(pa.ipc.open_stream(sys.stdin.buffer.read()).read_next_batch()); "
         "print(s.kind, s.scalars['name'] == 'ä', s.column('t').to_pylist())"
     )

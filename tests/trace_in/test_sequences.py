@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ivm.trace import arrow
-from ivm.trace.arrow import array_from, numbers_from
+from ivm.trace.columns import arrow
+from ivm.trace.columns.arrow import array_from, numbers_from
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,7 +71,7 @@ def test_who_uses_pandas_gets_what_pandas_means(monkeypatch):
 
 def test_pandas_is_not_imported():
     code = (
-        "import sys, numpy as np; from ivm.trace.arrow import *;"
+        "import sys, numpy as np; from ivm.trace.columns.arrow import *;"
         "array_from([1, None]); array_from(['a']); array_from([None]); numbers_from(np.arange(3));"
         "assert 'pandas' not in sys.modules"
     )

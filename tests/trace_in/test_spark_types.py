@@ -12,8 +12,8 @@ from catalog import types
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
-from ivm.trace.ingest import Intake
-from ivm.trace.spark_casts import cast_to_write, spark_type
+from ivm.intake.ingest import Intake
+from ivm.intake.spark_casts import cast_to_write, spark_type
 
 MOMENT = datetime.datetime(2020, 2, 29, 12, 30)
 VARIANT = pa.StructArray.from_arrays(

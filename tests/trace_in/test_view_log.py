@@ -11,8 +11,8 @@ from catalog import types
 from catalog.types import SqlType
 from ivm.trace import view_log as module
 from ivm.trace.consolidate import EqualRows
-from ivm.trace.dictionary import TextDictionary
 from ivm.trace.state import StateSize
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.view_log import ViewLog
 from tests.trace_in.updates import SMALL, Row, drawn_delta, rows_of
 

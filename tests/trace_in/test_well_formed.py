@@ -15,7 +15,7 @@ from catalog import types
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
-from ivm.trace.ingest import Intake
+from ivm.intake.ingest import Intake
 
 MANY = 2000
 """Rows beyond which columns are looked at one by one."""

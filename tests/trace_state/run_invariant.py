@@ -1,11 +1,11 @@
-"""What has to hold of an index with an ascending run, whatever has been done to it; see `ivm.trace.run`."""
+"""What has to hold of an index with an ascending run, whatever has been done to it; see `ivm.trace.index.run`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ivm.kernels.hashing.slots import EMPTY
-from ivm.trace.index import Index
+from ivm.trace.index.index import Index
 
 Key = tuple[int, ...]
 
@@ -20,7 +20,7 @@ def check_run(index: Index, keys: Sequence[Key], dead: Sequence[bool], *, block:
     assert 0 <= start <= stop <= index.rows <= len(keys)
     assert leads == sorted(leads), "leads never fall"
     fences = index._run._fences.array[: -(-stop // block)].tolist()
-    assert fences == leads[:: block], "the lead of the first row of each block"
+    assert fences == leads[::block], "the lead of the first row of each block"
     if index.unique:
         assert len(set(keys[:stop])) == stop, "keys differ"
         assert all(leads.count(lead) <= block for lead in leads), "no more of one lead than a block has"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, INTEGER, VARCHAR, decimal
-from ivm.trace.arrow import to_arrow
+from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.table_store import Mode, TableStore
+from ivm.trace.rows.table_store import Mode, TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import stamp
 
 Row = tuple[int, int, str | None, int | None]

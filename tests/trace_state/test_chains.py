@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.hashing.block import LAST
-from ivm.trace.chains import Chains
-from ivm.trace.index_reader import hashed
+from ivm.trace.index.chains import Chains
+from ivm.trace.index.index_reader import hashed
 
 NOBODY = np.empty(0, np.int64)
 

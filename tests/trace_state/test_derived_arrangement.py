@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, INTEGER, Physical
-from ivm.trace import retraction, rows
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from ivm.trace.delta import delta_of
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
-from ivm.trace.rows import DerivedRows
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.rows import retraction, rows
+from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.text.dictionary import TextDictionary
 
 Row = tuple[int | None, int]
 Update = tuple[Row, int, int]

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from catalog import types
 from catalog.types import Physical, decimal
-from ivm.trace.arrow import to_arrow
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import Column, concat
+from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import Column, concat
+from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Columns, Delta, Group, delta_of, plain_layout
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.stored_columns import StoredColumns
+from ivm.trace.text.dictionary import TextDictionary
 
 TYPES = (types.BIGINT, types.INTEGER, types.BOOLEAN, types.DOUBLE, decimal(38, 2), types.VARCHAR)
 

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, SqlType, decimal
-from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.in_place import Pieces, is_readable
-from ivm.trace.row_store import RowStore
+from ivm.trace.columns.arrow import arrow_type, to_column
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.in_place import Pieces, is_readable
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.text.dictionary import TextDictionary
 
 _BIG = 10**37
 VALUES: list[tuple[SqlType, list[Any], list[pa.DataType]]] = [

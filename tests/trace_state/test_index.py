@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.trace.index import Index
+from ivm.trace.index.index import Index
 
 NOBODY = np.empty(0, np.int64)
 FOREVER = 2**63 - 1

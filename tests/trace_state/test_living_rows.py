@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.hashing.function import WORDS, digest_rows
-from ivm.trace.changes import Applied
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from ivm.trace.delta import Columns
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.living_rows import LivingRows
-from ivm.trace.row_store import RowStore
+from ivm.trace.rows.changes import Applied
+from ivm.trace.rows.living_rows import LivingRows
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import stamps
 
 NARROW, WIDE = (BIGINT,), (BIGINT,) * 3 + (VARCHAR,)

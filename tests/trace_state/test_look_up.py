@@ -8,16 +8,17 @@ import pytest
 
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
 from ivm.kernels.hashing.ascending import fences_up_to
-from ivm.trace import helpers, look_up, look_up_parts
-from ivm.trace.arrangement import Arrangement
-from ivm.trace.arrow import to_arrow
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.column import DTYPES, Column, part_of
+from ivm.trace import helpers
+from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import DTYPES, Column, part_of
 from ivm.trace.delta import Columns, Delta, Group, Layout
-from ivm.trace.dictionary import TextDictionary
 from ivm.trace.helpers import Errands, Helpers
-from ivm.trace.keys import KeyLayout
-from ivm.trace.row_store import RowStore
+from ivm.trace.index import look_up, look_up_parts
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import stamps
 
 TYPES = [INTEGER, BIGINT, BOOLEAN, DOUBLE, VARCHAR, decimal(38, 0), decimal(12, 2)]

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.database import core_of
-from ivm.trace.in_place import narrow
+from ivm.session.database import core_of
+from ivm.trace.columns.in_place import narrow
 
 WIDE, NARROW, SHORT = pa.decimal128(12, 2), pa.decimal64(12, 2), pa.decimal64(9, 2)
 

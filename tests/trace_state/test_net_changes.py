@@ -10,8 +10,8 @@ import pytest
 
 from catalog.errors import ConstraintError
 from catalog.schema import Table
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.table_store import TableStore
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_state.tables import (
     KEYED,
     MULTISET,

@@ -14,12 +14,12 @@ from catalog.schema import Field
 from catalog.types import BIGINT, DOUBLE, VARCHAR, decimal
 from ivm.kernels.ordered.batch import add_rows
 from ivm.operators.window_layout import WindowLayout
-from ivm.trace.column import Column as Values
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedReader, OrderedRows
-from ivm.trace.row_order import RowOrder, Term
-from ivm.trace.segment import Segment, column_to_arrow
-from ivm.trace.window_tree import WindowReader
+from ivm.trace.columns.column import Column as Values
+from ivm.trace.columns.segment import Segment, column_to_arrow
+from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
+from ivm.trace.ordered.row_order import RowOrder, Term
+from ivm.trace.ordered.window_tree import WindowReader
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column
 from tests.reduce.model import to_delta
@@ -35,8 +35,8 @@ CHUNK = 64
 
 @pytest.fixture(autouse=True)
 def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ivm.trace.ordered_tree._CHUNK", CHUNK)
-    monkeypatch.setattr("ivm.trace.window_tree._CHUNK", CHUNK)
+    monkeypatch.setattr("ivm.trace.ordered.ordered_tree._CHUNK", CHUNK)
+    monkeypatch.setattr("ivm.trace.ordered.window_tree._CHUNK", CHUNK)
 
 
 def of_process(segments: list[Segment]) -> list[Segment]:

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from ivm.kernels.ordered import tree as ordered_tree
 from ivm.kernels.ordered import walk as ordered_tree_walk
 from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
-from ivm.trace.column import readonly
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedTree, changes_of
+from ivm.trace.columns.column import readonly
+from ivm.trace.ordered.ordered_tree import OrderedTree, changes_of
+from ivm.trace.text.dictionary import TextDictionary
 from tests.kernels import callable_part
 
 find = callable_part(ordered_tree.find)

@@ -7,10 +7,10 @@ import pytest
 
 from catalog.types import Physical
 from ivm.kernels.hashing.packed import pack_keys
-from ivm.trace.column import DTYPES, Column
-from ivm.trace.growable import HotColumn
-from ivm.trace.index import Index
-from ivm.trace.keys import KeyLayout, KeysAt
+from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.columns.growable import HotColumn
+from ivm.trace.index.index import Index
+from ivm.trace.index.keys import KeyLayout, KeysAt
 
 NOBODY = np.empty(0, np.int64)
 KINDS = list(Physical)

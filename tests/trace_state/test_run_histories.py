@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivm.trace import index as index_module
-from ivm.trace import run
-from ivm.trace.column import NOBODY, Ints
-from ivm.trace.index import Index
+from ivm.trace.columns.column import NOBODY, Ints
+from ivm.trace.index import index as index_module
+from ivm.trace.index import run
+from ivm.trace.index.index import Index
 from tests.trace_state.run_invariant import check_run
 
 FOREVER = 2**63 - 1
@@ -137,7 +137,9 @@ def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_SEARCH", 0)
 
 
-@pytest.mark.parametrize(("unique", "melts", "steps"), [(True, True, 4), (True, False, 4), (False, True, 4), (False, False, 3)])
+@pytest.mark.parametrize(
+    ("unique", "melts", "steps"), [(True, True, 4), (True, False, 4), (False, True, 4), (False, False, 3)]
+)
 def test_all_short_histories(unique: bool, melts: bool, steps: int) -> None:
     many = sum(1 for begun in BEGINNINGS for _ in histories(unique, melts, begun, FEW, steps))
     assert many > 1_000

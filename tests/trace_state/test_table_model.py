@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.errors import ConstraintError
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.table_store import TableStore
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_state.tables import (
     BATCH,
     KEYED,

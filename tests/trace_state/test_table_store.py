@@ -9,13 +9,13 @@ import pytest
 from catalog.errors import ConstraintError, Error
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
-from ivm.trace import compaction, row_store
-from ivm.trace.arrow import arrow_type
-from ivm.trace.batch import Batch, Reader, Readers
+from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_store import RowStore
-from ivm.trace.table_store import TableStore
+from ivm.trace.rows import compaction, row_store
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 from tests.trace_state.tables import KEYED, MULTISET, arrow_of, assert_arrangements_agree, rows_of, updates_of
 
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import ivm
 from catalog.types import BIGINT, SqlType, decimal
-from ivm.database import core_of
-from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.batch import Batch, Reader, Readers
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.in_place import narrow
-from ivm.trace.row_store import RowStore
+from ivm.session.database import core_of
+from ivm.trace.columns.arrow import arrow_type, to_column
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.in_place import narrow
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.text.dictionary import TextDictionary
 
 SHORT, LONG = [0, -1, 7, 2**31 - 1, -(2**31)], [2**31, -(2**31) - 1, 2**62]
 FEW, MANY = [Decimal(v).scaleb(-2) for v in (0, -1, 10**9 - 1, 1 - 10**9)], [Decimal(10**7), Decimal(-(10**12))]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.segment import Segment
+from ivm.trace.columns.segment import Segment
+from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.ordered import WindowKind
 
 FIRST = [((1, "a", 1.0), 1), ((1, "b", 2.0), 1)]

@@ -19,8 +19,8 @@ from ivm.cluster.driver import Driver
 from ivm.cluster.filler import Pace
 from ivm.cluster.logs import LARGE
 from ivm.cluster.protocol import Unlike
-from ivm.database import core_of
-from ivm.oracle import VerificationError
+from ivm.session.database import core_of
+from ivm.session.oracle import VerificationError
 from ivm.spark.cluster import OnSpark
 from ivm.spark.database import SparkDatabase
 from ivm.spark.parquet import argument_of

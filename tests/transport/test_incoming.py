@@ -16,7 +16,7 @@ import ivm
 import ivm.spark
 from ivm.cluster import file_parts
 from ivm.cluster.tables import ShardedTables
-from ivm.database import core_of
+from ivm.session.database import core_of
 from ivm.spark import loader
 from ivm.spark.database import SparkDatabase
 

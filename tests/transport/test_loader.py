@@ -12,7 +12,7 @@ import ivm
 from catalog.errors import ClusterError, StorageError
 from ivm.cluster.database import ShardedCore
 from ivm.cluster.file_parts import FileParts
-from ivm.database import core_of
+from ivm.session.database import core_of
 from ivm.spark import loader
 from ivm.spark.loader import Loader
 from ivm.spark.scans import LARGE_SCAN
@@ -34,7 +34,9 @@ def test_rows_that_cannot_be_counted_are_said_to_be_there():
         with (
             patch.object(loader, "carrier_of", lambda driver: SimpleNamespace()),
             patch.object(core.driver, "commit_frames", commits),
-            pytest.raises(ClusterError, match=r"all rows were loaded into table t, but cannot be counted now: no answer"),
+            pytest.raises(
+                ClusterError, match=r"all rows were loaded into table t, but cannot be counted now: no answer"
+            ),
         ):
             Loader(core)._insert(core.catalog.table("t"), FileParts([], LARGE_SCAN, []))
         del core.driver.transport.ask

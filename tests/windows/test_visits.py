@@ -7,7 +7,7 @@ import pytest
 
 from catalog.schema import Field
 from catalog.types import BIGINT, HUGEINT
-from ivm.trace.column import Column as Values
+from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import delta_of
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column, Literal

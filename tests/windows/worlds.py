@@ -13,7 +13,7 @@ from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, Sq
 from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column, Literal
 from tests.model.relation import evaluate

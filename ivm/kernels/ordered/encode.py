@@ -1,4 +1,4 @@
-"""Rows as words that compare, word by word, as SQL orders the values: see `ivm.trace.row_order`."""
+"""Rows as words that compare, word by word, as SQL orders the values: see `ivm.trace.ordered.row_order`."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from ivm.render.scalars.held import Held, in_words
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.exported import taken_from
 from ivm.trace.delta import Columns, Delta, Group, narrowed
-from ivm.trace.exported import taken_from
 from ivm.trace.helpers import LARGE, Errands, at_hand, parts
 
 _INT64 = DTYPES[Physical.INT64]

@@ -15,10 +15,10 @@ from ivm.render.scalars.scratch import is_remembered, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.text_natives import Native, column_of
-from ivm.trace.column import Array
-from ivm.trace.column import Column as Values
+from ivm.trace.columns.column import Array
+from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import Delta, Layout
-from ivm.trace.texts import Texts
+from ivm.trace.text.texts import Texts
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, rewrite
 
 _MOST_LAYOUTS = 64
@@ -106,7 +106,7 @@ _TEXT = Column(0, VARCHAR)
 
 
 class NativeFunction:
-    """Natives one after the other, the last of which gives what the expression is; see `ivm.trace.computed`."""
+    """Natives one after the other, the last of which gives what the expression is; see `ivm.trace.columns.computed`."""
 
     def __init__(self, scalar: Scalar, run: Native, light: bool, context: Context) -> None:
         self.scalar = scalar

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical
-from ivm.trace.column import DTYPES, Array, Bools, Column
-from ivm.trace.computed import TextFunction
+from ivm.trace.columns.column import DTYPES, Array, Bools, Column
+from ivm.trace.columns.computed import TextFunction
 from ivm.trace.delta import Delta
 
 _LOW = (1 << 64) - 1

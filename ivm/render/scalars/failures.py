@@ -12,7 +12,7 @@ from catalog.errors import NumericError
 from catalog.types import Kind, SqlType
 from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.single_text import single_text
-from ivm.trace.column import Bools, Column
+from ivm.trace.columns.column import Bools, Column
 from sql.ir.functions import function_of
 from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal

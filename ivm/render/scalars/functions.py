@@ -8,9 +8,9 @@ from typing import TypeVar
 from catalog.types import VARCHAR
 from ivm.render.scalars.columns import Rows
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.trace.column import Column
-from ivm.trace.dictionary import Literals, TextDictionary
-from ivm.trace.texts import Texts
+from ivm.trace.columns.column import Column
+from ivm.trace.text.dictionary import Literals, TextDictionary
+from ivm.trace.text.texts import Texts
 from sql.ir.scalar import Scalar
 
 Evaluate = Callable[[Rows], Column]

@@ -14,11 +14,11 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.render.scalars.writer import Access, Form
-from ivm.trace.column import DTYPES, Array
-from ivm.trace.computed import Read
+from ivm.trace.columns.column import DTYPES, Array
+from ivm.trace.columns.computed import Read
+from ivm.trace.columns.growable import HotColumn
+from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta, Layout
-from ivm.trace.growable import HotColumn
-from ivm.trace.stored_columns import StoredColumns
 
 Loop = TypeVar("Loop")
 Key = tuple[int, ...]

@@ -30,8 +30,8 @@ from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.scratch import is_remembered, memo_of, over_scratch, passes_texts
 from ivm.render.scalars.texts import by_value, compare_columns, is_by_value
 from ivm.render.scalars.writer import Script, Value
-from ivm.trace.column import Column
-from ivm.trace.computed import TextFunction
+from ivm.trace.columns.column import Column
+from ivm.trace.columns.computed import TextFunction
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.ir.scalar import Column as Reference

@@ -18,9 +18,9 @@ from ivm.render.scalars.held import Held, Input, Key
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
-from ivm.trace.column import Array, Column
+from ivm.trace.columns.column import Array, Column
 from ivm.trace.delta import Columns, Delta, Group, Layout
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Scalar, walk
 

@@ -14,7 +14,7 @@ from ivm.render.scalars.columns import Rows, dense
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.texts import by_value, is_by_value
-from ivm.trace.column import Array, Column
+from ivm.trace.columns.column import Array, Column
 from ivm.trace.delta import delta_of
 from sql.ir.functions import Nulls, function_of
 from sql.ir.scalar import Call, Scalar, columns_of, rewrite, walk

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from catalog.types import Physical
 from ivm.kernels.texts.sweep import take_unmarked
 from ivm.render.scalars.columns import both
-from ivm.trace.column import DTYPES, NO_MASK, Array, Column, readonly
+from ivm.trace.columns.column import DTYPES, NO_MASK, Array, Column, readonly
 
 UNKNOWN, NULL, FALSE, TRUE, LEARNING = 0, 1, 2, 3, 4
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there

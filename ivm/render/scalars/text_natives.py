@@ -31,9 +31,9 @@ from ivm.kernels.texts.parts import (
     trim_spaces,
 )
 from ivm.render.scalars.text_functions import like_parts
-from ivm.trace.column import Array, Bools, Column, Ints, readonly
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.texts import Texts
+from ivm.trace.columns.column import Array, Bools, Column, Ints, readonly
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.texts import Texts
 from sql.ir.functions import MIRRORED
 
 Native = Callable[[Texts], Any]

@@ -15,10 +15,10 @@ from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, dense, objects, pick, spread, stored
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
-from ivm.trace import regex
-from ivm.trace.column import DTYPES, Array, Column
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.texts import joined
+from ivm.trace.columns.column import DTYPES, Array, Column
+from ivm.trace.text import regex
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.texts import joined
 from sql.ir.scalar import Call, Literal
 from sql.types.texts import InfinityError, reader
 

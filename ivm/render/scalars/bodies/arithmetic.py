@@ -15,7 +15,7 @@ from ivm.render.scalars.columns import both, objects, stored
 from ivm.render.scalars.failures import attempted, division_by_zero, first_bad, over_integers, overflow
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from sql.ir.functions import function_of
 from sql.ir.limits import Range, is_exact, limits
 from sql.ir.scalar import Call

@@ -17,8 +17,8 @@ from ivm.render.scalars.columns import both, constant, objects, stored
 from ivm.render.scalars.failures import Attempt, attempted, first_bad, formatter
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
-from ivm.trace.arrow import to_arrow
-from ivm.trace.column import Array, Column
+from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.column import Array, Column
 from sql.ir.blobs import blob_text
 from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call

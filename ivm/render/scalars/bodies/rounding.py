@@ -17,7 +17,7 @@ from ivm.render.scalars.columns import objects
 from ivm.render.scalars.failures import over_integers
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
-from ivm.trace.column import Column
+from ivm.trace.columns.column import Column
 from sql.ir.scalar import Call, Literal
 
 

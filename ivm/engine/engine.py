@@ -1,0 +1,398 @@
+"""The engine below the interface: tables, installed views and the commit that carries changes through all of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from time import perf_counter, perf_counter_ns
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from catalog.errors import MemoryLimitError, NumericError, StorageError
+from catalog.schema import Schema
+from catalog.schema import View as Definition
+from ivm.analysis.tables import tables_of
+from ivm.dataflow.graph import Graph
+from ivm.dataflow.hydration import Installation
+from ivm.dataflow.node import Node
+from ivm.durable.journal import Journal, Written
+from ivm.durable.payload import Batch
+from ivm.engine.applying import applied
+from ivm.engine.installing import Pause, Planned, counting, put_or_drop
+from ivm.engine.subscription import Listeners, Subscription
+from ivm.engine.tables import Declared, Tables
+from ivm.engine.transaction import Change, last_time
+from ivm.engine.view import Contents, Installed
+from ivm.engine.view_changes import view_changes
+from ivm.operators.arrange import ArrangeTable
+from ivm.operators.ends import Sink
+from ivm.operators.operator import Operator
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.estimate import Estimate, bytes_text, total
+from ivm.plan.existing import Existing, added_state
+from ivm.plan.lower import lower
+from ivm.plan.node import Plan, Sizes
+from ivm.render.renderer import Renderer
+from ivm.render.scalars.compiler import Compiler
+from ivm.trace.delta import Delta
+from ivm.trace.helpers import Errands, Helpers
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.sweep import Sweep
+from ivm.trace.time import BEGINNING
+from ivm.trace.turns import Aside, at_once
+from ivm.trace.view_log import ViewLog
+from ivm.transform.pipeline import optimize
+from sql.ir.relation import Relation
+
+
+@dataclass(slots=True)
+class Decided:
+    """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
+
+    time: int
+    since: int
+    updates: int
+    started: int
+    told: Sequence[tuple[Subscription, pa.Table]]
+    put: Written | None = None
+    batch: Batch | None = None
+
+
+_COMMITS = 10_000
+_NONE: Mapping[str, float] = MappingProxyType({})
+
+
+class Engine:
+    """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call, but for those
+    that say that they need none.
+    """
+
+    is_whole = True
+    """All rows are here, not spread over shards."""
+
+    def __init__(
+        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:  # fmt: skip
+        self.dictionary = TextDictionary()
+        self.helpers = Helpers(1) if helpers is None else helpers
+        self.tables = Tables(self.dictionary)
+        self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
+        self.views: dict[str, Installed] = {}
+        self.oracle_sql: dict[str, str] = {}
+        self.channels: dict[str, Schema] = {}
+        """The columns of what comes from other shards, where this is one."""
+        self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
+        """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds."""
+        self.history = history
+        self._begins = 0
+        self._sharing = sharing
+        self._memory_limit = memory_limit
+        self._apart: list[Renderer] = []
+        self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
+        self.listeners = Listeners()
+        self._decided: Decided | None = None
+        self._errands = Errands(self.helpers)
+        self.journal: Journal | None = None
+        """What writes down the commits of a database that outlives its process."""
+        self.batches: dict[str, int] = {}
+        """The number of the last batch of each source that numbers its batches."""
+
+    @property
+    def compilers(self) -> Sequence[Compiler]:
+        """What compiles the loops of views; nothing where they are interpreted."""
+        return () if self.renderer.compiler is None else (self.renderer.compiler,)
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit; 0 before the first."""
+        return self.renderer.graph.time
+
+    @property
+    def is_installing(self) -> bool:
+        """Whether a view is on its way in."""
+        return self.renderer.graph.installation is not None
+
+    @property
+    def since(self) -> int:
+        """The earliest time that can still be read."""
+        return max(self.time - self.history, self._begins)
+
+    def begin_at(self, time: int, since: int | None = None) -> None:
+        """Nothing has happened yet at this time, and nothing is known of what was before it, or before `since`."""
+        self.renderer.graph.time, self._begins = time, time if since is None else since
+
+    def put_table(self, name: str, declared: Declared | None) -> None:
+        """The table of a name is this one from now on, and its rows are those of a commit; None: there is none.
+
+        It may be interrupted, and called again.
+        """
+        self.tables.put(name, declared)
+        store = self.tables.get(name)
+        if store is not None and store.last_time > self.time:
+            self._decided = Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
+            self.settle()
+
+    def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE, plan: Plan | None = None) -> Planned:
+        """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything.
+
+        `sizes`: of what it reads, where it is to be planned as it was once. `plan`: the one that it had.
+        """
+        started, tables, known = perf_counter(), frozenset(tables_of(relation)), {**self.sizes(), **sizes}
+        if plan is None:
+            plan = lower(optimize(relation), self.renderer.existing.above(known))
+        return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
+
+    def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:
+        """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
+
+        On any error nothing is left behind.
+
+        `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
+        and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
+        it is given; it returns once the caller is alone again.
+        """
+        started, plan, renderer = perf_counter(), planned.plan, self.renderer
+        self._check_limit(definition.name, plan)
+        if not self._sharing:
+            renderer = self.renderer.apart()
+            self._apart = [*self._apart, renderer]
+        log = ViewLog([field.type for field in definition.columns], self.dictionary)
+        told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
+        node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
+        millis = planned.millis + (perf_counter() - started) * 1e3
+        return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
+
+    def grown(
+        self, name: str, plan: Plan, end: Operator, pause: Callable[[int], None], aside: Aside = at_once,
+        renderer: Renderer | None = None,
+    ) -> Node:  # fmt: skip
+        """A new node at the end of a plan, rendered where it is not there yet; on any error nothing is left behind.
+
+        `pause`, `aside`: see `Installation`.
+        """
+        renderer = self.renderer if renderer is None else renderer
+        try:
+            errands = Errands(self.helpers)
+            renderer.graph.install(Installation(pause, aside, errands, self.time))
+            with errands:
+                node = renderer.graph.add(f"view {name}", end, (renderer.node(plan),))
+                if end.states:
+                    renderer.fill(plan, node, contents=True)
+        except BaseException as error:
+            self.sweep()
+            if isinstance(error, NumericError):
+                raise NumericError(f"cannot create view {name} over the rows there are: {error}") from error
+            raise
+        return node
+
+    def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
+        """The view of a name is this one from now on, in place of the one that was there; without SQL there is none.
+
+        None for what is not maintained. It may be interrupted, and called again.
+        """
+        old = self.views.get(name)
+        if old is not None and old is not installed:
+            old.node.owners.pop(name, None)
+        if installed is not None:
+            installed.node.owners[name] = None
+        put_or_drop(self.views, name, installed)
+        put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
+        put_or_drop(self.oracle_sql, name, oracle_sql)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again.
+
+        Cost: looks at every node.
+        """
+        if self.renderer.graph.installation is not None:
+            self.renderer.graph.installation.errands.wait()
+        gone = self.renderer.graph.unowned()
+        if gone:
+            for renderer in (self.renderer, *self._apart):
+                renderer.forget(gone)
+            self.renderer.graph.remove(gone)
+        self._apart = [renderer for renderer in self._apart if renderer.rendered]
+        self.renderer.graph.installation = None
+
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
+        """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
+
+        `batch`: what source they are from, and which of its batches they are. A `trial` is undone, whether it fails or
+        not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
+        StorageError, after which everything is as it was. Cost: follows the changes and what follows from them, never
+        the tables.
+        """
+        started, journal = perf_counter_ns(), None if trial else self.journal
+        time, are_apart = last_time(changes, max(self.time + 1, time))
+        try:
+            if journal is not None:
+                journal.begin(changes, time, batch)
+            with self._errands:
+                decided = self._prepared(changes, started, time, are_apart)
+            decided.batch = batch
+            if journal is not None:
+                decided.put = journal.commit(changes, time, batch)
+            self._decided = None if trial else decided
+        except NumericError as error:
+            views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
+            raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
+        except SystemError as error:  # so numba passes on what is raised while it makes Python's objects of a result
+            raise error.__cause__ or error from None
+        finally:
+            self.settle()
+        return time
+
+    def settle(self) -> None:
+        """Make the last commit final and tell who listens, or undo it, if that is not done: it was interrupted.
+
+        Whoever enters calls it. It may be interrupted too, and is then called again.
+        """
+        if self._decided is None and not self.renderer.graph.marks and not self._errands.out:
+            if self.journal is not None and self.journal.is_pending:
+                self.journal.take_back()
+            return
+        try:
+            self._settle()
+        except BaseException:
+            self._settle()
+            raise
+
+    def contents(self, view: str) -> Contents:
+        """The present rows of a view, whatever happens later."""
+        return self.views[view].contents(self.dictionary)
+
+    def close(self) -> None:
+        """End what compiles, and the threads that help."""
+        for compiler in self.compilers:
+            compiler.close()
+        self.helpers.close()
+
+    def existing(self) -> Existing:
+        """What a new view is planned against."""
+        return self.renderer.existing.above(self.sizes())  # nothing, where nothing is shared
+
+    def sizes(self) -> dict[str, float]:
+        """The rows of each table and, roughly, of each maintained view."""
+        rows: dict[str, float] = {name: store.count for name, store in self.tables.items()}
+        return rows | {name: len(installed.log) for name, installed in self.views.items()}
+
+    def state_bytes(self) -> int:
+        """The bytes of all tables, text, arrangements, operators' state and views' contents."""
+        sizes = [store.size() for store in self.tables.values()]
+        sizes += [node.operator.size() for node in self.renderer.graph.nodes]
+        sizes += [index.size() for _, index in self.unread()]
+        return sum(size.bytes for size in sizes) + self.text_bytes()
+
+    def text_bytes(self) -> int:
+        """The bytes of the dictionary of texts, which tables and views share, and of what functions made of them."""
+        return self.dictionary.nbytes + sum(memo.nbytes for memo in list(self.dictionary.memos))
+
+    def tidy_texts(self) -> int:
+        """After a commit: do a piece of freeing the texts that nobody refers to any more; how many more are owed.
+
+        Not while a view is installed, of which nobody knows yet what it has read. See `Sweep.work`.
+        """
+        return self._sweep.work() if self.renderer.graph.installation is None else 0
+
+    @property
+    def texts_owed(self) -> int:
+        """How many pieces of that are owed."""
+        return self._sweep.owed
+
+    def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
+        """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""
+        operators = [node.operator for node in self.renderer.graph.nodes]
+        read = {id(each.arrangement) for each in operators if isinstance(each, ArrangeTable)}
+        for store in self.tables.values():
+            for index in store.arrangements():
+                if id(index) not in read and index is not store.primary:
+                    yield store, index
+
+    def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
+        """The state that installing `plan` would add; under None the view's contents."""
+        return added_state(plan, Sizes(self.sizes()), lambda each: each in self.renderer.rendered)
+
+    def _check_limit(self, name: str, plan: Plan) -> None:
+        if self._memory_limit is None:
+            return
+        needed, used = total(self.estimate(plan).values()), self.state_bytes()
+        if used + needed.bytes > self._memory_limit:
+            raise MemoryLimitError(
+                f"cannot create view {name}: it is expected to add {needed}, and of the memory limit of "
+                f"{bytes_text(self._memory_limit)} {bytes_text(used)} are in use; raise memory_limit, drop views "
+                "that are not needed, or see EXPLAIN for what takes the most"
+            )
+
+    def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
+        """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""
+        for renderer in (self.renderer, *self._apart):
+            yield from renderer.rendered.items()
+
+    def last_nodes(self) -> Iterator[tuple[str, Node]]:
+        """Of each view its last node."""
+        return ((name, installed.node) for name, installed in self.views.items())
+
+    def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
+        """For each node, by identity, the views that need it."""
+        return self.renderer.graph.users(self.last_nodes())
+
+    def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
+        """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
+        graph, read = self.renderer.graph, self.renderer.sources
+        since = max(time - self.history, self._begins)
+        if graph.installation is not None:
+            since = min(since, graph.installation.since)
+        are_apart = are_apart and self._tells_times_apart(changes)
+        earliest = BEGINNING if are_apart else since
+        deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
+        if self.tables.constrained:
+            self.tables.check(deltas)
+        changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
+        told = self.listeners.told(partial(self._changes, changed)) if self.listeners else ()
+        if self._errands.out:
+            self._errands.finish()
+        return Decided(time, since, updates, started, told)
+
+    def _changes(self, changed: Mapping[Node, Delta], view: str) -> pa.Table | None:
+        installed = self.views[view]
+        return view_changes(installed.definition, changed.get(installed.node), self.dictionary)
+
+    def _settle(self) -> None:
+        if self._errands.out:
+            self._errands.wait()
+        graph, decided = self.renderer.graph, self._decided
+        if decided is None:
+            graph.rollback()
+            if self.journal is not None:
+                self.journal.take_back()
+            return
+        if decided.put is not None and self.journal is not None:
+            try:
+                self.journal.keep(decided.put)
+            except StorageError:  # so it has not happened, and nobody has seen it
+                self._decided = None
+                raise
+        if decided.batch is not None:
+            self.batches[decided.batch[0]] = decided.batch[1]
+        graph.seal(decided.time, decided.since)
+        for subscription, table in decided.told:
+            subscription.push(table, decided.time)
+        if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
+            self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
+        self._decided = None
+
+    def _readers_of(self, table: str) -> list[str]:
+        """The maintained views that read a table."""
+        return [view for view, each in self.views.items() if table in each.tables]
+
+    def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
+        """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
+        return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})

@@ -1,0 +1,132 @@
+"""Rows and changes that come in for tables, checked against what the tables are declared as, with what stands in for
+columns that they leave out (DEFAULT, computed by DuckDB); needs no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import ConstraintError, Error
+from catalog.names import key
+from catalog.schema import Default, Table, View
+from ivm.arguments import Tabular
+from ivm.engine.tables import check_upsert
+from ivm.engine.transaction import Change
+from ivm.intake.ingest import Intake
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.helpers import Errands, Helpers
+from ivm.trace.rows.table_store import Mode
+from ivm.trace.time import LAST
+
+_MOST_NAMES = 1 << 10
+
+
+class Incoming:
+    """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
+
+    def __init__(self, catalog: Catalog, helpers: Helpers) -> None:
+        self._catalog = catalog
+        self._helpers = helpers
+        self._intakes: dict[str, Intake] = {}
+        self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
+        """What the catalog had when tables were found by these names, as they were given."""
+
+    def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
+        """The table of a name, the rows as it stores them, of a table with a key only that, if `keys_only`, and where
+        their columns lie, if that is known.
+        """
+        table, intake = self.intake(name)
+        with Errands(self._helpers):
+            return table, *intake.rows(data, keys_only=keys_only and bool(table.primary_key))
+
+    def change(self, name: str, data: Tabular, mode: Mode) -> Change:
+        """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
+        table, intake = self.intake(name)
+        if mode == "upsert":
+            check_upsert(table)
+        if self._helpers.threads == 1:
+            rows, times, diffs, addresses = intake.updates(data)
+        else:
+            with Errands(self._helpers):
+                rows, times, diffs, addresses = intake.updates(data)
+        if mode == "diff":
+            return Change(table, rows, addresses, diffs, times)
+        return Change(table, rows, addresses, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
+
+    def intake(self, name: str) -> tuple[Table, Intake]:
+        """The table of a name, and what checks its rows."""
+        content, known = self._known
+        found = known.get(name) if content is self._catalog.content else None
+        return self._found(name) if found is None else found
+
+    def _found(self, name: str) -> tuple[Table, Intake]:
+        content, table = self._catalog.content, self._catalog.table(name)
+        if content is not self._known[0]:
+            self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
+        intake = self._intakes.get(table.name)
+        if intake is None or intake.fields is not table.fields:
+            defaults = {default.column: _maker(table, default) for default in table.defaults}
+            intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
+            self._intakes[table.name] = intake
+        known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
+        known[name] = table, intake
+        self._known = content, known
+        return table, intake
+
+
+def check_times(table: Table, times: Ints | None, present: int) -> None:
+    """ConstraintError unless the times of a table's changes are later than the last commit's, and can be counted."""
+    if times is None or not len(times):
+        return
+    if (first := int(times.min())) <= present:
+        raise ConstraintError(
+            f"cannot apply changes to table {table.name}: _time {first} is not later than the last "
+            f"commit's time {present}; give later times, or leave the column out"
+        )
+    if (last := int(times.max())) > LAST:
+        raise ConstraintError(
+            f"cannot apply changes to table {table.name}: _time {last} is later than {LAST} (2^62), "
+            "the latest there is, so that commits after it still find times of 64 bits; give earlier times"
+        )
+
+
+def check_defaults(table: Table) -> None:
+    """Raise, for a table that is to be created, what computing one of its defaults raises."""
+    for default in table.defaults:
+        try:
+            _values(table, default, 1)
+        except Error as error:
+            what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
+            raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
+
+
+def _maker(table: Table, default: Default) -> Callable[[int], pa.Array]:
+    """Makes values of a default: a constant one is computed when it is first needed, any other anew for each row."""
+    if not default.constant:
+        return lambda count: _values(table, default, count)
+
+    @cache
+    def value() -> pa.Scalar:
+        return _values(table, default, 1)[0]
+
+    return lambda count: pa.repeat(value(), count)
+
+
+def _values(table: Table, default: Default, count: int) -> pa.Array:
+    import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
+
+    from ivm.duck import Use, answer, connection, told  # noqa: PLC0415
+
+    type_ = table.fields[table.index(default.column)].type
+    try:
+        with connection(Use.CLOSED) as duck:
+            rows = answer(duck, f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})")
+    except duckdb.Error as error:
+        raise told(error, Use.CLOSED) from error
+    return rows.column(0).combine_chunks()

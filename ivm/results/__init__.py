@@ -1,0 +1,1 @@
+"""Rows as people want them: results, drawn and as data frames."""

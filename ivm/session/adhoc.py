@@ -1,0 +1,269 @@
+"""Ad-hoc SELECTs, run by DuckDB over the tables, views and introspection relations that they name; the changes that are
+computed from their answers; and SHOW, DESCRIBE and SUMMARIZE, which say what there is to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Protocol, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import BindError, Error, UnsupportedError
+from catalog.names import key, quoted, reached
+from catalog.schema import Schema, Table, View
+from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
+from ivm.engine.transaction import Transaction
+from ivm.results.result import Result, table_of
+from ivm.session.core import Core
+from ivm.session.introspection import RELATIONS, Reading
+from ivm.session.own_catalog import catalogued, reads_catalog
+from sql.duckdb_text import translated
+from sql.sql_text import SqlText
+from sql.statements import Describe, Query, Show, Summarize
+
+T = TypeVar("T")
+_NONE: Mapping[str, pa.Table] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a query reads, as it was at one moment: held on to under the lock, read without it.
+
+    Relations by the keys of their names: `stored` those that hold rows, `definitions` the SQL of views that do not,
+    with what they use. `versions` are what the rows depend on: each entry of the catalog, and of tables the time of
+    their last change.
+    """
+
+    stored: Mapping[str, Reading]
+    definitions: Mapping[str, tuple[str, Sequence[str]]]
+    versions: Mapping[str, tuple[Table | View | None, int]]
+
+
+class Ask(Protocol):
+    """Answers SELECTs in DuckDB's dialect, all as of one moment."""
+
+    def __call__(self, text: str, given: Mapping[str, pa.Table] = _NONE) -> pa.Table:
+        """The answer; the text may read what is `given` too, by names that no relation has."""
+        ...
+
+
+def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
+    """A SELECT in DuckDB's dialect, answered as of now; `names` are the relations it mentions."""
+    return _answer(core, names, seen(core, names), text)
+
+
+def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Table:
+    """What a query that was written in `dialect` answers as of now, or a `form` that is made of its text."""
+    text = form.replace("{}", text_of(core, statement, dialect))
+    try:
+        return query(core, text, statement.names)
+    except Error as error:
+        place = place_in(error.__cause__, text)
+        if place is None or dialect != "duckdb":
+            raise
+        first, line, rest = str(error).partition("\n")
+        written = SqlText(statement.written, *statement.origin)
+        raise type(error)(written.locate(first, place - form.index("{}")) + line + rest) from error.__cause__
+
+
+def text_of(core: Core, statement: Query, dialect: str) -> str:
+    """A query that was written in `dialect`, in DuckDB's."""
+    if dialect == "duckdb":
+        return statement.text
+    return translated(SqlText(statement.written, *statement.origin), dialect, core.catalog.fixed())
+
+
+def change(
+    core: Core, names: Sequence[str], collect: Callable[[Transaction, Ask], T], watched: Sequence[str] = ()
+) -> T:
+    """Commit what `collect` puts into the transaction, which may ask SELECTs over `names`; returns what it returns.
+
+    It is called without the lock. If what it read has changed when the turn to commit comes, it is called once more,
+    with the lock, so that no change of others is lost. `watched` is what it reads in another way.
+    """
+    with core.transaction(settles=False) as tx:
+        first = seen(core, names, watched)
+        result = collect(tx, partial(_answer, core, names, first))
+        with core.lock:
+            if any(_version(name, core) != version for name, version in first.versions.items()):
+                tx.forget()
+                result = collect(tx, partial(_answer, core, names, seen(core, names)))
+            tx.commit()
+    core.settle()
+    return result
+
+
+def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snapshot:
+    """What the relations called `names`, and all that registered views among them read, hold now; unknown names are
+    left out. Of those that are only `watched` it is known whether they change, not what they hold.
+
+    Cost: finding the rows of each table that are alive, and all of the `ivm_*` relations; no rows are copied. Views
+    that have changed since they were read last are consolidated when they are read, without the lock.
+    """
+    catalog = core.catalog
+    stored: dict[str, Reading] = {}
+    definitions: dict[str, tuple[str, Sequence[str]]] = {}
+
+    def uses(name: str) -> Sequence[str]:
+        entry = catalog.find(name)
+        return entry.uses if isinstance(entry, View) else ()
+
+    def registered(name: str) -> Sequence[str]:
+        entry = catalog.find(name)
+        return () if isinstance(entry, View) and entry.maintained else uses(name)
+
+    with core.lock:
+        for name in reached(names, registered):
+            entry = catalog.find(name)
+            if isinstance(entry, Table):
+                stored[name] = _for_duckdb(core.engine.tables[entry.name].reading(), entry.fields)
+            elif isinstance(entry, View) and entry.maintained:
+                stored[name] = _for_duckdb(core.engine.contents(entry.name).arrow, entry.schema)
+            elif isinstance(entry, View):
+                definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
+            elif name in (relations := core.relations or RELATIONS):
+                stored[name] = cache(relations[name](core.engine))  # as of now: of the engine there are no versions
+        below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
+        return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
+
+
+def _version(name: str, core: Core) -> tuple[Table | View | None, int]:
+    entry = core.catalog.find(name)
+    return entry, core.engine.tables[entry.name].last_time if isinstance(entry, Table) else 0
+
+
+def _for_duckdb(read: Reading, fields: Schema) -> Reading:
+    return cache(lambda: with_hugeints(read(), fields))
+
+
+def wrote(core: Core, text: str, names: Sequence[str]) -> int:
+    """Carry out a COPY to a file, of what the relations called `names` hold now; how many rows it wrote."""
+    if reads_catalog(core, names):
+        raise UnsupportedError("cannot copy what there is to a file; ask it with SELECT")
+    held = seen(core, names)
+    for name in names:
+        if key(name) not in held.stored and key(name) not in held.definitions:
+            core.catalog.lookup(name)
+    with _over(names, held, Use.OPEN) as duck:
+        return write(duck, text)
+
+
+def _answer(
+    core: Core, names: Sequence[str], held: Snapshot, text: str, given: Mapping[str, pa.Table] = _NONE
+) -> pa.Table:
+    """DuckDB's answer over what was seen of the relations called `names`, and what is `given`; needs no lock.
+
+    Only what `names` mentions (through definitions too) is read; files and all else outside only with
+    `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
+    is not enough, and BindError with DuckDB's words where it refuses.
+    """
+    if reads_catalog(core, names):
+        return _told_of_catalog(core, text)
+    try:
+        with _over(names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
+            for name, table in given.items():
+                offer(duck, name, table)
+            return answer(duck, text)
+    except UnknownNameError as error:
+        for name in names:
+            if key(name) not in held.stored:
+                try:
+                    core.catalog.lookup(name)
+                except BindError as better:  # with the names that are close
+                    raise better from error.__cause__
+        raise
+
+
+def _told_of_catalog(core: Core, text: str) -> pa.Table:
+    try:
+        with catalogued(core) as duck:
+            return answer(duck, text)
+    except duckdb.Error as error:
+        raise told(error, Use.CLOSED) from error
+
+
+@contextmanager
+def _over(names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection on which these names stand for what was seen of them. DuckDB's errors are told as ours."""
+    try:
+        with connection(use) as duck:
+            done: set[str] = set()
+            for name in names:
+                _provide(duck, name, held, done)
+            yield duck
+    except duckdb.Error as error:
+        raise told(error, use) from error
+
+
+def _provide(duck: duckdb.DuckDBPyConnection, name: str, seen: Snapshot, done: set[str]) -> None:
+    found = key(name)
+    if found in done:
+        return
+    done.add(found)
+    if found in seen.stored:
+        offer(duck, name, seen.stored[found]())
+    elif found in seen.definitions:
+        text, uses = seen.definitions[found]
+        for used in uses:
+            _provide(duck, used, seen, done)
+        define(duck, name, text)
+
+
+def described(core: Core, statement: Show | Describe | Summarize, dialect: str) -> Result:
+    """What there is, or the columns of a table, a view or a query in this dialect, as DuckDB lists them."""
+    match statement:
+        case Show():
+            return _shown(core, statement)
+        case Describe():
+            return _columns_of(core, statement.of, dialect)
+        case Summarize():
+            return Result(asked(core, statement.query, dialect, "SUMMARIZE {}"))
+
+
+def _shown(core: Core, statement: Show) -> Result:
+    """The tables and views by name, in the columns that DuckDB gives them."""
+    catalog = core.catalog.fixed()
+    entries: list[Table | View] = [*catalog.tables, *catalog.views]
+    if statement.what == "views":
+        entries = list(catalog.views)
+    entries.sort(key=lambda entry: entry.name)
+    if statement.what != "all tables":
+        return Result(table_of(((entry.name,) for entry in entries), name=pa.string()))
+    rows = []
+    for entry in entries:
+        fields = entry.fields if isinstance(entry, Table) else entry.schema
+        kind = "table" if isinstance(entry, Table) else "materialized view" if entry.maintained else "view"
+        rows.append((entry.name, kind, [field.name for field in fields], [str(field.type) for field in fields]))
+    texts = pa.list_(pa.string())
+    return Result(table_of(rows, name=pa.string(), kind=pa.string(), column_names=texts, column_types=texts))
+
+
+def _columns_of(core: Core, of: str | Query, dialect: str) -> Result:
+    if isinstance(of, Query):
+        return Result(asked(core, of, dialect, "DESCRIBE {}"))
+    entry = core.catalog.find(of)
+    if isinstance(entry, Table):
+        return _listed(_column(entry, place) for place in range(len(entry.fields)))
+    if isinstance(entry, View):
+        return _listed((f.name, str(f.type), "YES" if f.nullable else "NO", None, None) for f in entry.schema)
+    # One of the engine's own relations, or a name that there is not.
+    return Result(query(core, f"DESCRIBE {quoted(of)}", (of,)))
+
+
+def _column(table: Table, place: int) -> tuple[str | None, ...]:
+    field = table.fields[place]
+    unique = any(field.name in constraint.columns for constraint in table.unique_constraints)
+    key = "PRI" if place in table.key_indexes else "UNI" if unique else None
+    default = table.default(field.name)
+    null = "YES" if field.nullable else "NO"
+    return field.name, str(field.type), null, key, None if default is None else default.value
+
+
+def _listed(columns: Iterable[tuple[str | None, ...]]) -> Result:
+    types = dict.fromkeys(("column_name", "column_type", "null", "key", "default", "extra"), pa.string())
+    return Result(table_of(((*column, None) for column in columns), **types))

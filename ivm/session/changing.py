@@ -1,0 +1,250 @@
+"""What INSERT, UPDATE, DELETE and COPY do to a database.
+
+DuckDB computes their rows without the lock; what they read is looked at again when they commit (see `adhoc.change`).
+COPY is by its readers and writers of files, where the application lets SQL text reach these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import AccessError, BindError
+from catalog.names import as_literal, quoted
+from catalog.schema import Field, Table
+from ivm.duck import Use, answer, batches, connection, told, with_hugeints
+from ivm.engine.installing import Progress
+from ivm.engine.transaction import Transaction
+from ivm.results.result import Result, counted
+from ivm.session.adhoc import Ask, asked, change, wrote
+from ivm.session.conflicts import conflicts
+from ivm.session.core import Core
+from sql.changes import (
+    NEW,
+    OLD,
+    ROW,
+    check_width,
+    columns_to_copy,
+    columns_to_insert,
+    conflict_columns,
+    rows_after_conflict,
+    rows_to_copy,
+    rows_to_delete,
+    rows_to_insert,
+    rows_to_update,
+    without_hugeints,
+)
+from sql.json_file import keys, keys_of
+from sql.statements import Conflict, Copy, Delete, Insert, Query, Update
+
+_Told = Callable[[Progress], None] | None
+
+
+def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
+    """Change what the statement would at the moment of its commit; how many rows, or what it says after RETURNING."""
+    match statement:
+        case Insert():
+            loaded = _loaded(core, statement)
+            if loaded is not None:
+                return counted(loaded)
+            watched = () if statement.conflict is None else (statement.table,)
+            return change(core, statement.names, partial(_insert, core, statement), watched)
+        case Delete():
+            return change(core, statement.names, partial(_delete, core, statement))
+        case Update():
+            return change(core, statement.names, partial(_update, core, statement))
+
+
+def _loaded(core: Core, statement: Insert) -> int | None:
+    """How many rows were inserted without passing through this process; None if they have to."""
+    needs_rows = statement.values or statement.defaults or statement.conflict or statement.returning
+    if core.loads is None or not core.external_access or needs_rows:
+        return None
+    core.check_writable()
+    table = core.catalog.table(statement.table)
+
+    def rows(given: Sequence[str]) -> str:
+        columns = columns_to_insert(statement, table, given)
+        check_width(table, columns, len(given))
+        return rows_to_insert(statement, table, columns)
+
+    return core.loads.insert(table, statement.query.text, rows)
+
+
+def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    given: Sequence[str] = ()
+    if not statement.values and not statement.defaults:
+        given = ask(f"SELECT * FROM ({statement.query.text}) AS new_rows LIMIT 0").column_names
+    columns = columns_to_insert(statement, table, given)
+    if given:
+        check_width(table, columns, len(given))
+    rows = ask(rows_to_insert(statement, table, columns))
+    if statement.conflict is None:
+        tx.insert(table.name, rows)
+    else:
+        rows = _insert_or(core, statement, statement.conflict, columns, rows, tx, ask)
+    return _answer(statement, table, rows, ask)
+
+
+def _insert_or(
+    core: Core,
+    statement: Insert,
+    conflict: Conflict,
+    columns: tuple[str, ...],
+    rows: pa.Table,
+    tx: Transaction,
+    ask: Ask,
+) -> pa.Table:
+    """Put rows into the transaction that may meet others; those that are put into the table."""
+    with core.lock:
+        table = core.catalog.table(statement.table)
+        keys = conflict_columns(statement, conflict, table)
+        places = [table.places(key) for key in keys]
+        store, dictionary = core.engine.tables[table.name], core.engine.dictionary
+        if core.some_rows is not None:
+            store, dictionary = core.some_rows(table, places, rows)
+        without, meeting, met = conflicts(store, dictionary, places, rows)
+    fresh = rows.take(without)
+    tx.insert(table.name, fresh)
+    if conflict.action == "nothing" or len(meeting) == 0:
+        return fresh
+    given = {OLD: _numbered(met, table), NEW: _numbered(rows.take(meeting), table)}
+    both = ask(rows_after_conflict(statement, conflict, table, columns, keys[0]), given)
+    return pa.concat_tables([_replace(both, table, tx), fresh])
+
+
+def _delete(core: Core, statement: Delete, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    rows = ask(rows_to_delete(statement, table))
+    tx.delete(table.name, _key_columns(rows, table))
+    return _answer(statement, table, rows, ask)
+
+
+def _update(core: Core, statement: Update, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    after = _replace(ask(rows_to_update(statement, table)), table, tx)
+    return _answer(statement, table, after, ask)
+
+
+def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
+    """Replace rows, whose columns are `both` as they are and then as they will be; the new ones."""
+    names = [field.name for field in table.fields]
+    columns = both.columns
+    before = pa.table(columns[: len(names)], names=names)
+    after = pa.table(columns[len(names) :], names=names)
+    key = list(table.primary_key)
+    if key and before.select(key).equals(after.select(key)):
+        tx.upsert(table.name, after)
+        return after
+    tx.delete(table.name, _key_columns(before, table))
+    tx.insert(table.name, after)
+    return after
+
+
+def _answer(statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
+    if not statement.returning:
+        return counted(rows.num_rows)
+    answered = f"SELECT {statement.returning} FROM {quoted(NEW)} AS {quoted(statement.alias)}"
+    return Result(ask(answered, {NEW: with_hugeints(rows, table.fields)}))
+
+
+def _numbered(rows: pa.Table, table: Table) -> pa.Table:
+    return with_hugeints(rows, table.fields).append_column(ROW, pa.array(np.arange(rows.num_rows)))
+
+
+def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
+    return rows.select(list(table.primary_key)) if table.primary_key else rows
+
+
+def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:
+    """Read a file into a table, or write a query's rows to one; how many rows.
+
+    What is read commits at once, or not at all: its rows are held as they come, batch after batch, as the table then
+    keeps them, and never twice; or elsewhere, see `Loads`. `progress` is called after each batch, and before what is
+    done elsewhere; if it raises, nothing has changed.
+    """
+    if not core.external_access:
+        raise AccessError(
+            f"cannot copy file {statement.path!r}: SQL text reaches nothing outside unless the application allows it "
+            "with ivm.connect(external_access=True)"
+        )
+    if statement.query is not None:
+        return _write(core, statement, statement.query)
+    return _read(core, statement, progress)
+
+
+def _write(core: Core, statement: Copy, query: Query) -> Result:
+    options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
+    rows = query.text
+    if statement.format == "parquet":
+        rows = without_hugeints(rows, asked(core, query, "duckdb", "DESCRIBE {}").to_pylist())
+    return counted(wrote(core, f"COPY ({rows}) TO {as_literal(statement.path)} ({options})", query.names))
+
+
+def _read(core: Core, statement: Copy, progress: _Told) -> Result:
+    table = core.catalog.table(statement.table)
+    core.check_writable()
+    columns = columns_to_copy(statement, table)
+    _check_parquet(statement, table, columns)
+    text = rows_to_copy(statement, table, columns, _keys(statement, table, columns))
+    if core.loads is not None:
+        if progress is not None:
+            progress(Progress(table.name, 0, 0))
+        loaded = core.loads.insert(table, text, lambda _: text)
+        if loaded is not None:
+            return counted(loaded)
+    rows = 0
+    with core.transaction() as tx:
+        for batch in _batches(text):
+            tx.insert(table.name, batch)
+            rows += batch.num_rows
+            if progress is not None:
+                progress(Progress(table.name, rows, rows))
+        tx.commit()
+    return counted(rows)
+
+
+def _batches(query: str) -> Iterator[pa.Table]:
+    with _files() as duck:
+        yield from batches(duck, query)
+
+
+@contextmanager
+def _files() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection that reaches files. DuckDB's errors are told as ours."""
+    try:
+        with connection(Use.OPEN) as duck:
+            yield duck
+    except duckdb.Error as error:
+        words = str(error).partition("\nTry ")[0]  # without advice of options that COPY has not
+        raise told(type(error)(words), Use.OPEN) from error
+
+
+def _keys(statement: Copy, table: Table, columns: tuple[Field, ...]) -> Mapping[str, str]:
+    """The keys of columns in a file of JSON objects; none of another file, or one without rows."""
+    if statement.format != "json":
+        return {}
+    with _files() as duck:
+        found = answer(duck, keys(statement))["name"].to_pylist()
+    return keys_of(statement, table, columns, found)
+
+
+def _check_parquet(statement: Copy, table: Table, columns: tuple[Field, ...]) -> None:
+    """BindError for a Parquet file that has another number of columns; of CSV its reader says so."""
+    if statement.format != "parquet":
+        return
+    with _files() as duck:
+        described = answer(duck, f"DESCRIBE FROM read_parquet({as_literal(statement.path)})")
+    if described.num_rows != len(columns):
+        names = ", ".join(field.name for field in columns)
+        raise BindError(
+            f"cannot copy into table {table.name}: the file has {described.num_rows} columns "
+            f"({', '.join(described['column_name'].to_pylist())}), and {len(columns)} are needed ({names}); name those "
+            "that it has after the table, in its order"
+        )

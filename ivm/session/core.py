@@ -1,0 +1,398 @@
+"""What a database is made of, below what users hold: what exists, the engine, who listens, and who may touch it when.
+
+Two locks, taken in this order. `definitions` is held by who creates or drops, for as long as that takes: planning
+included, so that what is planned against does not change. `lock` is held by whoever reads or changes the engine's
+state: a commit, one chunk of an installation, the moment in which a reader takes hold of what it reads. No one plans,
+asks DuckDB or compiles under it, but for the one statement that `adhoc.change` describes. Nobody who has `lock` waits
+for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
+from os import PathLike
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
+from catalog.schema import Table
+from ivm.arguments import Tabular
+from ivm.durable import ending
+from ivm.durable.journal import Written
+from ivm.durable.payload import Batch
+from ivm.engine.engine import Engine
+from ivm.engine.installing import Progress
+from ivm.engine.subscription import Subscription
+from ivm.engine.transaction import Change, Transaction
+from ivm.engine.view import Installed, View
+from ivm.intake.incoming import Incoming, check_times
+from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.serving import Checkpoints, Loads, SomeRows
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.turns import Turns
+from sql.ir.relation import Relation
+
+_NONE: Mapping[str, None] = MappingProxyType({})
+_OWED = 8
+"""Pieces of freeing texts that a commit leaves to those after it; many more have come with itself."""
+
+
+class Core:
+    """Plain parts, which statements, reads and commits work on; `lock` is taken around every use of `engine`."""
+
+    def __init__(self, engine: Engine, *, external_access: bool) -> None:
+        self.catalog = Catalog()
+        self.engine = engine
+        self.lock = Turns(self._begin)
+        self.incoming = Incoming(self.catalog, engine.helpers)
+        self.external_access = external_access
+        self.read_only = ""
+        """Of a database that is only read: where it is."""
+        self.definitions = Turns(self._clear)
+        self._copies = Turns()
+        self._left: tuple[Callable[[], None], Written | None] | None = None
+        self._progress: Callable[[Progress], None] | None = None
+        self.checkpoints: Checkpoints | None = None
+        """What makes those of a database that outlives its process."""
+        self.relations: Mapping[str, Callable[[Any], Callable[[], pa.Table]]] | None = None
+        """How `ivm_*` relations are computed of the engine, where that is no plain one."""
+        self.distribution: Callable[[Relation], str] | None = None
+        """What EXPLAIN says of how a relation is spread over shards."""
+        self.some_rows: SomeRows | None = None
+        """What brings rows of a table here, where this has no store of all."""
+        self.loads: Loads | None = None
+        """What loads files where rows are elsewhere; for texts that may reach files."""
+        self.is_copied = True
+        """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
+        self.is_left = False
+        """Whether this is a process that was forked, and another one goes on with it."""
+        ending.made(self)
+
+    def check_writable(self) -> None:
+        """AccessError if the database was opened to be read only."""
+        if self.read_only:
+            raise AccessError(
+                f"cannot change database {self.read_only}: it was opened with read_only; change it in the process that "
+                "holds it, or open it without"
+            )
+
+    def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
+        """The caller has `definitions`. BindError if this thread creates a view just now."""
+        if self.engine.is_installing:
+            raise BindError(
+                "cannot create or drop anything while this thread creates a view: what is given as progress may "
+                "read and commit; do the rest after the view is there"
+            )
+        self._progress = progress
+
+    def carry_out(
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
+    ) -> None:
+        """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
+
+        `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
+        it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
+        Then it is certain; what else is due `settle` does, which is to follow.
+        """
+        journal, put = self.engine.journal, None
+        try:
+            if journal is not None:
+                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in made.values())
+                put = journal.define(self.catalog, catalog, time, made)
+            self._left = work, put
+        finally:
+            if self._left is None and journal is not None:
+                journal.take_back()
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
+
+    def replace(self, work: Callable[[], None]) -> None:
+        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
+
+        The caller has the lock.
+        """
+        self._left = work, None
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
+
+    def pause(self, progress: Callable[[], Progress]) -> None:
+        """Between two chunks of an installation: report, and let others in."""
+        told = self._progress
+        if told is None:
+            self.lock.let_others_in()
+            return
+        now = progress()
+
+        def tell() -> None:
+            self.certain()  # that there are so many rows
+            told(now)
+
+        self.lock.aside(tell)
+
+    def close(self) -> None:
+        """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        if self.checkpoints is not None and not self.lock.closed:
+            self.checkpoints.close()
+        with self._copies, self.definitions:
+            self.begin_defining(None)
+            if self.lock.closed:
+                return
+            with self.lock:
+                self.end_subscriptions()
+                self.engine.close()
+                journal = self.engine.journal
+                self.engine = Engine(None, history=0)
+                self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
+            if journal is not None:
+                journal.close()
+                ending.closed(self)
+        give_back_freed_pages()
+
+    def fork(self) -> None:
+        """In a process that was forked: what another one goes on with is not ours; nothing is let go, or written.
+
+        What is in memory alone is a copy, of use unless a thread was at work on it, which is not here.
+        """
+        self._copies.fork()
+        self.definitions.fork()
+        is_whole = self.lock.fork()
+        if self.lock.closed:
+            return
+        if self.is_copied and is_whole:
+            for each in self.engine.listeners.of():
+                each.fork()
+            return
+        refusal = (
+            "another thread was at work on it when this process was forked; fork while none is"
+            if self.is_copied
+            else "it is that of the process that forked this one; open it here with ivm.connect(path, read_only=True), "
+            "or connect after the fork"
+        )
+        self.lock.close(f"cannot use this database: {refusal}")
+        for each in self.engine.listeners.of():
+            each.fork(f"cannot use this subscription: {refusal}")
+        self.is_left, self._left_behind = True, self.engine
+        self._left, self.engine = None, Engine(None, history=0)
+
+    def transaction(self, batch: Batch | None = None, *, settles: bool = True) -> Transaction:
+        """Changes at one logical time; see `commit`. AccessError for a database that is only read."""
+        self.check_writable()
+        return Transaction(self._rows, partial(self.commit, batch=batch, settles=settles))
+
+    def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
+        """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.
+
+        `settles`: False for who has the lock, and calls `settle` when others have it again.
+
+        Changes of a `batch` that was committed before, or of one before that, are left out. StorageError if it is not
+        certain that the commit will be found again.
+        """
+        if self.read_only:
+            self.check_writable()
+        try:
+            with self.lock:
+                engine = self.engine
+                time = engine.time
+                if batch is None or batch[1] > engine.batches.get(batch[0], batch[1] - 1):
+                    for change in changes:
+                        if change.times is not None:
+                            check_times(change.table, change.times, time)
+                    time = engine.commit(changes, batch)
+                    engine.tidy_texts()
+        except Error:
+            self.certain()  # what is wrong may be due to a commit that is not yet
+            raise
+        if settles:
+            self.settle()
+        return time
+
+    def settle(self) -> None:
+        """Return when what was committed survives a loss of power, if commits wait for that; StorageError if it is not
+        certain. Then do what is due: a checkpoint, aside, and what is owed for texts, but for a few pieces.
+        """
+        journal = self.engine.journal
+        if journal is not None:
+            journal.settle()
+            if self.checkpoints is not None:
+                self.checkpoints.make_if_due()
+        self.tidy_texts(_OWED)
+
+    def tidy_texts(self, left: int = 0) -> None:
+        """Do what is owed for the texts that have come, piece by piece, until so many are left.
+
+        Others go first between two pieces. Cost: none where no more are owed.
+        """
+        owed = self.engine.texts_owed
+        if owed <= left:
+            return
+        with suppress(InterfaceError):  # it was closed meanwhile
+            while owed > left:
+                with self.lock:
+                    owed = self.engine.tidy_texts()
+
+    @contextmanager
+    def dropping(self) -> Iterator[None]:
+        """What is dropped meanwhile, by who takes the lock within, is freed afterwards, which takes long if it is much:
+        nobody waits for that.
+        """
+        held = self._parts()
+        there_were = len(held)
+        try:
+            yield
+        finally:
+            held.clear()
+            if len(self._parts()) < there_were:
+                pa.default_memory_pool().release_unused()
+                give_back_freed_pages()
+
+    def check(self, changes: list[Change]) -> None:
+        """Raise what a commit of checked changes would raise now; nothing is changed. Cost: that of the commit."""
+        with self.lock:
+            self.engine.commit(changes, trial=True)
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none.
+
+        One copy is made after the other, and nobody closes the files meanwhile.
+        """
+        with self._copies:
+            journal = self.engine.journal
+            if journal is not None:
+                journal.finish()  # so that there is little to write while nobody commits
+            with self.lock:
+                journal = self.engine.journal
+                if journal is None:
+                    raise InterfaceError(
+                        "cannot back up this database: it is in memory, or only read; call backup where it is written, "
+                        "or copy its directory with `ivm recover`"
+                    )
+                record = journal.finish()
+            journal.copy(path, record)
+
+    def certain(self) -> None:
+        """Return when all that can be seen now survives a loss of power, if commits wait for that.
+
+        So nobody acts on what is gone afterwards. Cost: none where no other thread is about to commit.
+        """
+        journal = self.engine.journal
+        if journal is not None:
+            journal.certain()
+
+    def readable(self) -> tuple[int, int]:
+        """The first and the last time that can be read; what was seen by now is certain."""
+        seen = self.engine.since, self.engine.time
+        self.certain()
+        return seen
+
+    def batches(self) -> dict[str, int]:
+        """Of each source that numbers its batches the number of the last one that was committed."""
+        with self.lock:
+            found = dict(self.engine.batches)
+        self.certain()
+        return found
+
+    def maintained(self, name: str) -> Installed:
+        """The maintained view of a name; the caller has the lock. Raises BindError."""
+        found = self.catalog.view(name)
+        if not found.maintained:
+            raise BindError(
+                f"cannot read view {found.name}: it is registered, not maintained; "
+                f"query it with SELECT, or create it as MATERIALIZED"
+            )
+        return self.engine.views[found.name]
+
+    def view(self, name: str) -> View:
+        """What reads a maintained view. Raises BindError."""
+        with self.lock:
+            name = self.maintained(name).definition.name
+            return View(name, self.installed, self.engine.dictionary, self.readable, self.lock)
+
+    def installed(self, name: str) -> Installed:
+        """The maintained view that is called `name` now, where there was one before. ViewDroppedError if there is none.
+
+        Needs no lock.
+        """
+        found = self.engine.views.get(name)
+        if found is None:
+            raise ViewDroppedError(
+                f"cannot read view {name}: it was dropped, or replaced by one that is not MATERIALIZED; SHOW TABLES "
+                "lists what there is"
+            )
+        return found
+
+    def subscribe(self, view: str, snapshot: bool) -> Subscription:
+        """Who is told of a view's changes from now on, and first of the rows there are if `snapshot`."""
+        with self.lock:
+            name = self.maintained(view).definition.name
+            time, held = self.engine.time, self.engine.contents(name)
+            subscription = Subscription(name, held.no_changes(), self._unsubscribe, self.certain)
+            self.engine.listeners.hold(subscription)
+        if snapshot:
+            subscription.begin(held.changes(time), time)
+        return subscription
+
+    def end_subscriptions(self, view: str | None = None, reason: str = "") -> None:
+        """End the subscriptions to a view, or all. It may be interrupted, and called again."""
+        for subscription in self.engine.listeners.of(view):
+            subscription.end(reason)
+            self.engine.listeners.let_go(subscription)
+
+    def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
+        """What gives the changes from a view to the one that takes its place, of the same columns; None: it is equal.
+
+        To be called once that has happened, as often as one likes. The caller has the lock.
+        """
+        engine = self.engine
+        found = successor.changes_from(engine.views[view], engine.time, engine.dictionary)
+        return lambda: found
+
+    def _parts(self) -> list[object]:
+        """The nodes and tables that are here: who has them keeps what they have."""
+        engine = self.engine
+        return [*engine.renderer.graph.nodes, *engine.tables.values()] if engine.is_whole else []
+
+    def _begin(self) -> None:
+        """Finish what was interrupted."""
+        if self._left is not None:
+            self._finish()
+        self.engine.settle()
+
+    def _finish(self) -> None:
+        if self._left is not None:
+            work, put = self._left
+            if put is not None and self.engine.journal is not None:
+                try:
+                    self.engine.journal.keep(put)
+                except StorageError:  # so nothing has changed
+                    self._left = None
+                    raise
+                self.engine.journal.certain()  # what exists is seen without the lock, too
+            self.engine.settle()
+            work()
+            self._left = None
+
+    def _clear(self) -> None:
+        """Nobody else creates anything: what an installation that was interrupted has left behind goes."""
+        if self.engine.is_installing:
+            with self.lock:
+                self.engine.sweep()
+
+    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
+        self.lock.check_open()
+        return self.incoming.rows(name, data, keys_only)
+
+    def _unsubscribe(self, subscription: Subscription) -> None:
+        with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything
+            self.engine.listeners.let_go(subscription)

@@ -1,0 +1,288 @@
+"""What a user holds: thin, over the core and the functions that work on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from os import PathLike
+from typing import TYPE_CHECKING, get_args
+
+from ivm.arguments import Tabular, batch_of, callback, one_of, rows_by_table, sql_text
+from ivm.engine.installing import Progress
+from ivm.engine.subscription import Subscription
+from ivm.engine.transaction import Transaction
+from ivm.engine.view import View
+from ivm.results.result import Result
+from ivm.session.core import Core
+from ivm.session.cursor import Cursor
+from ivm.session.defining import DEFINITIONS
+from ivm.session.explain import explain
+from ivm.session.introspection import TableInfo, ViewInfo, tables, views
+from ivm.session.statements import nested_statements, run_statement, statements_of
+from ivm.trace.rows.table_store import Mode
+from sql.named_types import with_types
+from sql.parameters import Parameters, filled
+
+_MODES = get_args(Mode)
+
+if TYPE_CHECKING:
+    from ivm.session.oracle import Verified
+    from ivm.session.sink import BatchSink, OnError, SinkMode
+
+
+class Database:
+    """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
+
+    Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a
+    text of several statements each for itself. A view is exactly up to date when the call that changed a table returns.
+
+    As a context manager it is closed when the block ends. It is a connection too, as DB-API 2 (PEP 249) has it, see
+    `ivm.dbapi`: each statement commits by itself.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit; 0 before the first."""
+        return self._open.readable()[1]
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._core.lock.closed
+
+    @property
+    def _open(self) -> Core:
+        """The core, if it can still be used; raises InterfaceError otherwise."""
+        core = self._core
+        if core.lock.refusal:
+            core.lock.check_open()
+        return core
+
+    def sql(
+        self,
+        text: str,
+        params: Parameters | None = None,
+        *,
+        dialect: str = "duckdb",
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """Run one or more statements; the result is the last one's.
+
+        CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, DROP
+        [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with
+        RETURNING, COPY, CHECKPOINT, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the
+        tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
+        `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
+        `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
+        BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
+        reads or writes files or the network in a database without `external_access`; then the statement has changed
+        nothing.
+
+        Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
+        DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE and DELETE change what they
+        would at the moment of their commit.
+
+        A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
+        before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
+        from this thread; it may read and commit too. If it raises, the view is not created. COPY from a file calls it
+        too, with the table's name as that of the view, and commits once when all is read.
+        """
+        core, result = self._open, Result()
+        callback(progress, "progress")
+        try:
+            with nested_statements():
+                types = {name: str(type_) for name, type_ in core.catalog.types.items()}
+                written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
+                statements = statements_of(written, dialect)
+                defines = any(isinstance(each, DEFINITIONS) for each in statements)
+                with core.definitions if defines else nullcontext():
+                    if defines:
+                        core.check_writable()
+                        core.begin_defining(progress)
+                    for statement in statements:
+                        result = run_statement(core, statement, dialect, progress)
+        finally:
+            core.certain()  # errors tell of what there is, too
+        return result
+
+    def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
+        """Run one or more statements as `sql` does; a cursor at the first row of the last one's."""
+        return self.cursor().execute(sql, params)
+
+    def executemany(self, sql: str, params: Iterable[Parameters]) -> Cursor:
+        """Run one statement for each set of parameters; see `Cursor.executemany`."""
+        return self.cursor().executemany(sql, params)
+
+    def cursor(self) -> Cursor:
+        """What runs statements and fetches their rows, as DB-API 2 has it."""
+        self._core.lock.check_open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Nothing, for callers that expect a connection of DB-API 2: each statement has committed when it returns."""
+        self._core.lock.check_open()
+
+    def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
+        """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.
+
+            with db.transaction() as tx:
+                tx.insert("sale", rows)
+                tx.delete("stock", keys)
+
+        commits at the end of the block; or call `commit` or `rollback` of what this returns.
+        """
+        return self._open.transaction(None if batch is None else batch_of(batch))
+
+    def apply(
+        self, changes: Mapping[str, Tabular], *, mode: Mode = "diff", batch: tuple[str, int] | None = None
+    ) -> int:
+        """Commit one physical batch; returns its last logical time.
+
+        `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
+        logical time of each change (int64, later than the last commit; without it all have the next time), and `_diff`
+        (int64, +1 inserts, -1 deletes; +1 without it). In a table with a primary key a delete finds its row by the key,
+        whatever its other columns say: they may be NULL, and left out where all rows are deletes. Every view changes
+        exactly as if each time had been committed alone.
+
+        In mode "diff" each diff must hit: a key that is inserted twice, or a row that is deleted and is not there, is a
+        ConstraintError, and nothing is changed. The order of the rows of one time does not matter: deletes come before
+        inserts, and equal rows that contradict each other count by their sum.
+
+        Mode "upsert", for tables with a primary key, is for sources that may send again what they have sent: a row of
+        `_diff` +1 takes the place of the one of its key, if there is one, and -1 takes it away, if it is there. Rows of
+        one time count in their order, so that the last one of a key holds. After a batch is sent again, with all that
+        came after it, tables and views are as they were. Such a source leaves `_time` out: times that were committed
+        cannot be written again.
+
+        `batch`: the source of the changes, and the number of the batch that they are, for sources that number them
+        ascending. It is remembered in the same commit: the same batch again, or an earlier one, changes nothing, and
+        the time of the last commit is returned. `batches` tells a source where to go on.
+        """
+        if mode not in _MODES:
+            one_of(mode, _MODES, "mode")
+        core = self._open
+        given = changes if type(changes) is dict else rows_by_table(changes)
+        numbered = None if batch is None else batch_of(batch)
+        return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()], numbered)
+
+    def sink(
+        self,
+        table: str,
+        *,
+        mode: SinkMode = "changes",
+        keys: Sequence[str] | None = None,
+        on_error: OnError = "stop",
+        quarantine: str | None = None,
+        source: str | None = None,
+    ) -> BatchSink:
+        """A function for `foreachBatch` of Spark's Structured Streaming, that commits each micro-batch once.
+
+        `mode`: the rows are "changes", those of a change feed with `_change_type` (insert, update_preimage,
+        update_postimage, delete) or `_diff`, of which `_commit_version`, `_commit_timestamp` and `_time` are left out;
+        or they are inserted ("append"), or replace those of the same primary key ("upsert", the last one of a key
+        holds). `keys`, if they are given, must be that key.
+
+        `source` names the stream, by which a batch that comes again is known, see `batches`; by default it is the
+        query's id, which is another one for each checkpoint. BindError for a table or a key that is not there.
+
+        A batch that cannot be committed raises what `apply` raises, and nothing is changed (`on_error` "stop"). With
+        "quarantine" the rows that are refused go to the table `quarantine`, with columns source, batch, error and data
+        (JSON), and the rest is committed with them; rows of one key stay together. What is wrong with the columns, and
+        more than 1,000 refused rows, stop it all the same. Cost then: for each of them about the commit of the batch.
+        """
+        from ivm.session.sink import BatchSink  # noqa: PLC0415  which few need
+
+        return BatchSink(self._open, table, mode, keys, on_error, quarantine, source)
+
+    def batches(self) -> dict[str, int]:
+        """Of each source that numbers its batches the number of the last one that was committed."""
+        return self._open.batches()
+
+    def view(self, name: str) -> View:
+        """A maintained view, to be read any number of times, each time as of the last commit.
+
+        Raises BindError for a name that is unknown, or of a view that is not maintained.
+        """
+        return self._open.view(name)
+
+    def tables(self) -> list[TableInfo]:
+        """The tables there are, in the order of their creation: names, columns, rows."""
+        return tables(self._open)
+
+    def views(self) -> list[ViewInfo]:
+        """The views there are, in the order of their creation: names, columns, SQL, rows.
+
+        Cost: the consolidation of maintained views that have changed since they were read.
+        """
+        return views(self._open)
+
+    def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
+        """The changes of a maintained view from now on, after its present rows (as +1) if `snapshot`."""
+        return self._open.subscribe(view, snapshot)
+
+    def verify(self, views: Sequence[str] | None = None) -> list[Verified]:
+        """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.
+
+        Raises VerificationError with differing rows. Where DuckDB raises on the way, because it computes what the query
+        does not ask for, and does so again with NULL for it, `unchecked` of what is returned says why. Cost: DuckDB
+        runs every query over the whole tables.
+        """
+        from ivm.session.oracle import verify  # noqa: PLC0415  DuckDB, which takes a while to import
+
+        return verify(self._open, views)
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy a database in a directory, as it is now, to another one, which is to be opened like the first.
+
+        Others commit meanwhile. StorageError if `path` is there already, other than as an empty directory, or if the
+        copy cannot be made; nothing is left of it then. InterfaceError for a database in memory, or one that is only
+        read. Cost: reads and writes the files.
+        """
+        self._open.backup(path)
+
+    def wait_compiled(self, timeout: float | None = None) -> None:
+        """Have every kernel compiled that installed views were interpreted without, and block until that is done.
+
+        It blocks for `timeout` seconds at most. Kernels of which little was asked are compiled too.
+        """
+        for compiler in self._open.engine.compilers:
+            with self._core.lock:
+                compiler.order_all()
+            compiler.wait(timeout)
+
+    def explain(self, text: str, *, dialect: str = "duckdb") -> str:
+        """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
+        return explain(self._open, sql_text(text), dialect)
+
+    def close(self) -> None:
+        """Let tables and views go, and end the subscriptions; calls that are under way come to an end first.
+
+        With the last database of the process that is closed, the process that compiles for them ends. Whatever is used
+        afterwards, views and transactions too, raises InterfaceError; subscriptions still give what they hold. To close
+        again does nothing. In a process that was forked, of a database that it has no part in, it raises that, too;
+        leaving a `with` block does not.
+        """
+        if self._core.is_left:
+            self._core.lock.check_open()
+        self._core.close()
+
+    def __enter__(self) -> Database:
+        self._core.lock.check_open()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._core.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<ivm.Database, closed>"
+        catalog = self._core.catalog
+        return f"<ivm.Database, {len(catalog.tables)} tables, {len(catalog.views)} views, time {self.time}>"
+
+
+def core_of(db: Database) -> Core:
+    """What a database is made of: for tests, measurements and the command line. No part of the interface."""
+    return db._core

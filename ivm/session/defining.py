@@ -1,0 +1,266 @@
+"""What CREATE and DROP do to a database. The caller is the only one who creates or drops; see `Core.defining`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+from typing import get_args
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError
+from catalog.names import key, suggestion, written
+from catalog.schema import Index, Table
+from catalog.schema import View as Definition
+from ivm.engine.rehearsal import rehearse
+from ivm.engine.tables import Declared
+from ivm.engine.view import Installed
+from ivm.intake.incoming import check_defaults
+from ivm.intake.ingest import Intake
+from ivm.results.result import Result, counted
+from ivm.session.core import Core
+from ivm.session.succession import succession
+from sql.bind import BoundQuery, bind, with_names
+from sql.bind.names.columns import unique_names
+from sql.changes import renamed
+from sql.create_table import table_like
+from sql.statements import (
+    CreateIndex,
+    CreateTable,
+    CreateTableAs,
+    CreateType,
+    CreateView,
+    Drop,
+)
+
+RESERVED = "ivm_"
+
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | Drop
+DEFINITIONS = get_args(Definitions)
+"""The statements that change what exists; they must not meet."""
+
+_NONE: Mapping[str, None] = MappingProxyType({})
+_NO_SIZES: Mapping[str, float] = MappingProxyType({})
+
+
+def _nobody() -> None:
+    """Nobody listens."""
+
+
+def define(core: Core, statement: Definitions, dialect: str) -> Result:
+    """Carry out the statement; on any error nothing has changed."""
+    result = None
+    match statement:
+        case CreateTable():
+            _create_table(core, statement)
+        case CreateTableAs():
+            result = _create_table_as(core, statement, dialect)
+        case CreateView():
+            _create_view(core, statement, dialect)
+        case CreateIndex():
+            result = _create_index(core, statement)
+        case CreateType() | Drop(kind="TYPE"):
+            _change_type(core, statement)
+        case Drop(kind="INDEX"):
+            _drop_index(core, statement)
+        case Drop():
+            _drop(core, statement)
+    core.settle()
+    return result or Result()
+
+
+def _create_table(core: Core, statement: CreateTable) -> None:
+    if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
+        return
+    check_defaults(statement.table)
+    _put_table(core, statement.table, statement.replace)
+
+
+def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
+    """The table holds what the query answered when the statement began."""
+    from ivm.session.adhoc import asked, text_of  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+
+    if statement.if_not_exists and core.catalog.find(statement.name) is not None:
+        return None
+    found = asked(core, statement.query, dialect, "DESCRIBE {}")
+    names, types = found["column_name"].to_pylist(), found["column_type"].to_pylist()
+    given = statement.columns
+    if len(given) > len(names):
+        raise BindError(
+            f"cannot create table {statement.name!r}: {len(given)} names are given, and its query has {len(names)} "
+            "columns; leave some out"
+        )
+    names = list(unique_names((*given, *names[len(given) :])))
+    table = table_like(statement.name, list(zip(names, types, strict=True)))
+    if core.loads is not None and core.external_access and not statement.empty:
+        text = renamed(text_of(core, statement.query, dialect), names)
+        loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
+        if loaded is not None:
+            return counted(loaded)
+    rows = asked(core, statement.query, dialect, "SELECT * FROM ({}) LIMIT 0" if statement.empty else "{}")
+    rows, _ = Intake(table.fields, f"table {table.name}").rows(rows.rename_columns(names))
+    _put_table(core, table, statement.replace, rows)
+    return counted(rows.num_rows)
+
+
+def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
+    """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
+    _check_reserved(table.name)
+    with core.dropping(), core.lock:
+        catalog, tables = core.catalog.fixed(), core.engine.tables
+        old = catalog.find(table.name)
+        gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
+        added = catalog.add_table(table)
+        made = tables.made(added, rows, core.engine.time + 1)
+        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}), catalog, {added.name: rows})
+
+
+def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
+    old = core.catalog.find(statement.name)
+    if statement.if_not_exists and old is not None:
+        return
+    _check_reserved(statement.name)
+    catalog = core.catalog.fixed()
+    name = statement.name
+    if statement.replace and old is not None:
+        name = catalog.drop_view(name).name  # as it was written first
+    bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    unnamed = bound.text if statement.columns else ""
+    bound = with_names(bound, name, statement.columns)
+    # Other views that use this one read its text again, in DuckDB's dialect and with its names.
+    definition = Definition(
+        name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
+        os.urandom(8).hex(), statement.change_feed,
+    )  # fmt: skip
+    catalog.add_view(definition)
+    install(core, catalog, definition, bound)
+
+
+def install(
+    core: Core,
+    catalog: Catalog,
+    definition: Definition,
+    bound: BoundQuery,
+    sizes: Mapping[str, float] = _NO_SIZES,
+    *,
+    rehearsed: bool = True,
+) -> None:
+    """Fill a view, if it is maintained; then `catalog`, which has it, is what exists. Nobody creates anything else.
+
+    `sizes`: as `Engine.planned` has them. `rehearsed`: others commit meanwhile, and are not to wait.
+    """
+    engine, installed = core.engine, None
+    planned = engine.planned(bound.relation, sizes) if definition.maintained else None
+    if planned is not None and rehearsed:
+        rehearse(engine, definition, planned, core.lock)
+    with core.dropping(), core.lock:  # others see the view of its name, if there is one, until this one is whole
+        if planned is not None:
+            installed = engine.installed(definition, planned, core.pause, core.lock.aside)
+        views = {definition.name: installed}
+        tell = succession(core, catalog, views)
+        core.carry_out(partial(_put, core, catalog, views, bound.oracle_sql, tell=tell), catalog)
+    core.tidy_texts()
+
+
+def _put(
+    core: Core,
+    catalog: Catalog,
+    views: Mapping[str, Installed | None] = _NONE,
+    oracle_sql: str | None = None,
+    tables: Mapping[str, Declared | None] = _NONE,
+    tell: Callable[[], None] = _nobody,
+) -> None:
+    """From now on `catalog` is what exists, and these are the views and tables of their names; None: there is none.
+
+    `oracle_sql` is that of views that are there, and `tell` tells who listens to them. It may be interrupted, and
+    called again.
+    """
+    for view, installed in views.items():
+        core.engine.put(view, installed, oracle_sql)
+    for table, declared in tables.items():
+        core.engine.put_table(table, declared)
+    core.catalog.become(catalog)
+    tell()
+
+
+def _create_index(core: Core, statement: CreateIndex) -> Result | None:
+    found, index = core.catalog.index(statement.index.name), statement.index
+    if found is not None:
+        if statement.if_not_exists:
+            return None
+        raise BindError(
+            f"cannot create index {index.name!r}: table {found[0].name} has one of that name; drop it first"
+        )
+    table = core.catalog.table(statement.table)
+    names = [field.name for field in table.fields]
+    for column in index.columns:
+        if written(column, names) is None:
+            what = f"cannot create index {index.name!r}: table {table.name} has no column {column!r}"
+            raise BindError(f"{what}{suggestion(column, names)}")
+    columns = tuple(names[place] for place in table.places(index.columns))
+    _set_indexes(core, table, (*table.indexes, replace(index, columns=columns)))
+    if index.unique:
+        return None
+    note = (
+        f"index {index.name} is noted, and does nothing: which indexes table {table.name} has is decided by the views "
+        "that read it; SELECT * FROM ivm_arrangements lists them, EXPLAIN says which ones a view would use"
+    )
+    return Result(pa.table({"note": pa.array([note], pa.string())}))
+
+
+def _drop_index(core: Core, statement: Drop) -> None:
+    found = core.catalog.index(statement.name)
+    if found is not None:
+        table, index = found
+        _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
+    elif not statement.if_exists:
+        known = (index.name for table in core.catalog.tables for index in table.indexes)
+        raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
+
+
+def _change_type(core: Core, statement: CreateType | Drop) -> None:
+    catalog = core.catalog.fixed()
+    is_there = key(statement.name) in catalog.types
+    if isinstance(statement, CreateType):
+        if is_there and statement.if_not_exists:
+            return
+        catalog.add_type(statement.name, statement.type)
+    elif statement.if_exists and not is_there:
+        return
+    else:
+        catalog.drop_type(statement.name)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
+
+
+def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
+    with core.lock:
+        catalog = core.catalog.fixed()
+        declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
+        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}), catalog)
+
+
+def _drop(core: Core, statement: Drop) -> None:
+    if statement.if_exists and core.catalog.find(statement.name) is None:
+        return
+    with core.dropping(), core.lock:
+        left = core.catalog.fixed()  # what fails, fails here
+        is_table = statement.kind == "TABLE"
+        name = (left.table(statement.name) if is_table else left.view(statement.name)).name
+        views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
+        tables = [left.drop_table(name).name] if is_table else []
+        views += [] if is_table else [left.drop_view(name).name]
+        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
+        tell = succession(core, left, gone)
+        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+
+
+def _check_reserved(name: str) -> None:
+    if key(name).startswith(RESERVED):
+        raise BindError(
+            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
+        )

@@ -1,0 +1,194 @@
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators and ivm_commits, and the tables
+and views that `Database.tables` and `Database.views` list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from catalog.schema import Schema
+from ivm.dataflow.node import Node
+from ivm.engine.engine import Engine
+from ivm.kernels.memory.allocator import resident_bytes
+from ivm.operators.operator import StateSize
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.node import Plan
+from ivm.plan.text import costs, remarks
+from ivm.results.result import table_of
+from ivm.session.core import Core
+
+TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
+Reading = Callable[[], pa.Table]
+"""Makes an Arrow table of rows that nobody writes to any more."""
+_PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One piece of state: what it holds, by which key, how large it is, and the views that need it."""
+
+    arrangement: str
+    collection: str
+    key: str
+    kind: str
+    size: StateSize
+    views: tuple[str, ...]
+
+
+def states(engine: Engine) -> list[State]:
+    """All memory: tables, indexes over them, text, derived arrangements, operators' own state, views' contents, and
+    what else the process holds.
+
+    Groups that joins look up are listed under their key as well, without rows and bytes: those are the reduce's. So are
+    primary keys', which count for the table.
+    """
+    users, text = engine.users_of_nodes(), StateSize(bytes=engine.text_bytes())
+    found: list[State] = []
+    for name, store in engine.tables.items():
+        source = engine.renderer.sources.get(name)
+        key = ", ".join(store.table.primary_key)
+        found.append(State(name, name, key, "table", store.size(), users.get(id(source), ())))
+    for store, index in engine.unread():  # such as those that checking foreign keys takes
+        key = ", ".join(store.table.fields[c].name for c in index.key)
+        found.append(State(f"{store.table.name}({key})", store.table.name, key, "index", index.size(), ()))
+    found.append(State("text", "every distinct text, and what functions made of it", "", "text", text, ()))
+    for plan, node in engine.rendered():
+        size = node.operator.size()
+        if size != StateSize() or isinstance(plan, ArrangementPlan):
+            found.append(_state(engine, plan, node, users))
+    for name, installed in engine.views.items():
+        node = installed.node
+        found.append(State(f"view {name}", name, "", "derived", node.operator.size(), users.get(id(node), ())))
+    other = max(resident_bytes() - sum(state.size.bytes for state in found), 0)
+    return [*found, State("process", _PROCESS, "", "process", StateSize(bytes=other), ())]
+
+
+def column_names(engine: Engine, name: str) -> tuple[str, ...]:
+    """The column names of a table, an installed view, or of what other shards send."""
+    if name in engine.tables:
+        return tuple(field.name for field in engine.tables[name].table.fields)
+    view = engine.views.get(name)
+    return tuple(field.name for field in (engine.channels[name] if view is None else view.definition.columns))
+
+
+def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict[int, tuple[str, ...]]) -> State:
+    names = partial(column_names, engine)
+    views = users.get(id(node), ())
+    if isinstance(plan, ArrangementPlan):
+        columns = plan.collection.names(names)
+        key = ", ".join(columns[c] for c in plan.key)
+        collection = plan.collection.short_text()
+        return State(plan.text(names), collection, key, plan.kind, node.operator.size(), views)
+    text = plan.short_text()
+    return State(text, text, "", plan.state_kind or "derived", node.operator.size(), views)
+
+
+def _views(engine: Engine) -> Reading:
+    """Whose rows are counted when it is read: that takes the consolidation of those that have changed since."""
+    sizes: dict[str, tuple[int, int]] = {}
+    for state in states(engine):
+        for view in state.views:
+            rows, size = sizes.get(view, (0, 0))
+            sizes[view] = (rows + state.size.rows, size + state.size.bytes)
+    found = []
+    for each in engine.views.values():
+        name, slow = each.definition.name, costs(each.plan)
+        notes = "; ".join((*slow, *remarks(each.plan)))
+        own = each.log.size().bytes, *sizes.get(name, (0, 0)), not slow, each.installed_ms, notes
+        found.append(((name, each.definition.sql), each.log.sealed, own))
+    return lambda: table_of(
+        ((*named, len(sealed.rows(None)[1]), *own) for named, sealed, own in found),
+        view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
+        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT,
+    )  # fmt: skip
+
+
+def _arrangements(engine: Engine) -> Reading:
+    rows = [
+        (s.arrangement, s.collection, s.key, s.kind, s.size.rows, s.size.entries, s.size.bytes, s.views)
+        for s in states(engine)
+    ]
+    return lambda: table_of(
+        rows, arrangement=TEXT, collection=TEXT, key=TEXT, kind=TEXT, rows=NUMBER, entries=NUMBER, bytes=NUMBER,
+        views=pa.list_(TEXT),
+    )  # fmt: skip
+
+
+def _operators(engine: Engine) -> Reading:
+    users, rows = engine.users_of_nodes(), []
+    for node in engine.renderer.graph.nodes:
+        visited, millis = node.operator.visited, node.nanoseconds / 1e6
+        counted = node.label, node.updates_in, node.updates_out, visited, millis
+        rows += [(view, *counted) for view in users.get(id(node), ())]
+    columns = {"updates_in": NUMBER, "updates_out": NUMBER, "visited": NUMBER, "millis": REAL}
+    return lambda: table_of(rows, view=TEXT, operator=TEXT, **columns)
+
+
+def _commits(engine: Engine) -> Reading:
+    commits = tuple(engine.commits)
+    return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL)
+
+
+RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
+    "ivm_views": _views,
+    "ivm_arrangements": _arrangements,
+    "ivm_operators": _operators,
+    "ivm_commits": _commits,
+}
+"""What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table: its columns' SQL types by name, in order, the columns of its primary key, and how many rows it has."""
+
+    name: str
+    columns: Mapping[str, str]
+    primary_key: tuple[str, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class ViewInfo:
+    """A view: its columns' SQL types by name, in order, the SELECT that defines it, and how many rows it has.
+
+    `maintained`: whether it is MATERIALIZED, and so kept up to date. Of others, which hold no rows, `rows` is None.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    sql: str
+    maintained: bool
+    rows: int | None
+
+
+def tables(core: Core) -> list[TableInfo]:
+    """The tables, in the order of their creation."""
+    with core.lock:
+        stores = core.engine.tables
+        found = [
+            TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
+            for each in core.catalog.tables
+        ]
+    core.certain()
+    return found
+
+
+def views(core: Core) -> list[ViewInfo]:
+    """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
+    with core.lock:
+        held = {name: core.engine.contents(name) for name in core.engine.views}
+        views = core.catalog.views
+    counts = {name: len(each) for name, each in held.items()}
+    core.certain()
+    return [
+        ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name)) for each in views
+    ]
+
+
+def _columns(fields: Schema) -> dict[str, str]:
+    return {field.name: str(field.type) for field in fields}

@@ -1,0 +1,244 @@
+"""The oracle: a view's own SQL, recomputed by DuckDB over the current tables, compared as multisets."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from operator import itemgetter
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import BindError, Error
+from catalog.names import key, quoted, reached
+from catalog.schema import View
+from ivm.arguments import view_names
+from ivm.duck import Use, answer, connection, define, offer, with_hugeints
+from ivm.results.python_values import values_or_texts
+from ivm.session.core import Core
+from sql.forgiving import forgiving
+
+_log = logging.getLogger(__name__)
+TOLERANCE, SINGLE_TOLERANCE = 1e-9, 1e-6
+SHOWN = 5
+FEW_ROWS = 2000
+
+
+class VerificationError(Error):
+    """A view differs from what DuckDB computes; the message shows differing rows."""
+
+
+class NoAnswerError(Exception):
+    """DuckDB raises while it computes a view, which does not say that the view is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A view that equals its recomputation; `empty` warns that there were no rows to compare.
+
+    `unchecked` says why DuckDB could not tell, where it raises on these rows what the query does not ask for; "" where
+    it could.
+    """
+
+    view: str
+    rows: int
+    empty: bool
+    unchecked: str = ""
+
+
+def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
+    """Compare views, all maintained ones if None, with DuckDB's recomputation from the tables, as of one moment."""
+    with core.lock:
+        engine, names = core.engine, names_asked(core, views)
+        tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}
+        found = {name: engine.contents(name).arrow for name in names}
+        texts = {view: engine.oracle_sql[view.name] for view in core.catalog.views}
+    core.certain()
+    rows = {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}
+    try:
+        expected = recompute(rows, texts, names)
+    except NoAnswerError:  # for some view: each for itself
+        return [_verified(rows, texts, name, found[name]()) for name in names]
+    return [compare(name, found[name](), expected[name]) for name in names]
+
+
+def _verified(tables: Mapping[str, pa.Table], views: Mapping[View, str], name: str, found: pa.Table) -> Verified:
+    """Compare a view, also if DuckDB computes what the query does not ask for, and raises there.
+
+    A view that stands has raised nothing: it would have refused the commit. So what raises in DuckDB is a value that
+    the query does not need, behind a condition that DuckDB takes later, or a sum that it adds in another order. Asked
+    again it may have NULL there (see `forgiving`). If it raises still, it cannot tell.
+    """
+    try:
+        return compare(name, found, recompute(tables, views, [name])[name])
+    except NoAnswerError as error:
+        reason = str(error)
+    try:
+        forgiven = {view: forgiving(text) for view, text in views.items()}
+        expected = recompute(tables, forgiven, [name])[name]
+    except (NoAnswerError, Error):
+        _log.warning("view %s cannot be checked: %s", name, reason)
+        return Verified(name, found.num_rows, found.num_rows == 0, reason)
+    return compare(name, found, expected)
+
+
+def names_asked(core: Core, views: Sequence[str] | None) -> list[str]:
+    """The maintained views that are asked for, all if None, as they were called when they were made. BindError."""
+    asked = list(core.engine.views) if views is None else view_names(views)
+    return [core.maintained(name).definition.name for name in asked]
+
+
+def recompute(tables: Mapping[str, pa.Table], views: Mapping[View, str], names: Sequence[str]) -> dict[str, pa.Table]:
+    """DuckDB's answer for the views called `names`; `views` are all there are, in order of definition, with their SQL
+    for DuckDB.
+
+    A maintained view that others read is computed once, as they may be many, and stand on each other any number of
+    times. VerificationError where DuckDB does not take a text, NoAnswerError where it raises on these rows.
+    """
+    uses, texts = {key(view.name): view.uses for view in views}, {view.name: sql for view, sql in views.items()}
+    read = reached((used for asked in names for used in uses[key(asked)]), lambda name: uses.get(name, ()))
+    name = ""
+    try:
+        with connection(Use.OWN) as duck:
+            for name, table in tables.items():
+                offer(duck, name, table)
+            for view, sql in views.items():
+                name = view.name
+                if key(name) in read:
+                    define(duck, name, sql, kept=view.maintained)
+            found = {}
+            for name in names:
+                query = quoted(name) if key(name) in read else f"({texts[name]}) AS asked"
+                found[name] = answer(duck, f"SELECT * FROM {query}")
+            return found
+    except (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException) as error:
+        raise NoAnswerError(f"DuckDB raises on these rows: {error}") from error
+    except (duckdb.Error, BindError) as error:
+        raise VerificationError(
+            f"cannot compare {name}: DuckDB does not compute it: {error}; please report it"
+        ) from error
+
+
+def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
+    """Equal as multisets: exactly, but DOUBLE within 1e-9 relative and FLOAT, which a last bit of a DOUBLE may round
+    up or down, within 1e-6. Raises VerificationError with differing rows.
+    """
+    if found.num_columns != expected.num_columns:
+        raise VerificationError(f"view {view}: {found.num_columns} columns, DuckDB has {expected.num_columns}")
+    allowed = allowances(expected.schema)
+    few = max(found.num_rows, expected.num_rows) <= FEW_ROWS
+    if few or not _equal_sorted(found, expected, allowed):
+        _raise_difference(view, found, expected, allowed)
+    return Verified(view, expected.num_rows, expected.num_rows == 0)
+
+
+def allowances(schema: pa.Schema) -> list[float]:
+    """How far values of each column may lie apart, relative to them."""
+    return [_allowed(each) for each in schema.types]
+
+
+def _allowed(type_: pa.DataType) -> float:
+    if not pa.types.is_floating(type_):
+        return 0.0
+    return TOLERANCE if pa.types.is_float64(type_) else SINGLE_TOLERANCE
+
+
+def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float]) -> bool:
+    """Compared in an order that does not depend on how the rows came: by the exact columns first."""
+    if found.num_rows != expected.num_rows:
+        return False
+    names = [f"c{i}" for i in range(len(allowed))]
+    order = ", ".join(name for _, name in sorted(zip(allowed, names, strict=True), key=itemgetter(0)))
+    with connection(Use.OWN) as duck:
+        offered = {"found": found, "expected": expected}
+        for name, table in offered.items():
+            duck.register(name, table.rename_columns(names))
+        left, right = [answer(duck, f"SELECT * FROM {name} ORDER BY {order}") for name in offered]
+    for mine, theirs, tolerance in zip(left.columns, right.columns, allowed, strict=True):
+        if tolerance:
+            if not _close(mine, theirs, tolerance):
+                return False
+        elif not mine.cast(theirs.type).combine_chunks().equals(theirs.combine_chunks()):
+            return False
+    return True
+
+
+def _close(left: pa.ChunkedArray, right: pa.ChunkedArray, tolerance: float) -> bool:
+    if not left.is_null().combine_chunks().equals(right.is_null().combine_chunks()):
+        return False
+    mine, theirs = (c.drop_null().to_numpy().astype(np.float64) for c in (left, right))
+    return bool(np.isclose(mine, theirs, rtol=tolerance, atol=0.0, equal_nan=True).all())
+
+
+def _raise_difference(view: str, found: pa.Table, expected: pa.Table, allowed: Sequence[float]) -> None:
+    """Compare row by row with rounded doubles; raise unless the order of close doubles was the only difference."""
+    mine, theirs = (Counter(_rounded(table, allowed)) for table in (found, expected))
+    check_rest(view, "DuckDB", (found.num_rows, expected.num_rows), mine - theirs, theirs - mine, allowed)
+
+
+def check_rest(
+    view: str,
+    oracle: str,
+    rows: tuple[int, int],
+    extra: Counter[tuple[object, ...]],
+    missing: Counter[tuple[object, ...]],
+    allowed: Sequence[float],
+) -> None:
+    """VerificationError, unless rows that only the view has (`extra`) and those that it has not (`missing`) are the
+    same but for rounding. `rows`: of how many both are what is left; `allowed`: see `allowances`.
+    """
+    if not _match_closely(extra, missing, allowed):
+        raise VerificationError(
+            f"view {view} differs from {oracle}: {rows[0]} rows against {rows[1]}; "
+            f"only in the view: {_some(extra)}; only in {oracle}: {_some(missing)}"
+        )
+
+
+def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ...]]:
+    columns = [values_or_texts(column) for column in table.columns]
+    for column, tolerance in zip(columns, allowed, strict=True):
+        if tolerance:
+            digits = digits_of(tolerance)
+            column[:] = [None if v is None else float(f"{v:.{digits}e}") for v in column]
+        elif any(isinstance(v, list) for v in column):
+            column[:] = [tuple(nan if e != e else e for e in v) if isinstance(v, list) else v for v in column]
+    return list(zip(*columns, strict=True))
+
+
+def digits_of(tolerance: float) -> int:
+    """How many decimals of a number are compared at first, behind the one in front of the point."""
+    return 9 if tolerance == TOLERANCE else 6
+
+
+def _match_closely(
+    extra: Counter[tuple[object, ...]], missing: Counter[tuple[object, ...]], allowed: Sequence[float]
+) -> bool:
+    """Whether every extra row has a missing partner that differs from it by rounding only."""
+    rest = list(missing.elements())
+    for row in extra.elements():
+        partner = next((other for other in rest if _same(row, other, allowed)), None)
+        if partner is None:
+            return False
+        rest.remove(partner)
+    return not rest
+
+
+def _same(row: tuple[object, ...], other: tuple[object, ...], allowed: Sequence[float]) -> bool:
+    for mine, theirs, tolerance in zip(row, other, allowed, strict=True):
+        if mine == theirs or (tolerance and mine != mine and theirs != theirs):
+            continue
+        if not tolerance or not isinstance(mine, float) or not isinstance(theirs, float):
+            return False
+        if abs(mine - theirs) > 2 * tolerance * max(abs(mine), abs(theirs)):
+            return False
+    return True
+
+
+def _some(rows: Counter[tuple[object, ...]]) -> str:
+    shown = [f"{row} x{count}" if count > 1 else str(row) for row, count in list(rows.items())[:SHOWN]]
+    rest = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return (", ".join(shown) or "nothing") + rest

@@ -1,0 +1,239 @@
+"""Plain statements over the rows of one table or view, carried out on its state alone: no second engine is started.
+
+Rows of a table are found by a key that the statement gives. Those of a view are looked at one after the other, as long
+as they are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import NumericError
+from catalog.schema import Table, View
+from catalog.types import Physical, SqlType
+from ivm.engine.sorting import sort_table
+from ivm.engine.transaction import Change
+from ivm.plan.mfp import Mfp
+from ivm.render.scalars.columns import constant
+from ivm.render.scalars.functions import Context
+from ivm.render.scalars.program import Interpreted
+from ivm.render.scalars.shape import Shape
+from ivm.results.result import Result, counted
+from ivm.session.core import Core
+from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.column import Column, Ints, concat, empty_column
+from ivm.trace.columns.stand_ins import with_huge
+from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.consolidate import consolidate
+from ivm.trace.delta import Delta, Group, delta_of, plain_layout
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.text.dictionary import Literals, TextDictionary
+from ivm.trace.view_log import Sealed
+from sql.bind.rows import BoundRows, bind_rows
+from sql.ir.scalar import Column as Reference
+from sql.ir.scalar import Literal, Scalar, Value
+from sql.plain_rows import PlainRows
+
+_MOST_KEYS = 1000
+_MOST_ROWS = 1 << 17
+"""DuckDB looks at so many rows of a view as fast."""
+_MOST_UPDATES = 1 << 20
+"""Where nobody has read the view since it changed, DuckDB would have to wait until they are consolidated."""
+
+
+def run_plain(core: Core, statement: PlainRows) -> Result | None:
+    """Carry out the statement, atomically; None, and nothing has changed, where that is not for here.
+
+    An expression that fails is not for here either: DuckDB says what is wrong. Cost: some 0.1 ms to bind it, and a
+    probe of the key or a pass over the view.
+    """
+    try:
+        changed = _run_by_key(core, statement)
+    except BaseException:
+        statement.give_back()
+        raise
+    if changed is not None:
+        statement.give_back()
+        return changed
+    bound = bind_rows(statement, core.catalog) if core.engine.is_whole else None
+    if bound is None:
+        return None
+    with core.lock:
+        if core.catalog.find(bound.relation.name) is not bound.relation:
+            return None
+        try:
+            found = _found(core, bound)
+            columns = None if found is None else _computed(bound, *found, core.engine.dictionary)
+        except NumericError:
+            return None
+        changed = _change(core, bound, columns) if columns is not None and (bound.gone or bound.come) else None
+        if changed is None:
+            core.engine.tidy_texts()  # literals are texts, too, and many SELECTs may come before a commit does
+    if changed is not None:
+        core.settle()
+        return changed
+    return None if columns is None else _given(bound, columns)
+
+
+def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
+    """Change the one row of a key, if it is there; None, and nothing has changed, where that is not for here."""
+    said, content = statement.by_key, core.catalog.content
+    table = None if said is None or not core.engine.is_whole else core.catalog.find(said.table)
+    values = said.said(table, statement.literals) if said is not None and isinstance(table, Table) else None
+    if values is None or not isinstance(table, Table):
+        return None
+    with core.lock:
+        change = _change_by_key(core, table, *values) if core.catalog.content is content else None
+        if change is None:
+            return None
+        core.commit([change], settles=False)
+    core.settle()
+    return counted(1)
+
+
+def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[int, Value] | None) -> Change | None:
+    """What takes the row of a key out, or gives some of its columns, by their places, the values that come `after`."""
+    intake, store = core.incoming.intake(table.name)[1], core.engine.tables[table.name]
+    plain, keys = intake.plain, intake.plain_keys
+    found = None if keys is None else keys.batch([(value,) for value in key.values()], range(len(key)))
+    number = None if found is None else store.number_of(*found)
+    if found is None or number is None:
+        return None
+    if after is None:
+        return Change(table, *found, diffs=np.full(1, -1, np.int64))
+    if plain is None:
+        return None
+    known = {**key, **after}
+    row = [(known[c] if c in known else store.value(c, number),) for c in range(len(table.fields))]
+    rows = plain.batch(row, known)
+    return None if rows is None else Change(table, *rows, mode="upsert")
+
+
+def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | None:
+    """The rows among which all are that pass, and what is to be looked at still; None where they are too many, or no
+    key is given.
+    """
+    relation = bound.relation
+    if isinstance(relation, View):
+        return _found_in_view(core.engine.views[relation.name].log.sealed, bound, core.engine.dictionary)
+    store, fixed = core.engine.tables[relation.name], bound.fixed
+    for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
+        key = relation.places(columns)
+        index = store.follower(key) if key and all(column in fixed for column in key) else None
+        if isinstance(index, Arrangement) and prod(len(fixed[column][1]) for column in key) <= _MOST_KEYS:
+            wanted = product(*(fixed[column][1] for column in key))
+            numbers = _numbers(index, list(wanted), [relation.fields[c].type for c in key], core.engine.dictionary)
+            used = [fixed[column][0] for column in key]
+            source = Group(StoredRows(store.store.columns, numbers))
+            rows = Delta([source], plain_layout(len(relation.fields)), len(numbers), store.last_time)
+            return rows, tuple(each for each in bound.predicates if each not in used)
+    return None
+
+
+def _found_in_view(
+    sealed: Sealed, bound: BoundRows, dictionary: TextDictionary
+) -> tuple[Delta, tuple[Scalar, ...]] | None:
+    """As `_found`. Where the view changed since it was read, rows that do not pass are not consolidated for this."""
+    if bound.predicates and not sealed.is_read:
+        if sealed.length > _MOST_UPDATES:
+            return None
+        columns, _, diffs = sealed.updates.part(0, sealed.length)
+        rows = _passing(delta_of(columns, sealed.last, diffs, sealed.length), bound.predicates, dictionary)
+        return (consolidate(rows, sealed.types) if len(rows) else None) or rows.slice(0, 0), ()
+    columns, diffs = sealed.rows(None)
+    rows = delta_of(columns, sealed.last, diffs, len(diffs))
+    return (rows, bound.predicates) if len(rows) <= _MOST_ROWS else None
+
+
+def _passing(rows: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary) -> Delta:
+    program = Mfp(len(rows.layout), (), predicates, (), gathered=True)
+    passed = len(rows) > 0 and Interpreted(Shape.of(program), Context(dictionary)).run(rows)
+    if isinstance(passed, bool):
+        return rows.slice(0, 0)
+    return rows if passed[0] is None else rows.take(passed[0])
+
+
+def _numbers(
+    index: Arrangement, keys: Sequence[Sequence[Literal]], types: Sequence[SqlType], dictionary: TextDictionary
+) -> Ints:
+    """The numbers of the living rows with these keys, ascending."""
+    texts = Literals(dictionary)  # which keeps their codes for as long as it is there
+    columns = [_column([row[place] for row in keys], type_, texts) for place, type_ in enumerate(types)]
+    index.catch_up()
+    words, dropped = index.layout.pack(columns, len(keys))
+    return np.unique(index.probe(words, dropped, index.store.last_time, True)[1])
+
+
+def _column(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Column:
+    codes = type_.physical is Physical.CODE
+    columns = [
+        constant(texts.code(str(each.value)) if codes and each.value is not None else each.value, type_.physical)
+        for each in values
+    ]
+    return concat(columns) if columns else empty_column(type_.physical)
+
+
+def _computed(
+    bound: BoundRows, found: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary
+) -> list[pa.Array]:
+    """Of the rows that pass: the columns `gone` and `come`, those by which the view is ordered, and the `outputs`.
+
+    Each row as often as it counts.
+    """
+    relation = bound.relation
+    every = _order_columns(relation) if isinstance(relation, View) and not bound.order else ()
+    scalars = (*bound.gone, *bound.come, *every, *bound.outputs)
+    computed = tuple(scalar for scalar in scalars if not isinstance(scalar, Reference))
+    width = len(found.layout)
+    program = Mfp(width, computed, predicates, tuple(range(width, width + len(computed))), gathered=True)
+    passed = len(found) > 0 and Interpreted(Shape.of(program), Context(dictionary)).run(found)
+    if isinstance(passed, bool):
+        columns = [empty_column(scalar.type.physical) for scalar in scalars]
+    else:
+        positions, values = passed
+        rows, made = found if positions is None else found.take(positions), iter([v for v in values if v is not None])
+        columns = [rows.column(s.index) if isinstance(s, Reference) else next(made) for s in scalars]
+        if rows.diffs is not None and bool((rows.diffs != 1).any()):
+            repeated = np.repeat(np.arange(len(rows)), rows.diffs)
+            columns = [column.take(repeated) for column in columns]
+    strings = dictionary.now()
+    return [to_arrow(column, scalar.type, strings) for column, scalar in zip(columns, scalars, strict=True)]
+
+
+def _order_columns(view: View) -> tuple[Reference, ...]:
+    """The columns by which the view's rows are ordered: all, if it has an order."""
+    fields = view.columns if view.order else ()
+    return tuple(Reference(place, field.type, field.nullable) for place, field in enumerate(fields))
+
+
+def _given(bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
+    """What a reader is given of the `outputs`, which come last; the columns before them are in the view's order."""
+    first, relation = len(columns) - len(bound.outputs), bound.relation
+    rows = pa.Table.from_arrays(list(columns), names=[f"c{place}" for place in range(len(columns))])
+    order = [(first + place, descending, nulls_first) for place, descending, nulls_first in bound.order]
+    rows = sort_table(rows, relation.order if first and isinstance(relation, View) else order)
+    if bound.limit is not None or bound.offset:
+        rows = rows.slice(bound.offset, bound.limit)
+    shown = range(first, first + len(bound.names))
+    rows = rows.select(shown).rename_columns(list(bound.names))
+    return Result(with_huge(rows, [bound.outputs[place - first].type for place in shown]))
+
+
+def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
+    """Take the rows out that go, and put in those that take their places. The caller has the lock."""
+    assert isinstance(bound.relation, Table), "no other relation is changed"
+    table, first = bound.relation, len(bound.gone)
+    names = [field.name for field in table.fields]
+    with core.transaction(settles=False) as tx:
+        if bound.gone:
+            gone = [names[column.index] for column in bound.gone]
+            tx.delete(table.name, pa.Table.from_arrays(list(columns[:first]), names=gone))
+        if bound.come:
+            come = pa.Table.from_arrays(list(columns[first : first + len(names)]), names=names)
+            (tx.insert if bound.gone else tx.upsert)(table.name, come)
+    return _given(bound, columns[first + len(bound.come) :]) if bound.outputs else counted(len(columns[0]))

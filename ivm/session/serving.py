@@ -1,0 +1,49 @@
+"""What serves a database that is kept on disk, or whose rows are elsewhere; see `ivm.session.core.Core`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from catalog.schema import Table
+from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
+
+SomeRows = Callable[[Table, Sequence[tuple[int, ...]], pa.Table], tuple[TableStore, TextDictionary]]
+"""Makes a store of those rows of a table that meet the given ones on keys, and its dictionary."""
+
+
+class Checkpoints(Protocol):
+    """What makes checkpoints; see `ivm.durable.checkpoint`."""
+
+    def make(self) -> None:
+        """One, now."""
+        ...
+
+    def make_if_due(self) -> None:
+        """One, aside, if the log has become long."""
+        ...
+
+    def close(self) -> None:
+        """The last one."""
+        ...
+
+
+class Loads(Protocol):
+    """What loads files without their rows passing through this process, where it can; else nothing has happened."""
+
+    def insert(self, table: Table, query: str, form: Callable[[Sequence[str]], str]) -> int | None:
+        """Insert all rows of a SELECT, or none; how many they are. None: it is to be done in another way.
+
+        `form`: makes the SELECT of the table's rows, when it is told what columns `query` has.
+        """
+        ...
+
+    def create(self, table: Table, query: str, create: Callable[[], None]) -> int | None:
+        """Let a new table begin with the rows of a SELECT, whose columns are those of the table; see `insert`.
+
+        `create`: creates the table.
+        """
+        ...

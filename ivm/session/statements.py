@@ -1,0 +1,151 @@
+"""What each SQL statement does to a database."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from catalog.errors import UnsupportedError
+from ivm.engine.installing import Progress
+from ivm.engine.transaction import Change
+from ivm.results.result import Result, counted
+from ivm.session.core import Core
+from ivm.session.defining import define
+from ivm.session.explain import explain
+from ivm.session.row_statements import run_plain
+from ivm.trace.columns.arrow import array_from
+from sql.changes import check_width, columns_to_insert
+from sql.parse import parse
+from sql.plain_insert import PlainInsert, columns_of, plain_inserts
+from sql.plain_rows import PlainRows, plain_rows
+from sql.recent import Recent
+from sql.statements import (
+    Checkpoint,
+    Copy,
+    CreateView,
+    Delete,
+    Describe,
+    Explain,
+    Insert,
+    Query,
+    Show,
+    Statement,
+    Summarize,
+    Update,
+)
+
+MOST_FRAMES = 5000
+"""Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
+
+
+@contextmanager
+def nested_statements() -> Iterator[None]:
+    """Room for nested statements; UnsupportedError for one that needs more.
+
+    The interpreter's limit is raised for good: to lower it again could hit another thread.
+    """
+    if sys.getrecursionlimit() < MOST_FRAMES:
+        sys.setrecursionlimit(MOST_FRAMES)
+    try:
+        yield
+    except RecursionError:
+        raise UnsupportedError(
+            f"cannot plan this statement: it is nested too deeply, beyond the limit of {MOST_FRAMES} calls in calls, "
+            f"which some 200 parentheses or 300 views on views reach; split it into materialized views"
+        ) from None
+
+
+def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert | PlainRows]:
+    """The statements of a text; see `parse`. Plain ones are read faster, if it holds nothing else."""
+    if dialect == "duckdb":
+        inserts = plain_inserts(text)
+        if inserts is not None:
+            return inserts
+        rows = plain_rows(text)
+        if rows is not None:
+            return (rows,)
+    return _parsed(text, dialect)
+
+
+def _parsed(text: str, dialect: str) -> Sequence[Statement]:
+    """As `parse`, which is spared for texts that came not long ago."""
+    known = _PARSED.get((text, dialect))
+    if known is not None:
+        return known
+    found = parse(text, dialect)
+    if len(text) <= _MOST_CHARACTERS and all(isinstance(each, _REMEMBERED) for each in found):
+        _PARSED.put((text, dialect), found)
+    return found
+
+
+_PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
+_MOST_CHARACTERS = 4000
+_REMEMBERED = (Query, Insert, Delete, Update)
+"""The statements that come time and again, and of which nothing is used up when they are carried out."""
+
+
+def run_statement(
+    core: Core,
+    statement: Statement | PlainInsert | PlainRows,
+    dialect: str,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Carry out one statement; on any error nothing has changed. `progress`: told by a COPY how far it is.
+
+    The caller has the definitions' lock where the statement is one of these, and not the core's, which is taken
+    here, for as long as the engine is read or changed.
+    """
+    match statement:
+        case Query():
+            from ivm.session.adhoc import asked  # noqa: PLC0415  DuckDB, which a program without SELECTs need not load
+
+            return Result(asked(core, statement, dialect))
+        case PlainInsert():
+            return _insert_plain(core, statement)
+        case PlainRows():
+            result = run_plain(core, statement)
+            if result is None:
+                return run_statement(core, _parsed(statement.text, dialect)[0], dialect, progress)
+            return result
+        case Insert() | Delete() | Update():
+            from ivm.session.changing import run_change  # noqa: PLC0415  as above
+
+            return run_change(core, statement)
+        case Show() | Describe() | Summarize():
+            from ivm.session.adhoc import described  # noqa: PLC0415  as above
+
+            return described(core, statement, dialect)
+        case Copy():
+            from ivm.session.changing import run_copy  # noqa: PLC0415  as above
+
+            return run_copy(core, statement, progress)
+        case Checkpoint():
+            if core.checkpoints is not None:
+                core.checkpoints.make()
+            return Result()
+        case Explain():
+            inner = statement.inner
+            text = inner.query_text if isinstance(inner, CreateView) else inner.written
+            lines = explain(core, text, dialect, inner.origin, inner.syntax)
+            return Result(pa.table({"explain": array_from([lines])}), as_text=True)
+        case _:
+            return define(core, statement, dialect)
+
+
+def _insert_plain(core: Core, statement: PlainInsert) -> Result:
+    """INSERT of literals, which needs no DuckDB."""
+    table, intake = core.incoming.intake(statement.table)
+    named = columns_to_insert(statement, table)
+    check_width(table, named, statement.width)
+    types = {field.name: field.type for field in table.fields}
+    columns = columns_of(statement, [types[name] for name in named])
+    if columns is not None:
+        count = len(columns[0])
+        rows = intake.literals(dict(zip(named, columns, strict=True)), count)
+        if rows is not None:
+            core.commit([Change(table, *rows)])
+            return counted(count)
+    return run_statement(core, parse(statement.text)[0], "duckdb")

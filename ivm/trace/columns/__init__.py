@@ -1,0 +1,1 @@
+"""Columns: as they came, as they are stored, and where kernels find them."""

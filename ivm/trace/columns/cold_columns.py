@@ -1,0 +1,329 @@
+"""The stored columns that stay as they came: Arrow batches, not copied, whose numbers and dates are read in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import SqlType
+from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
+from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
+from ivm.trace.columns.in_place import InPlace, Pieces, is_readable, is_readable_in, plain
+from ivm.trace.columns.segment import in_one
+from ivm.trace.text.dictionary import TextDictionary
+
+_FAN = 16
+_SEALED = 9
+_SMALL = 512
+_FEW = 1 << 12
+"""Rows of which all columns are put together at once: a call for each column would take longer than what it copies."""
+_LARGE = 1 << 16
+_PARTS = 8
+_SLICED = 4
+"""Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
+
+
+@dataclass(slots=True)
+class _Batches:
+    """Record batches one after the other: of each where it begins, and how often it was put together.
+
+    `in_place`: the columns that are read where they lie.
+    """
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
+    in_place: dict[int, InPlace] = field(default_factory=dict)
+
+    def push(self, batch: pa.RecordBatch, level: int, rows: int) -> None:
+        """One more batch, of so many rows, at least one."""
+        self.batches.append(batch)
+        self.levels.append(level)
+        self.pieces.push(rows)
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
+        count = len(self.pieces)
+        while count and self.pieces.start(count - 1) >= rows:
+            count -= 1
+        for column in self.in_place.values():
+            column.truncate(count)
+        self.pieces.truncate(count)
+        del self.batches[count:], self.levels[count:]
+
+    def first(self, rows: int) -> _Batches:
+        """The first `rows` rows, as they are now."""
+        count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
+        return _Batches(self.batches[:count], [_SEALED] * count, self.pieces.first(count))
+
+    def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> _Batches:
+        """The same rows, those of sixteen batches from number `first` on in one."""
+        batches = [*self.batches[:first], whole, *self.batches[first + _FAN :]]
+        levels = [*self.levels[:first], level, *self.levels[first + _FAN :]]
+        pieces = self.pieces.joined(first, _FAN)
+        in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
+        return _Batches(batches, levels, pieces, in_place)
+
+    def ready(self) -> int | None:
+        """The first of sixteen small batches of one level side by side, if there are any among the newest."""
+        at = len(self.levels)
+        while at and self.levels[at - 1] != _SEALED:
+            end, level = at, self.levels[at - 1]
+            while at and self.levels[at - 1] == level:
+                at -= 1
+            if end - at >= _FAN:
+                return at
+        return None
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Sixteen batches from number `first` on, as one table, being put together: so many of their columns are."""
+
+    first: int
+    level: int
+    table: pa.Table
+    columns: list[pa.Array]
+
+
+class ColdColumns:
+    """Columns of `types` in record batches one after the other; those at `indexes` of them, the others have left.
+
+    Small batches are put together by the sixteen in `tidy`, so that their number grows with the logarithm of the number
+    of small commits, and a value is copied four times at most. What was read stays where it is for whoever reads it.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, indexes: Sequence[int]) -> None:
+        self._types = tuple(types)
+        self._dictionary = dictionary
+        self._places = {index: place for place, index in enumerate(indexes)}
+        self._rows = _Batches()
+        self._merge: _Merge | None = None
+        self.has_small = False
+        """Whether there may be something to tidy."""
+        self._look_further = False
+
+    @property
+    def indexes(self) -> tuple[int, ...]:
+        """The columns that are here."""
+        return tuple(self._places)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values of the batches, whoever else may hold them."""
+        return sum(batch.nbytes for batch in self._rows.batches)
+
+    def fixed(self, rows: int) -> ColdColumns:
+        """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
+        fixed = ColdColumns(self._types, self._dictionary, self.indexes)
+        if self._places:
+            fixed._rows = self._rows.first(rows)
+        return fixed
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied."""
+        rows = batch.num_rows
+        if not self._places or not rows:
+            return
+        kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
+        if rows < _SMALL:
+            self.has_small = True
+        self._rows.push(kept, 0 if rows < _SMALL else _SEALED, rows)
+
+    def without(self, index: int) -> ColdColumns:
+        """The same rows without a column, which is not read in place."""
+        rest = [i for i in self._places if i != index]
+        made = ColdColumns(self._types, self._dictionary, rest)
+        if rest:
+            kept, rows = [self._places[i] for i in rest], self._rows
+            batches = [batch.select(kept) for batch in rows.batches]
+            made._rows = _Batches(batches, list(rows.levels), rows.pieces.first(len(batches)))
+            made.has_small = made._look_further = self.has_small
+        return made
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the rows from `rows` on, where a batch begins."""
+        self._rows.truncate(rows)
+
+    def tidy(self) -> None:
+        """Put small batches together, amortized: a few of their columns at a time where their rows are not that few."""
+        merge, rows = self._merge, self._rows
+        if merge is None:
+            if not self._look_further and rows.levels[-_FAN:].count(0) < _FAN:
+                return
+            first = rows.ready()
+            self._look_further = first is not None
+            if first is None:
+                return
+            table = self._one_table(rows.batches[first : first + _FAN])
+            merge = self._merge = _Merge(first, rows.levels[first] + 1, table, [])
+        further = list(self._places.items())[len(merge.columns) :]
+        if merge.table.num_rows > _FEW:
+            further = further[: -(-len(self._places) // _PARTS)]
+        else:
+            with suppress(pa.ArrowInvalid):  # see `_whole`
+                merge.table = merge.table.combine_chunks()
+        for index, place in further:
+            merge.columns.append(self._whole(merge.table.column(place), index))
+        if len(merge.columns) == len(self._places):
+            whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
+            level = merge.level if whole.num_rows < _LARGE else _SEALED
+            together = rows.with_together(merge.first, whole, level)
+            self._merge, self._rows = None, together
+
+    def table(self, rows: Ints) -> pa.Table:
+        """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
+        return pa.table({str(index): self._copied(index, rows) for index in self._places})
+
+    def gather(self, index: int, rows: Array | slice) -> Column:
+        """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place, a slice
+        of one batch of it is not copied; else a gather for each batch that the rows lie in, and text is encoded.
+        """
+        if is_readable(self._types[index]):
+            return self._read(index, rows)
+        if isinstance(rows, slice):
+            return self._converted(index, self._sliced(index, rows.start, rows.stop))
+        distinct, places = ascending(rows)
+        found = self._converted(index, self._taken(index, distinct))
+        return found if places is None else found.take(places)
+
+    def settle(self, indexes: Sequence[int]) -> None:
+        """Bring these columns, as far as they are read in place, up to date."""
+        for index in indexes:
+            if is_readable(self._types[index]):
+                self._readable(index)
+
+    def in_pieces(self, index: int) -> InPlace | None:
+        """A column where its batches lie; None if it is not read there, or some values are NULL."""
+        column = self._rows.in_place.get(index)
+        if column is None or len(column) < len(self._rows.batches):
+            if not is_readable(self._types[index]):
+                return None
+            column = self._readable(index)
+        return None if column.has_nulls else column
+
+    def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
+        """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
+        arrays = self.arrays(index, rows)
+        return pa.chunked_array([self._plain(a, index) for a in arrays], type=arrow_type(self._types[index]))
+
+    def arrays(self, index: int, rows: Ints | slice) -> list[pa.Array]:
+        """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
+        return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
+
+    def kept(self, index: int, rows: Ints | slice) -> pa.Array:
+        """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
+        arrays = self.arrays(index, rows)
+        if len(arrays) == 1:
+            return arrays[0]
+        first = arrays[0].type if arrays else arrow_type(self._types[index])
+        if pa.types.is_dictionary(first) or any(array.type != first for array in arrays):
+            return in_one(self.arrow(index, rows))
+        return in_one(pa.chunked_array(arrays, type=first))
+
+    def _copied(self, index: int, rows: Ints) -> pa.Array:
+        """A column's values of `rows`, in the form in which all of them are read in place, if there is one."""
+        arrays = self._taken(index, rows)
+        if arrays and all(is_readable_in(array.type, self._types[index]) for array in arrays):
+            with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+                return pa.concat_arrays(arrays)
+        return self.arrow(index, rows).combine_chunks()
+
+    def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        """The batches one after the other, not copied, unless their types differ."""
+        with suppress(pa.ArrowInvalid):
+            return pa.Table.from_batches(batches)
+        return pa.concat_tables(
+            pa.table({str(index): self._plain(batch.column(place), index) for index, place in self._places.items()})
+            for batch in batches
+        )
+
+    def _whole(self, column: pa.ChunkedArray, index: int) -> pa.Array:
+        """A column in one piece. It is cast as such: for each of its pieces that would cost more than their rows."""
+        with suppress(pa.ArrowInvalid):  # dictionaries that have no place in one of their type
+            whole = column.chunk(0) if column.num_chunks == 1 else in_one(column)
+            return whole if is_readable_in(whole.type, self._types[index]) else self._plain(whole, index)
+        return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
+
+    def _plain(self, array: pa.Array, index: int) -> pa.Array:
+        wanted = self._types[index]
+        if array.type == arrow_type(wanted):
+            return array
+        is_narrow = pa.types.is_decimal64(array.type) or pa.types.is_decimal32(array.type)
+        return plain(array, wanted) if is_narrow else array.cast(arrow_type(wanted))
+
+    def _array(self, number: int, index: int) -> pa.Array:
+        return self._rows.batches[number].column(self._places[index])
+
+    def _read(self, index: int, rows: Array | slice) -> Column:
+        column = self._readable(index)
+        if not isinstance(rows, slice):
+            return column.gather(rows)
+        begin, end = rows.start, min(rows.stop, self._rows.pieces.rows)
+        if begin >= end:
+            return empty_column(self._types[index].physical)
+        found = column.slice(begin, end, self._rows.batches[self._rows.pieces.piece_of(begin)])
+        return column.gather(np.arange(begin, end)) if found is None else found
+
+    def _readable(self, index: int) -> InPlace:
+        """A column over all batches; those in a form that cannot be read in place are made anew. So are all that have
+        fewer bytes a value than one that comes takes, which happens but once.
+        """
+        rows = self._rows
+        column = rows.in_place.get(index)
+        if column is None:
+            column = rows.in_place[index] = InPlace(self._types[index], rows.pieces)
+        for number in range(len(column), len(rows.batches)):
+            array = self._array(number, index)
+            read = column.add(array)
+            if read is None:
+                rows.in_place[index] = column.wider()
+                return self._readable(index)
+            if read is not array:
+                self._replace(number, index, read)
+        return column
+
+    def _replace(self, number: int, index: int, array: pa.Array) -> None:
+        batch, place = self._rows.batches[number], self._places[index]
+        self._rows.batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
+
+    def _converted(self, index: int, arrays: list[pa.Array]) -> Column:
+        wanted = self._types[index]
+        if not arrays:
+            return empty_column(wanted.physical)
+        if len(arrays) > 1 and all(array.type == arrays[0].type for array in arrays):
+            arrays = [pa.concat_arrays(arrays)]
+        return concat([to_column(array, wanted, self._dictionary) for array in arrays])
+
+    def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
+        if len(rows) <= _SLICED:
+            return [self._cut(index, row) for row in rows.tolist()]
+        return [self._array(number, index).take(numbers_from(inside)) for number, inside in self._by_batch(rows)]
+
+    def _cut(self, index: int, row: int) -> pa.Array:
+        number = self._rows.pieces.piece_of(row)
+        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
+
+    def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
+        """Ascending rows as (number of their batch, positions in it)."""
+        owner = np.searchsorted(self._rows.pieces.starts, rows, side="right") - 1
+        bounds = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), len(rows)]
+        for begin, end in pairwise(bounds):
+            if begin < end:
+                number = int(owner[begin])
+                yield number, rows[begin:end] - self._rows.pieces.start(number)
+
+    def _sliced(self, index: int, begin: int, end: int) -> list[pa.Array]:
+        arrays: list[pa.Array] = []
+        end = min(end, self._rows.pieces.rows)
+        while begin < end:
+            number = self._rows.pieces.piece_of(begin)
+            start, stop = self._rows.pieces.start(number), min(self._rows.pieces.start(number + 1), end)
+            arrays.append(self._array(number, index).slice(begin - start, stop - begin))
+            begin = stop
+        return arrays

@@ -1,0 +1,274 @@
+"""Arrays, and columns in physical form, that grow at their end, at amortized constant cost."""
+
+from __future__ import annotations
+
+import mmap
+from collections import deque
+from contextlib import suppress
+from itertools import count
+from math import prod
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import ref
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.types import Physical
+from ivm.kernels.hashing.packing import ADDRESS, NULLS, ROOM, STRIDE
+from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints
+
+_Item = TypeVar("_Item", bound=np.generic)
+
+_START = 1024
+_EAGER_BYTES = 1 << 18
+_AHEAD = 64
+_AHEAD_BYTES = 1 << 32
+_LARGE_PAGE = 1 << 21
+_COLLAPSE = 25
+"""Linux's MADV_COLLAPSE, which Python has no name for."""
+_GOLDEN = (5**0.5 - 1) / 2
+_MADE = count()
+"""How many arrays were made; multiples of the golden section lie apart, however many there are."""
+_NO_CODES: Array = np.empty(0, np.int32)
+
+
+class Growable(Generic[_Item]):
+    """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare.
+
+    Small arrays double. Those above 256 KiB reserve address space of 4 GiB, or where that is not to be had, 64-fold,
+    which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
+    All that was never written is zero.
+    Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
+    A control `block` tells at `at` where the array is, and `behind` places further on how many rows fit.
+    """
+
+    __slots__ = ("_at", "_block", "_room", "array", "length")
+
+    def __init__(
+        self,
+        dtype: np.dtype[_Item],
+        width: int | None = None,
+        *,
+        block: Ints | None = None,
+        at: int = 0,
+        behind: int = 1,
+    ) -> None:
+        self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
+        self.length = 0
+        self._block, self._at, self._room = block, at, at + behind
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows in use."""
+        return self.length * self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
+
+    def tell(self, block: Ints, at: int, behind: int) -> None:
+        """From now on this block tells where the array is. The caller sees to it that nobody reads it half written."""
+        block[at], block[at + behind] = self.array.ctypes.data, len(self.array)
+        self._at, self._room, self._block = at, at + behind, block
+
+    def reserve(self, length: int) -> npt.NDArray[_Item]:
+        """The array, with room for `length` rows in all."""
+        if length > len(self.array):
+            self._grow(length)
+        return self.array
+
+    def append(self, rows: npt.NDArray[_Item]) -> None:
+        """Copy `rows` to the end."""
+        begin = self.length
+        end = begin + len(rows)
+        if end > len(self.array):
+            self._grow(end)
+        self.array[begin:end] = rows
+        self.length = end
+
+    def push(self, value: int) -> None:
+        """Put one row of this value to the end."""
+        length = self.length
+        if length == len(self.array):
+            self._grow(length + 1)
+        self.array[length] = value
+        self.length = length + 1
+
+    def fill(self, value: int, length: int) -> None:
+        """Grow to `length` rows, the new ones all `value`."""
+        self.reserve(length)[self.length : length] = value
+        self.length = max(self.length, length)
+
+    def skip(self, length: int) -> None:
+        """Grow to `length` rows, the new ones zero, of which only some are going to be written, far apart.
+
+        They get memory in small pages first, lest a few of them wait for as many large ones; see `join_page`.
+        """
+        before = self.length
+        if length > before:
+            end = self.reserve(length)[before:length]
+            self.length = length
+            if end.nbytes >= _LARGE_PAGE:
+                _take_small_pages(end)
+
+    def view(self) -> npt.NDArray[_Item]:
+        """The rows in use, not copied."""
+        return self.array[: self.length]
+
+    def truncate(self, length: int) -> None:
+        """Cut the tail off."""
+        self.length = min(self.length, length)
+
+    def _grow(self, length: int) -> None:
+        row_bytes = self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
+        wanted = [max(length + length // 2, 2 * len(self.array), _START)]
+        if length * row_bytes >= _EAGER_BYTES:
+            # A system that commits memory when it is reserved has less to give; it gets what is needed soon.
+            wanted = [_AHEAD_BYTES // row_bytes, min(_AHEAD * length, _AHEAD_BYTES // row_bytes), length + length // 4]
+        for rows in wanted:
+            try:
+                grown = _zeros((max(rows, length), *self.array.shape[1:]), self.array.dtype)
+                break
+            except (MemoryError, OSError) as error:
+                if rows == wanted[-1]:
+                    raise MemoryError(str(error)) from error
+        grown[: self.length] = self.array[: self.length]
+        block, at, room = self._block, self._at, self._room
+        if block is None:
+            self.array = grown
+            return
+        address, length = grown.ctypes.data, len(grown)
+        # In one line, for nothing is raised between stores, and nobody else runs: the two always agree.
+        block[at], block[room], self.array = address, length, grown
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Zeros, which get memory as they are written to, if they are many: pages of 4 KiB first, then such of 2 MiB.
+
+    Large pages are quick to read at random. But whoever writes to a new one waits until all of it is filled with zeros,
+    up to 8 ms where a virtual machine gets it from its host. So arrays begin at places of their own within one: such as
+    grow side by side, columns of one store, come to the next one after each other.
+    """
+    size = prod(shape) * dtype.itemsize
+    if size < _EAGER_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return np.zeros(shape, dtype)
+    begin = int(next(_MADE) * _GOLDEN % 1 * _LARGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + begin, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError, ValueError):  # of a system without such pages, or where it is no longer
+        memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(2 * _LARGE_PAGE, size + begin))
+        memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
+    return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
+
+
+class _Skipped(NamedTuple):
+    """The bytes from `first` to `end` of `memory`, whole large pages, which have small ones instead."""
+
+    memory: ref[mmap.mmap]
+    first: int
+    end: int
+
+
+_skipped: deque[_Skipped] = deque()
+
+
+def _take_small_pages(part: Array) -> None:
+    """Let a part of an array have small pages until `join_page`, which then has something to do."""
+    memory: Any = part
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    memory = memory.obj if isinstance(memory, memoryview) else None
+    if not isinstance(memory, mmap.mmap):
+        return
+    begin = np.frombuffer(memory, np.uint8).ctypes.data
+    first = max(part.ctypes.data // _LARGE_PAGE * _LARGE_PAGE, -(-begin // _LARGE_PAGE) * _LARGE_PAGE) - begin
+    end = min(-(-(part.ctypes.data + part.nbytes) // _LARGE_PAGE) * _LARGE_PAGE - begin, len(memory))
+    with suppress(OSError, ValueError):
+        memory.madvise(mmap.MADV_NOHUGEPAGE, first, end - first)
+        _skipped.append(_Skipped(ref(memory), first, end))
+
+
+def join_page() -> None:
+    """Put a large page in place of small ones, where rows were skipped: one in a commit. Cost: a copy of 2 MiB."""
+    while _skipped:
+        try:
+            part = _skipped.popleft()
+        except IndexError:  # somebody else was quicker
+            return
+        memory = part.memory()
+        if memory is not None and part.first < part.end:
+            _skipped.appendleft(part._replace(first=part.first + _LARGE_PAGE))
+            with suppress(OSError, ValueError):  # of a system that cannot, or has none
+                memory.madvise(mmap.MADV_HUGEPAGE, part.first, _LARGE_PAGE)
+                memory.madvise(_COLLAPSE, part.first, _LARGE_PAGE)
+            return
+
+
+class HotColumn:
+    """Growing values, and a growing mask from the first NULL on. Size: the values, and a byte a row for the mask.
+
+    `source`, if given, tells kernels where it lies (see `ivm.kernels.hashing.packing`), int64 (4,). `is_plain`: that is
+    so, and no value is NULL.
+    """
+
+    __slots__ = ("_physical", "_source", "_valid", "is_plain", "values")
+
+    def __init__(self, physical: Physical, source: Ints | None = None) -> None:
+        self._physical = physical
+        self.values: Growable[Any] = Growable(DTYPES[physical], 2 if physical is Physical.WIDE else None)
+        self._valid: Growable[np.bool_] | None = None
+        self._source: Ints = np.zeros(4, np.int64)
+        self.is_plain = False
+        if source is not None:
+            self.tell(source)
+
+    def __len__(self) -> int:
+        return self.values.length
+
+    def tell(self, source: Ints) -> None:
+        """From now on `source` tells where it lies. Until that is so it has no stride."""
+        self.values.tell(source, ADDRESS, ROOM - ADDRESS)
+        source[NULLS], self._source = self._valid is not None, source
+        self.is_plain = self._valid is None
+        source[STRIDE] = DTYPES[self._physical].itemsize * (2 if self._physical is Physical.WIDE else 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows in use."""
+        return self.values.nbytes + (0 if self._valid is None else self._valid.nbytes)
+
+    @property
+    def arrays(self) -> tuple[Array, Bools | None]:
+        """The values of all rows, and a mask where some were NULL, each with room for more; others when they grow."""
+        valid = self._valid
+        return self.values.array, None if valid is None else valid.array
+
+    def append(self, column: Column) -> None:
+        """Copy the rows of `column` to the end."""
+        before = self.values.length
+        self.values.append(column.values)
+        if column.valid is None and self._valid is None:
+            return
+        if column.valid is not None and self._valid is None:
+            valid = Growable(np.dtype(np.bool_))
+            valid.fill(True, before)
+            self._source[NULLS], self.is_plain, self._valid = True, False, valid
+        if self._valid is not None:
+            if column.valid is None:
+                self._valid.fill(True, len(self))
+            else:
+                self._valid.append(column.valid)
+
+    def truncate(self, rows: int) -> None:
+        """Cut the tail off."""
+        self.values.truncate(rows)
+        if self._valid is not None:
+            self._valid.truncate(rows)
+
+    def codes(self) -> Array:
+        """The codes if it is a column of texts, else none; nothing is written there again."""
+        return self.values.view() if self._physical is Physical.CODE else _NO_CODES
+
+    def part(self, start: int, end: int) -> Column:
+        """The rows from `start` to `end`, not copied, whatever is appended or cut off behind them meanwhile."""
+        valid = self._valid
+        return Column(self.values.array[start:end], None if valid is None else valid.array[start:end])
+
+    def empty(self) -> HotColumn:
+        """No rows yet, of the same form."""
+        return HotColumn(self._physical)

@@ -1,0 +1,297 @@
+"""Columns of numbers, dates and timestamps that are read where their Arrow batches lie, without a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
+from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
+from ivm.trace.columns.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at
+from ivm.trace.columns.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.growable import Growable
+from ivm.trace.text.dictionary import TextDictionary
+
+_READABLE = (
+    *(Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
+    Kind.TIME,
+)
+_PAGE = 1 << PAGE_BITS
+_NO_TEXT = TextDictionary()
+_MOST_SHORT, _MOST_LONG = 1 << 7, 1 << 15
+_SHORT_DIGITS, _WORD_BITS = 9, 64
+
+
+def is_readable(type: SqlType) -> bool:
+    """Whether the values of a column of this type have their physical form in an Arrow array."""
+    return type.kind in _READABLE
+
+
+def is_readable_in(given: pa.DataType, type: SqlType) -> bool:
+    """Whether the values of an array of type `given` have the physical form of a column of this type."""
+    return is_readable(type) and is_direct(given, type)
+
+
+class Pieces:
+    """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows."""
+
+    def __init__(self) -> None:
+        self._starts: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._starts.fill(0, 1)
+        self._pages: Growable[np.int32] = Growable(np.dtype(np.int32))
+
+    def __len__(self) -> int:
+        return self._starts.length - 1
+
+    @property
+    def rows(self) -> int:
+        """The rows of all pieces."""
+        return self.start(len(self))
+
+    @property
+    def starts(self) -> Ints:
+        """The first row of each piece, and behind the last one the number of rows, int64 (pieces + 1,)."""
+        return self._starts.view()
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """`pages` and `starts`, as kernels find the piece of a row."""
+        return self._pages.array, self._starts.array
+
+    def start(self, piece: int) -> int:
+        """The first row of a piece."""
+        return self._starts.array.item(piece)
+
+    def first(self, pieces: int) -> Pieces:
+        """The first `pieces`, which do not change when these do."""
+        return _pieces(self._starts.array[: pieces + 1])
+
+    def joined(self, first: int, count: int) -> Pieces:
+        """The same rows, where `count` pieces from number `first` on are one."""
+        made, before, page = Pieces(), self.starts, _pages_before(self.start(first))
+        made._starts.truncate(0)
+        made._starts.append(before[: first + 1])
+        made._starts.append(before[first + count :])
+        made._pages.append(self._pages.view())
+        rest = made._pages.view()[page:]  # these begin in one of those pieces, or behind them
+        np.maximum(rest - (count - 1), first, out=rest)
+        return made
+
+    def push(self, rows: int) -> None:
+        """One more piece, of so many rows, at least one."""
+        starts, pages = self._starts, self._pages
+        piece = starts.length - 1
+        end = starts.array.item(piece) + rows
+        starts.push(end)
+        count, known = (end + _PAGE - 1) >> PAGE_BITS, pages.length
+        if count > known:
+            reserved = pages.array if count <= len(pages.array) else pages.reserve(count)
+            reserved[known:count] = piece
+            pages.length = count
+
+    def truncate(self, pieces: int) -> None:
+        """Forget all but the first `pieces`."""
+        self._starts.truncate(pieces + 1)
+        self._pages.truncate(_pages_before(self.rows))
+
+    def piece_of(self, row: int) -> int:
+        """The piece that a row lies in."""
+        piece = int(self._pages.array[row >> PAGE_BITS])
+        while self.start(piece + 1) <= row:
+            piece += 1
+        return piece
+
+
+class InPlace:
+    """A column of `type`, for which `is_readable`, over the arrays of `pieces`, which its owner keeps alive.
+
+    BIGINT and decimals of at most 18 digits take as many bytes each as in the first array: 4, 8, or 16 of decimals.
+    Values under NULL read as zero. Size: 8 bytes a piece, 24 where some values are NULL.
+    """
+
+    def __init__(self, type: SqlType, pieces: Pieces) -> None:
+        self._type = type
+        self._pieces = pieces
+        self._wide = type.physical is Physical.WIDE
+        self._dtype = DTYPES[type.physical]
+        self._arrow = arrow_type(type)
+        self.stride = self._arrow.bit_width // 8
+        self._least = 0
+        self._read: pa.DataType | None = None
+        self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._maps: Growable[np.int64] = Growable(np.dtype(np.int64), 2)
+
+    def __len__(self) -> int:
+        return self._bases.length
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether a value may be NULL."""
+        return self._maps.length > 0
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether values lie there as int32 though their form is int64."""
+        return self.stride < self._dtype.itemsize
+
+    @property
+    def bases(self) -> Ints:
+        """Where each piece lies: the address that its row 0 would have."""
+        return self._bases.array
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """Those of its pieces."""
+        return self._pieces.arguments
+
+    def add(self, array: pa.Array) -> pa.Array | None:
+        """The array of the next piece; the one to be kept alive for it, which is another if this one does not fit.
+
+        An array fits if its values have the form there that they have in the first one. None, and nothing is done, if
+        some value takes more bytes than that has; see `wider`. Cost: constant, else a pass.
+        """
+        given, made = array.type, array
+        if given is not self._read:
+            direct = is_direct(given, self._type)
+            if direct and not self._wide and not len(self) and given.bit_width >= self._least:
+                self._arrow, self.stride = given, given.bit_width // 8
+            if given == self._arrow or (direct and given.bit_width == self._arrow.bit_width):
+                self._read = given
+            else:
+                made = self._made_anew(array)
+        if made is not None and made.buffers()[1] is None:
+            made = self._made_anew(array)
+        if made is None:
+            return None
+        piece, (validity, data) = len(self), made.buffers()
+        if validity is not None and made.null_count:
+            self._maps.truncate(piece)
+            self._maps.fill(0, piece)
+            self._maps.append(np.array([[validity.address, made.offset]]))
+        self._bases.fill(data.address + (made.offset - self._pieces.start(piece)) * self.stride, piece + 1)
+        return made
+
+    def wider(self) -> InPlace:
+        """The same column without any array yet, of at least 8 bytes a value, as every value of it fits."""
+        made = InPlace(self._type, self._pieces)
+        made._least = _WORD_BITS
+        if pa.types.is_decimal(made._arrow):
+            made._arrow = pa.decimal64(self._type.precision, self._type.scale)
+            made.stride = made._arrow.bit_width // 8
+        return made
+
+    def truncate(self, pieces: int) -> None:
+        """Forget all but the first `pieces` arrays."""
+        self._bases.truncate(pieces)
+        self._maps.truncate(pieces)
+
+    def first(self, count: int, pieces: Pieces) -> InPlace:
+        """The first `count` of these arrays, over other pieces that agree with these so far."""
+        made = InPlace(self._type, pieces)
+        made._arrow, made.stride, made._least = self._arrow, self.stride, self._least
+        made._read = self._read
+        made._bases.append(self._bases.view()[:count])
+        made._maps.append(self._maps.view()[:count])
+        return made
+
+    def slice(self, begin: int, end: int, owner: object) -> Column | None:
+        """The rows from `begin` up to `end` where they lie; None if they lie in several pieces, or some are NULL.
+
+        `owner` keeps their memory alive. What is short there is copied.
+        """
+        piece = self._pieces.piece_of(begin)
+        if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
+            return None
+        shape, strides = ((end - begin,), (self.stride,)) if not self._wide else ((end - begin, 2), (self.stride, 8))
+        address = int(self._bases.array[piece]) + begin * self.stride
+        if self._is_short:
+            return Column(view_at(owner, address, "<i4", shape, strides).astype(self._dtype))
+        return Column(view_at(owner, address, self._dtype.str, shape, strides))
+
+    def gather(self, rows: Array) -> Column:
+        """The values of `rows`. Cost: one random access a row, as of an array in one piece."""
+        pages, starts = self._pieces.arguments
+        rows = np.ascontiguousarray(rows, np.int64)
+        values: Any = np.empty((len(rows), 2) if self._wide else len(rows), self._dtype)
+        # What is copied are bits, whatever they stand for: one kernel for all items of a size.
+        items = values
+        if self._wide:
+            items = values.view(np.complex128).reshape(-1)
+        elif self._dtype == np.float64:
+            items = values.view(np.int64)
+        elif self._is_short:
+            items = np.empty(len(rows), np.int32)
+        gather_items(pages, starts, self._bases.array, self.stride, rows, items)
+        if self._is_short:
+            values[...] = items
+        if not self._maps.length:
+            return Column(values)
+        self._maps.fill(0, len(self))
+        valid = np.empty(len(rows), np.bool_)
+        gather_bits(pages, starts, self._maps.array, rows, valid)
+        values[~valid] = 0
+        return Column(values, valid)
+
+    def _made_anew(self, array: pa.Array) -> pa.Array | None:
+        made = plain(array, self._type)
+        if not self._is_short:
+            return narrow(made) if pa.types.is_decimal64(self._arrow) else made
+        try:
+            return made.cast(short_type(made.type))
+        except pa.ArrowInvalid:
+            return None
+
+
+def narrow(array: pa.Array, *, short: bool = False) -> pa.Array:
+    """The same values in the least bytes in which a table reads them as quickly; the array itself, where that is so.
+
+    Decimals of at most 18 digits take 8 bytes each, indexes of a dictionary one or two where they fit; `short`: these
+    decimals, and BIGINT, are known to fit into 4, pa.ArrowInvalid where one does not. Cost: a pass.
+    """
+    given = array.type
+    if pa.types.is_dictionary(given):
+        return _with_short_indexes(array)
+    if pa.types.is_int64(given):
+        return array.cast(short_type(given)) if short else array
+    if not pa.types.is_decimal128(given) or given.precision > MAX_NARROW_DIGITS:
+        return array
+    target = short_type(given) if short else pa.decimal64(given.precision, given.scale)
+    if array.null_count or not len(array):
+        return array.cast(target)
+    words = view_at(array, array.buffers()[1].address + 16 * array.offset, "<i8", (len(array),), (16,))
+    numbers = numbers_from(words)
+    return pa.Array.from_buffers(target, len(array), (numbers.cast(pa.int32()) if short else numbers).buffers(), 0)
+
+
+def short_type(given: pa.DataType) -> pa.DataType:
+    """The type of 4 bytes for BIGINT or decimals whose values fit there."""
+    return pa.decimal32(min(given.precision, _SHORT_DIGITS), given.scale) if pa.types.is_decimal(given) else pa.int32()
+
+
+def plain(array: pa.Array, type: SqlType) -> pa.Array:
+    """The array of a column for which `is_readable` as Arrow has its type. Cost: a pass."""
+    return to_arrow(to_column(array, type, _NO_TEXT), type, _NO_TEXT.now())
+
+
+def _with_short_indexes(array: pa.DictionaryArray) -> pa.Array:
+    indexes, texts = array.indices, array.dictionary
+    short = pa.int8() if len(texts) <= _MOST_SHORT else pa.int16() if len(texts) <= _MOST_LONG else indexes.type
+    if indexes.type.bit_width <= short.bit_width:
+        return array
+    return pa.DictionaryArray.from_arrays(indexes.cast(short), texts, ordered=array.type.ordered, safe=False)
+
+
+def _pieces(starts: Ints) -> Pieces:
+    made = Pieces()
+    made._starts.truncate(0)
+    made._starts.append(starts)
+    firsts = np.arange(_pages_before(made.rows), dtype=np.int64) << PAGE_BITS
+    made._pages.append((np.searchsorted(starts, firsts, side="right") - 1).astype(np.int32))
+    return made
+
+
+def _pages_before(row: int) -> int:
+    """How many pages begin before a row."""
+    return (row + _PAGE - 1) >> PAGE_BITS

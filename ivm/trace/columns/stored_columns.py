@@ -1,0 +1,300 @@
+"""The columns of a store's rows, by the numbers that the rows have: appended to, cut off at the end, never moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from struct import pack_into
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import Kind, SqlType
+from ivm.kernels.hashing.columns import COLUMN
+from ivm.kernels.hashing.packing import NULLS, STRIDE
+from ivm.kernels.memory.append import HEAD, append_columns
+from ivm.kernels.memory.places import PIECES, PLACED
+from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.batch import Batch
+from ivm.trace.columns.cold_columns import ColdColumns
+from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
+from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
+from ivm.trace.columns.growable import HotColumn
+from ivm.trace.columns.in_place import is_readable
+from ivm.trace.columns.segment import few_values, in_one
+from ivm.trace.delta import Delta, InPieces, Source, Where, in_array
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.texts import Strings
+
+_CONVERT_ROWS = 1 << 15
+
+
+class StoredColumns(Source):
+    """Rows 0 to `rows` of columns of `types`.
+
+    A column is "hot" if it is kept contiguous, in physical form. With `cold`, columns stay Arrow batches as they came,
+    not copied: numbers, dates and timestamps are read there, text and truth values become hot for who reads them by
+    row number (`heat`), and leave the batches. Size: the hot values and the batches.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
+        self.types = tuple(types)
+        self.rows = 0
+        self.numbering = object()
+        """What is the same as long as a row has the same number; it holds nothing."""
+        self._dictionary = dictionary
+        self._strings: Strings | None = None
+        self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
+        self._sources = np.zeros((len(types), 4), np.int64)
+        self._given: Ints = np.empty(HEAD + COLUMN * len(types), np.int64)
+        self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
+        self._computed = ComputedColumns()
+        self._newest: tuple[int, Batch] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns in use."""
+        return sum(column.nbytes for column in self._hot.values()) + self._computed.nbytes + self._cold.nbytes
+
+    def empty(self) -> StoredColumns:
+        """No rows yet, of columns that are hot and cold as these are."""
+        made = StoredColumns(self.types, self._dictionary, cold=True)
+        made._cold = ColdColumns(self.types, self._dictionary, self._cold.indexes)
+        made._hot = made._empty(self._hot)
+        made._computed = self._computed.empty()
+        return made
+
+    def _empty(self, indexes: Iterable[int]) -> Mapping[int, HotColumn]:
+        return {i: HotColumn(self.types[i].physical, self._sources[i]) for i in indexes}
+
+    def fixed(self, rows: int, strings: Strings) -> StoredColumns:
+        """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
+        fixed = StoredColumns(self.types, self._dictionary, cold=True)
+        fixed.rows, fixed._strings = rows, strings
+        fixed._cold, fixed._hot, fixed._computed = self._cold.fixed(rows), self._hot, self._computed
+        return fixed
+
+    def held(self) -> StoredColumns:
+        """The same columns, of which those that are cold now stay cold, for `fixed` later. Cost: a few references."""
+        return copy(self)
+
+    def codes(self) -> list[Array]:
+        """The codes of each column that is kept as such."""
+        return [column.codes() for column in (*self._hot.values(), *self._computed.columns())]
+
+    def append(self, source: Delta | Source, count: int) -> None:
+        """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
+        if self._hot:
+            if isinstance(source, Delta) and len(self._hot) == len(self.types):
+                self._append_hot(source.columns(), count)
+            else:
+                self._append_hot([source.column(i) for i in self._hot], count)
+        if isinstance(source, Batch):
+            if self._computed.is_used:
+                self._computed.append(source.column)
+            for batch in source.batches():
+                self._cold.append(batch)
+            self._newest = self.rows, source
+        self.rows += count
+
+    def _append_hot(self, columns: Sequence[Column], count: int) -> None:
+        """Add rows of the columns that are hot."""
+        told, plain = [self.rows, count, 0], []
+        for (index, hot), column in zip(self._hot.items(), columns, strict=True):
+            if hot.is_plain and column.valid is None:
+                told += (index, id(column.values), column.values.itemsize)
+                plain.append(hot.values)
+            else:
+                hot.append(column)
+        if not plain:
+            return
+        told[2] = len(plain)
+        pack_into(f"{len(told)}q", self._given.data, 0, *told)
+        while (full := append_columns(self._sources, self._given)) >= 0:
+            self._hot[full].values.reserve(self.rows + count)
+        for values in plain:
+            values.length = self.rows + count
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the rows from `rows` on, where a batch has begun."""
+        self._newest = None
+        self.rows = min(self.rows, rows)
+        for column in self._hot.values():
+            column.truncate(rows)
+        self._cold.truncate(rows)
+        self._computed.truncate(rows)
+
+    def tidy(self) -> None:
+        """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
+        self._newest = None
+        if self._cold.has_small:
+            self._cold.tidy()
+
+    def copy_from(self, other: StoredColumns, rows: Ints) -> None:
+        """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
+        for i, column in self._hot.items():
+            column.append(other.gather(i, rows))
+        for batch in other._cold.table(rows).to_batches():
+            self._cold.append(batch)
+        self._computed.append_from(other._computed, rows)
+        self.rows += len(rows)
+
+    def is_like(self, other: StoredColumns) -> bool:
+        """Whether the same columns are hot, and the same functions of columns kept."""
+        return self._hot.keys() == other._hot.keys() and self._computed.is_like(other._computed)
+
+    def column(self, index: Read) -> Column:
+        """Column `index`, or a function of one, all rows; not copied if it is hot, and a cold one stays cold."""
+        return self.gather(index, slice(0, self.rows))
+
+    def sources(self, row: int) -> tuple[Ints, int] | None:
+        """Where kernels find columns of the rows from this one on (see `ivm.kernels.hashing.packing`), and its number
+        there. None if that is nowhere. What is not found has no stride.
+        """
+        newest = self._newest
+        if newest is not None and row >= newest[0]:
+            found = newest[1].addresses()
+            return None if found is None else (found, row - newest[0])
+        return (self._sources, row) if self._hot else None
+
+    def hot(self, index: Read) -> HotColumn | None:
+        """Column `index` if it is hot, or the function if its values are kept; then it stays the same."""
+        return self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
+
+    def piece(self, index: Read) -> Column | None:
+        """Column `index` if it is hot, or the function if its values are kept."""
+        kept = self.hot(index)
+        return None if kept is None else kept.part(0, self.rows)
+
+    def in_pieces(self, index: int) -> InPieces | None:
+        """A cold column where its batches lie, if it is read there and has no NULLs."""
+        return self._cold.in_pieces(index)
+
+    def where(self, index: Read, held: list[object]) -> Where | None:
+        """Where the column is kept, hot or cold, if it is read there."""
+        if not isinstance(index, tuple):
+            stride, nulls = self._sources.item(index, STRIDE), self._sources.item(index, NULLS)
+            if stride and not nulls:
+                return PLACED, id(self._sources), index, 0, 0
+        piece = self.piece(index)
+        if piece is not None:
+            return in_array(piece, held)
+        pieces = None if isinstance(index, tuple) else self.in_pieces(index)
+        if pieces is None:
+            return None
+        pages, starts = pieces.arguments
+        held.append((pieces.bases, pages, starts))
+        return PIECES, id(pieces.bases), pieces.stride, id(pages), id(starts)
+
+    def gather(self, index: Read, rows: Array | slice) -> Column:
+        """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied.
+
+        A function of a column is computed now where its values are not kept.
+        """
+        piece = self.piece(index)
+        if piece is not None:
+            return part_of(piece, rows)
+        if isinstance(index, tuple):
+            return self._compute(*index, rows)
+        if self._newest is not None and isinstance(rows, slice) and rows.start >= self._newest[0]:
+            first, batch = self._newest
+            return part_of(batch.column(index), slice(rows.start - first, rows.stop - first))
+        return self._cold.gather(index, rows)
+
+    def settle(self, columns: Sequence[int]) -> None:
+        """Let reading these columns, which are prepared, change nothing until rows come: threads may do it together."""
+        self._cold.settle([index for index in columns if index not in self._hot])
+
+    def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
+        """Column `index` of `rows`, ascending, as Arrow has its type; cold columns come straight from their batches."""
+        hot = self._hot.get(index)
+        if hot is None:
+            return self._cold.arrow(index, rows)
+        strings = self._strings or self._dictionary.now()
+        values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], strings)
+        return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+
+    def kept(self, index: int, rows: Ints | slice) -> pa.Array:
+        """Column `index` of `rows`, ascending, as it is kept, in one piece: text of few values with a dictionary."""
+        if index not in self._hot:
+            return self._cold.kept(index, rows)
+        whole = in_one(self.arrow(index, rows))
+        return few_values(whole) if self.types[index].kind is Kind.VARCHAR else whole
+
+    def heat(self, index: int) -> Iterator[int]:
+        """Let column `index` be read by row number without converting values again and again.
+
+        Where that makes it hot it is done bit by bit, yielding the rows of each. Between two bits commits may be made.
+        """
+        if is_readable(self.types[index]) or index in self._hot:
+            return
+        hot = HotColumn(self.types[index].physical)
+        yield from self._fill(hot, index)
+        if index not in self._hot:
+            self._hot, self._cold = {**self._hot, index: hot}, self._cold.without(index)
+            hot.tell(self._sources[index])
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether the column is cold, or their values are kept."""
+        if index not in self._hot:
+            return True
+        return self._computed.is_used and all(self._computed.get(index, each) is not None for each in functions)
+
+    def keep_computed(self, index: int, functions: Sequence[TextFunction]) -> Iterator[int]:
+        """Let functions of text column `index` be read by row number without computing them again and again.
+
+        Their values are kept for as long as the functions are; where the column is hot, or those are many, its codes
+        will do. Done bit by bit, as `heat` is.
+        """
+        more = [function for function in functions if self._computed.get(index, function) is None]
+        if more and self._computed.count(index) + len(more) > MOST_KEPT:
+            yield from self.heat(index)
+        for function in more:
+            if index not in self._hot:
+                column = HotColumn(function.type.physical)
+                yield from self._fill(column, (index, function))
+                if self.piece((index, function)) is None:
+                    self._computed.put(index, function, column)
+
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns, and functions of columns, be read by row number without a wait; see `heat`."""
+        for column in columns:
+            yield from self.heat(column)
+        for column, functions in computed:
+            yield from self.keep_computed(column, functions)
+
+    def _fill(self, hot: HotColumn, index: Read) -> Iterator[int]:
+        """Give a column the values of all rows, unless somebody else has kept them meanwhile."""
+        while self.piece(index) is None and len(hot) < self.rows:
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
+            hot.append(self.gather(index, rows))
+            yield rows.stop - rows.start
+
+    def _compute(self, index: int, function: TextFunction, rows: Array | slice) -> Column:
+        if index in self._hot:
+            return function.of_codes(self.gather(index, rows))
+        if isinstance(rows, slice):
+            return compute(self._cold.arrays(index, rows), function)
+        distinct, places = ascending(rows)
+        found = compute(self._cold.arrays(index, distinct), function)
+        return found if places is None else found.take(places)
+
+
+class StoredRows(Source):
+    """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
+
+    def __init__(self, columns: StoredColumns, rows: Ints | slice) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._gathered: dict[Read, Column] = {}
+
+    def column(self, index: Read) -> Column:
+        """Column `index` of the rows, or a function of one."""
+        column = self._gathered.get(index)
+        if column is None:
+            column = self._gathered[index] = self._columns.gather(index, self._rows)
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether the store does, and nobody has read the codes."""
+        return index not in self._gathered and self._columns.computes(index, functions)

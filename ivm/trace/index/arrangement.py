@@ -1,0 +1,212 @@
+"""Arrangements: a store with an index over it, which any number of joins and views read as of their own times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ivm.trace.columns.column import Bools, Ints
+from ivm.trace.delta import Group
+from ivm.trace.helpers import Errand, Errands, at_hand
+from ivm.trace.index.follower import Follower
+from ivm.trace.index.index import Index
+from ivm.trace.index.keys import DistinctKeys, KeyLayout, KeysAt
+from ivm.trace.index.look_up import LookUp
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.state import StateSize
+from ivm.trace.time import one, readable_as_of, stamp, stamps
+from ivm.trace.turns import Aside, at_once
+
+_CATCH_UP_ROWS = 1 << 17
+_FILL_ROWS = 1 << 16
+_COUNTED_FROM = 1 << 18
+
+
+@dataclass(slots=True)
+class _Keys:
+    """The keys of a store's rows: their columns `key`, as `layout` packs them.
+
+    The index reads them by this, not by the arrangement: two that held each other would outlive their last user.
+    """
+
+    store: RowStore
+    key: tuple[int, ...]
+    layout: KeyLayout
+    form: Ints
+
+    def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
+        """The words of these rows, and which to drop."""
+        length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        return self.layout.pack([self.store.gather(c, rows) for c in self.key], length)
+
+    def words(self, rows: Ints | slice) -> Ints:
+        """The words (n, W) of these rows."""
+        return self.pack(rows)[0].reshape(-1, self.layout.words)
+
+
+class Arrangement(Follower):
+    """The rows of `store` by their columns `key`, as `layout` packs them. Size: the index; rows belong to the store.
+
+    `unique`: at most one row of a key lives at any time. A follower of the store (see `Follower`).
+    """
+
+    def __init__(self, store: RowStore, key: Sequence[int], layout: KeyLayout, *, unique: bool = False) -> None:
+        self.store = store
+        self.key = tuple(key)
+        self.layout = layout
+        self._is_aside = False
+        self._coming: Errand[bool] | Errand[None] | None = None
+        self._keys = _Keys(store, self.key, layout, layout.form(self.key))
+        runs = unique or layout.words == 1
+        self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
+
+    @property
+    def unique(self) -> bool:
+        """Whether at most one row of a key lives at any time."""
+        return self.index.unique
+
+    @property
+    def visited(self) -> int:
+        """Entries met by all probes so far."""
+        return self.index.visited
+
+    def catch_up(self, most: int | None = None) -> int:
+        """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row.
+
+        Others may be at it until somebody looks something up, if the commit has helpers for so many rows.
+        """
+        if self._coming is not None:
+            self.settle()
+        store, index = self.store, self.index
+        row, end = index.rows, store.rows
+        if most is not None:
+            end = min(row + most, end)
+        elif (errands := at_hand(end - row)) is not None and self._catch_up_aside(errands, end - row):
+            return 0
+        while row < end:
+            stop = min(row + _CATCH_UP_ROWS, end)
+            keys = self._where(row, stop)
+            if keys is None or not index.insert_packed(keys, store.died):
+                words, dropped = self._keys.pack(slice(row, stop))
+                index.insert(words, dropped, store.died)
+            row = stop
+        return store.rows - row
+
+    def _where(self, row: int, stop: int) -> KeysAt | None:
+        """Where kernels find the keys of these rows, if they do."""
+        found = self.store.columns.sources(row)
+        return None if found is None else KeysAt(self._keys.form, *found, stop - row)
+
+    def _catch_up_aside(self, errands: Errands, count: int) -> bool:
+        """Let others do it, unless that are too many rows. Nobody changes the store meanwhile.
+
+        Keys that kernels do not find are read here, where all is done that may fail for that. Their columns are brought
+        to where reading them by row number changes nothing.
+        """
+        if count > _CATCH_UP_ROWS:
+            return False
+        index, died, columns = self.index, self.store.died, self.store.columns
+        keys = self._where(index.rows, self.store.rows)
+        columns.settle(self.key)
+        if keys is not None and keys.are_readable:
+            self._coming = errands.send(partial(index.insert_packed, keys, died))
+        else:
+            words, dropped = self._keys.pack(slice(index.rows, self.store.rows))
+            self._coming = errands.send(partial(index.insert, words, dropped, died))
+        return True
+
+    def settle(self) -> None:
+        """Wait for what others index, or index it here."""
+        if self._coming is not None:
+            self._coming.get()
+            self._coming = None
+
+    def fill(self, aside: Aside = at_once) -> Iterator[int]:
+        """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
+
+        Commits may come too while `aside` does what it is given, and tables grow: what takes long reads no store. Many
+        keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
+        """
+        self._fill_part(aside)
+        if self.store.rows - self.index.rows >= _COUNTED_FROM and not self.index.backlog:
+            yield from self._reserve(aside)
+        while self.index.rows < self.store.rows:
+            yield _FILL_ROWS
+            self._fill_part(aside)
+
+    def _fill_part(self, aside: Aside) -> None:
+        if self.index.backlog:  # which reads the store
+            self.catch_up(_FILL_ROWS)
+            return
+        words, dropped = self._keys.pack(slice(self.index.rows, min(self.index.rows + _FILL_ROWS, self.store.rows)))
+        self._go_aside(aside, partial(self.index.insert, words, dropped, self.store.died))
+        self.index.seal(self.index.since, self.store.died)
+
+    def _reserve(self, aside: Aside) -> Iterator[int]:
+        """Make room for the keys of all rows; yields no rows, bit by bit."""
+        keys, end = DistinctKeys(), self.store.rows
+        for start in range(0, end, _FILL_ROWS):
+            keys.add(*self._keys.pack(slice(start, min(start + _FILL_ROWS, end))))
+            yield 0
+        self._go_aside(aside, partial(self.index.reserve, keys.count, self.store.died))
+
+    def _go_aside(self, aside: Aside, work: Callable[[], None]) -> None:
+        """Let commits in while the index is worked on, which they then must leave alone."""
+        self._is_aside = True
+        try:
+            aside(work)
+        finally:
+            self._is_aside = False
+
+    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
+        """The rows of each key as of its time: (position of the key, row of the store), by position.
+
+        `words` and `dropped` as `layout` packs them; keys with a True in `dropped` find nothing. `inclusive`: changes
+        at the time itself are seen. Of rows that the store has gained those are found that are caught up with. Cost:
+        see `Index.probe`.
+        """
+        self.settle()
+        as_of, store = readable_as_of(times, inclusive), self.store
+        limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
+        return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """What `probe` finds, as the store's rows."""
+        positions, rows = self.probe(words, dropped, times, inclusive)
+        return positions, Group(self.store.columns, rows)
+
+    def joiner(self, stream: tuple[int, ...], offset: int, width: int, *, inclusive: bool) -> LookUp:
+        """See `Lookup.joiner`."""
+        return LookUp(self, stream, offset, width, inclusive=inclusive)
+
+    def size(self) -> StateSize:
+        """Entries and bytes of the index alone."""
+        return StateSize(entries=self.index.entries, bytes=self.index.nbytes)
+
+    def truncate(self, rows: int) -> None:
+        """Take the rows from `rows` on out of the index, before the store drops them."""
+        if not self._is_aside:  # where it has no rows that are not final
+            self._coming = None
+            self.index.truncate(rows)
+
+    def seal(self, since: int) -> None:
+        """Make the rows final; nobody reads as of a time before `since` any more."""
+        if self._coming is not None:
+            self.settle()
+        if self._is_aside:
+            self.index.since = stamp(since)
+        else:
+            self.index.seal(stamp(since), self.store.died)
+
+    def over(self, store: RowStore) -> Arrangement:
+        """An empty one of the same kind, over another store."""
+        made = Arrangement(store, self.key, self.layout, unique=self.unique)
+        made.index.since = self.index.since
+        return made
+
+    def adopt(self, other: Arrangement) -> None:
+        """Become what `other` is, whose store this one's has become."""
+        visited, other._keys.store = self.index.visited, self.store
+        self._keys, self.index = other._keys, other.index
+        self.index.visited = max(self.index.visited, visited)

@@ -1,0 +1,390 @@
+"""An index: a hash multimap from key words to row numbers of a store, read as of any time."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+
+from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
+from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, STOP
+from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, pack_keys
+from ivm.kernels.hashing.probe import absent_keys
+from ivm.kernels.types import Hashes
+from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
+from ivm.trace.index.chains import Chains
+from ivm.trace.index.index_reader import IndexReader, Lesson, find_rows, hashed
+from ivm.trace.index.keys import KeysAt
+from ivm.trace.index.run import EMPTY, AscendingRun, Melting, WordsOf, no_words
+from ivm.trace.rows.changes import Applied
+from ivm.trace.time import BEGINNING
+
+_AT_ONCE = 1 << 17
+_FEW = 4
+"""Keys are noted for undoing up to the slots of the table divided by this; with more of them a pass is no dearer."""
+
+
+class Mark(NamedTuple):
+    """A state of an index to which `rollback` returns."""
+
+    steps: int
+    rows: int
+
+
+class _Step(NamedTuple):
+    """What undoes a change, written before it: the keys whose chains get rows (None: too many to name).
+
+    No row before `first_row` comes; `applied` and `inserts` say more where rows may leave chains too.
+    """
+
+    first_row: int
+    words: Ints | None
+    applied: Applied | None = None
+    inserts: Bools = ALL
+
+
+class Index:
+    """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
+
+    `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
+    unique ones); where it is given, and as long as keys come in the ascending order of their leads (see
+    `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash table and move there by and
+    by, in proportion to what is asked for, never all at once for the sake of a few keys. A key that has a slot has all
+    of its rows in that slot's chain; the rows of the others are in the run.
+
+    Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
+    Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing. Changes can be undone until
+    the next `seal`. Size: see `Chains` and `AscendingRun`.
+    """
+
+    def __init__(self, words: int, unique: bool = False, words_of: WordsOf | None = None, shift: int = 0) -> None:
+        self.words = words
+        self.unique = unique
+        self.rows = 0
+        self.visited = 0
+        self.since = BEGINNING
+        self._words_of = words_of
+        self.block: Ints = np.zeros(LAST + words, np.int64)
+        self._no_words = np.empty((0, words), np.int64)
+        self._chains = Chains(words, self.block)
+        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self.block)
+        self._ascending = words_of is not None
+        self._lessons: list[Lesson] = []
+        self._melting = Melting(is_needed=unique)
+        self._journal: list[_Step] = []
+        self._final = 0
+        self._undone = [0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of slots, chains and fences."""
+        return self._chains.nbytes + self._run.nbytes
+
+    @property
+    def keys(self) -> int:
+        """Keys in the hash table, with those whose rows are all gone and not yet forgotten."""
+        return self._chains.keys
+
+    @property
+    def backlog(self) -> int:
+        """Rows that wait in the ascending run."""
+        return len(self._run)
+
+    @property
+    def entries(self) -> int:
+        """References to rows that are kept: a run needs none but one for each of its keys that the table knows.
+
+        Cost: where there is a run, a pass over the table.
+        """
+        known = self._chains.count(self._run.start, self._run.stop) if self.backlog else 0
+        return self.rows - self.backlog + known
+
+    @property
+    def is_ascending(self) -> bool:
+        """Whether rows may come whose order proves their keys new."""
+        return self._ascending and self.block.item(STOP) == self.rows
+
+    def mark(self) -> Mark:
+        """Where the index is now, for `rollback`."""
+        return Mark(len(self._journal), self.rows)
+
+    def rollback(self, mark: Mark) -> None:
+        """Undo all changes since `mark`. Called again after it was interrupted, it goes on.
+
+        Cost: a random access a row, or a pass over the table where they were many.
+        """
+        self._undo(mark.steps, mark.steps, mark.rows)
+
+    def truncate(self, first_row: int) -> None:
+        """Undo the inserts of the rows from `first_row` on, in an index that is unique or was changed by no `apply`.
+
+        Whoever inserts rows before it meanwhile, in another thread, is not disturbed. Cost: as that of `rollback` to
+        the last `seal`.
+        """
+        kept = len(self._journal)
+        while kept and self._journal[kept - 1].first_row >= first_row:
+            kept -= 1
+        self._undo(0, kept, first_row)
+
+    def seal(self, since: int, died: Ints) -> None:
+        """Make all changes final; nobody reads as of a time before `since` any more.
+
+        Does what use has taught, and moves what waits to its place, in proportion to what came and what was asked for.
+        """
+        self.since = since
+        if self._lessons:
+            with suppress(MemoryError):  # it can all wait
+                self._maintain(died)
+            self._lessons.clear()
+        self._chains.seal(died, since)
+        self._final = self.rows
+        self._journal.clear()
+
+    def reserve(self, keys: float, died: Ints) -> None:
+        """Make room for about so many keys in all, so that the table need not grow on the way there."""
+        self._chains.reserve(keys, died, self.since)
+
+    def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
+        """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
+        if self.extend(words, dropped, died):
+            return
+        self._insert_further(words.reshape(-1, self.words), ALL if dropped is None else dropped, died)
+
+    def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
+        """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
+        if self._ascending or len(self._run):
+            done, words = self.extend_packed(keys, died) if self.is_ascending else (False, self.packed(keys))
+            if words is not None and not done:
+                self._insert_further(words, ALL, died)
+            return words is not None
+        form, sources, first, count = keys
+        words, rows = np.empty((count, self.words), np.int64), self.rows
+        self._journal.append(_Step(rows, words if self._is_named(count) else None))
+        if not self._chains.insert_packed(form, sources, first, words, rows, died, self.since):
+            return False
+        self.rows = rows + count
+        return True
+
+    def extend(self, words: Ints, dropped: Bools | None, died: Ints = NOBODY) -> bool:
+        """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
+        if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
+            return False
+        words = words.reshape(-1, self.words)
+        if not self.unique and self.rows and len(words) and words.item(0) == self._run.last_lead:
+            return self._extend_key(words, died)
+        self._journal.append(_Step(self.rows, self._no_words))
+        if not self._run.extend(words):
+            return False
+        self.rows += len(words)
+        return True
+
+    def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> tuple[bool, Ints | None]:
+        """As `extend` where it `is_ascending`, of rows whose keys lie somewhere; their words, None if they do not."""
+        form, sources, first, count = keys
+        words = np.empty((count, self.words), np.int64)
+        self._journal.append(_Step(self.rows, self._no_words))
+        said = extend_packed(self.block, form, sources, first, words, FENCED, len(died) > 0)
+        if said == UNREADABLE:
+            return False, None
+        if said == REFUSED:
+            return False, words
+        if said not in (TAKEN, TAKEN_ON):
+            return self.extend(words, None, died), words
+        if said == TAKEN_ON:
+            self._lessons.clear()  # it may have been learnt how many rows the key had
+        self.rows += count
+        return True, words
+
+    def packed(self, keys: KeysAt) -> Ints | None:
+        """The words of keys that lie somewhere; None if some value is NULL, or they do not."""
+        words = np.empty((keys.rows, self.words), np.int64)
+        return words if pack_keys(keys.form, keys.sources, keys.first, words) else None
+
+    def apply(
+        self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied, *, replace: bool = False
+    ) -> None:
+        """Insert further rows and kill living ones, change by change in the order given.
+
+        inserts[i] links the next row of the store, or else a living row of key i dies at times[i] (times: length 1 or
+        n). In a unique index an insert whose key has a living row fails, or kills that row if `replace`. In any other
+        rows are unlinked as they die: all that are linked live, which `since` has to say, and none are looked up as of
+        the past. A delete without a living row fails. `died` is written to and covers the rows to come, unless all are
+        plain inserts. After a few failures nothing more is done, unless `applied` is to go on. After one the caller
+        goes back to a mark, and the store revives the rows killed; or, if he lets the failures be, nothing.
+        """
+        words = words.reshape(-1, self.words)
+        if self.backlog:
+            self._settle(words, hashed(words), ALL, died)
+        self._chains.ensure(len(words), len(words), died, self.since)
+        self._journal.append(_Step(self.rows, words, applied, inserts))
+        self._chains.apply(
+            words, inserts, times, self.rows, died, self.since, applied, unique=self.unique, replace=replace
+        )
+        self.rows += applied.inserted
+
+    def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
+        """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
+        position.
+
+        For steps, which the index learns from; others take a `reader`. `limits` and `times` have length n, or 1 if all
+        are the same; times are at least `since`. The order of the rows of one key is unspecified. Cost: about two
+        random accesses a key and one for each further entry of its chain; a key changed k times between `since` and its
+        time has k entries more.
+        """
+        words = words.reshape(-1, self.words)
+        hashes, dropped = hashed(words), ALL if dropped is None else dropped
+        self.learn(died)
+        absent = self._absent_of(words, hashes, dropped, died)
+        chains, run = self._chains, self._run.reader() if len(absent) else EMPTY
+        positions, rows, visited, lesson = find_rows(
+            chains.tables, chains.following, run, self.unique, self.since, words, hashes, dropped, absent, limits, died,
+            times,
+        )  # fmt: skip
+        self.visited += visited
+        if lesson is not None:
+            self._lessons.append(lesson)
+        return positions, rows
+
+    def learn(self, died: Ints) -> None:
+        """Do what earlier probes have taught, before the next one."""
+        if self._melting.asked:
+            self._let_leave(self._melting.after_steps(self.backlog), died)
+        if self._lessons:
+            self._maintain(died)
+            self._settled(died)
+
+    def note(self, searched: int, long: Ints) -> None:
+        """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
+        self._melting.asked += searched
+        if len(long):
+            self._lessons.append(Lesson(self._no_words, NOBODY, NOBODY, long))
+
+    def reader(self, words_of: WordsOf | None = None) -> IndexReader:
+        """What the index is now, for whoever reads while it changes. `words_of` reads keys from the store meanwhile.
+
+        Nothing is written, here or there.
+        """
+        return IndexReader(
+            self.words, self.unique, self.since, self._chains.tables, self._chains.following,
+            self._run.reader(words_of), self._undone,
+        )  # fmt: skip
+
+    def _undo(self, last: int, kept: int, first_row: int) -> None:
+        """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""
+        if len(self._journal) <= last:
+            return
+        self._lessons.clear()
+        ascending, cut = self._ascending, 0
+        self._ascending = False
+        for number in range(len(self._journal) - 1, last - 1, -1):
+            step = self._journal[number]
+            if step.applied is not None and not self.unique:
+                assert step.words is not None
+                self._chains.undo(step.words, step.inserts, step.first_row, step.applied)
+            else:
+                cut += self._chains.cut(step.words, first_row)
+        self._run.truncate(first_row)
+        self._chains.following.truncate(first_row)
+        self.rows = min(self.rows, first_row)
+        self._undone[0] += 1
+        # The table may know keys above the run's last one now: then order alone no longer proves a key new.
+        self._ascending = ascending and not cut
+        del self._journal[kept:]
+
+    def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
+        """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
+        absent = self._absent_of(words, hashes, dropped, died)
+        if len(absent):
+            self._link(words[absent], hashes[absent], *self._run.reader().find(words[absent]), died)
+
+    def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> Ints:
+        """The positions of the keys that the table does not know and the run may; before, rows leave it: `Melting`."""
+        if self._run.start == self._run.stop:
+            return NOBODY
+        absent = self.reader().absent(words, hashes, dropped)
+        if len(absent):
+            self._let_leave(self._melting.before_search(len(absent), self.backlog), died)
+        return absent if self.backlog else NOBODY
+
+    def _let_leave(self, rows: int, died: Ints) -> None:
+        if rows:
+            self._melt(rows, died)
+            self._ascending = self._ascending and (self.unique or not self._melting.is_detour)
+            self._settled(died)
+
+    def _maintain(self, died: Ints) -> None:
+        """Do what probes have taught: link what they found in the run, and shorten long chains."""
+        while self._lessons:
+            lesson = self._lessons[-1]
+            if len(lesson.words):
+                self._link(lesson.words, hashed(lesson.words), lesson.firsts, lesson.lengths, died)
+            if len(lesson.long):
+                self._chains.shorten(lesson.long, died, self.since)
+            self._lessons.pop()
+
+    def _melt(self, count: int, died: Ints) -> None:
+        """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
+        run, words_of = self._run, self._words_of
+        assert words_of is not None, "an index without a run has nothing to melt"
+        goal = min(run.start + count, run.stop)
+        while run.start < goal:
+            stop = min(run.start + _AT_ONCE, goal)
+            if not self.unique:
+                stop = run.end_of_key(stop - 1)
+            words = words_of(slice(run.start, stop))
+            bounds = np.arange(run.start, stop + 1)
+            if not self.unique:
+                first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
+                words, bounds = words[first], bounds[np.append(first, len(words))]
+            # Room for all that comes in this way, if the rest has as many rows a key.
+            keys = len(words) * (goal - run.start) // (stop - run.start)
+            self._chains.ensure(keys, goal - run.start, died, self.since)
+            self._link(words, hashed(words), bounds[:-1], bounds[1:] - bounds[:-1], died)
+            run.start = stop
+
+    def _extend_key(self, words: Ints, died: Ints) -> bool:
+        """As `extend`, where the run's last key goes on: link its rows if the table knows the key.
+
+        Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
+        """
+        self._lessons.clear()  # it may have been learnt how many rows the key had
+        self._journal.append(_Step(self.rows, self._no_words))
+        if not self._run.extend(words):
+            return False
+        key = words[:1]
+        slots, old, _ = self._chains.tables
+        absent = absent_keys(slots, old, key, hashed(key), ALL, 0, ANY_LEAD, np.empty(1, np.int64))
+        if absent and len(died):
+            self._link(key, hashed(key), *self._run.reader().find(key), died)
+        elif not absent:
+            others = np.flatnonzero(words[:, 0] != key[0, 0])
+            same = words[: others[0]] if len(others) else words
+            self._insert(same, hashed(same), ALL, died)
+        self.rows += len(words)
+        return True
+
+    def _settled(self, died: Ints) -> None:
+        """What is final has moved. No seal may come soon where others step, and look up what nobody changes."""
+        if not self._journal:
+            self._chains.seal(died, self.since)
+
+    def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
+        if self._run.stop > self._final:  # rows that are final need not leave the table again
+            self._journal.append(_Step(0, words))
+        self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
+
+    def _is_named(self, keys: int) -> bool:
+        """Whether so many keys are noted for undoing."""
+        return keys * _FEW <= len(self._chains.tables.slots)
+
+    def _insert_further(self, words: Ints, dropped: Bools, died: Ints) -> None:
+        """As `insert`, of keys that do not go on ascending."""
+        hashes = hashed(words)
+        self._settle(words, hashes, dropped, died)
+        self._insert(words, hashes, dropped, died)
+        self.rows += len(words)
+
+    def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
+        self._journal.append(_Step(self.rows, words if self._is_named(len(words)) else None))
+        self._chains.insert(words, hashes, dropped, self.rows, died, self.since)

@@ -1,0 +1,1 @@
+"""The keyed kind of state: groups and their accumulators."""

@@ -1,0 +1,258 @@
+"""Groups: keyed state. Rows of fields by key, which a batch finds by cells, and changes when it is final."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from catalog.types import SqlType
+from ivm.kernels.groups.block import EMPTIED, FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
+from ivm.kernels.groups.lookup import look_up_groups
+from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
+from ivm.kernels.types import Int32s
+from ivm.trace.columns.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
+from ivm.trace.columns.segment import Segment, Segments
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.keyed.group_reader import GroupReader, Written
+from ivm.trace.keyed.group_segments import group_segments, take_groups
+from ivm.trace.keyed.group_table import (
+    NO_CELLS,
+    NO_SLOTS,
+    Cells,
+    Form,
+    GroupKeys,
+    Table,
+    coded,
+    empty_store,
+    empty_table,
+)
+from ivm.trace.state import Held, State, StateSize
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.sweep import AT_ONCE
+from ivm.trace.time import BEGINNING
+
+_SMALL = 64
+_LEAST_RELEASED = 1 << 12
+_RELEASED_EACH = 4
+
+
+class Groups(Written[Form], State):
+    """A hash table from keys, the (type, nullable) of `keys`, to rows of int64 fields, the first the multiplicity.
+
+    A step opens the groups that it touches: `open` gives their cells, `put` takes the new fields of each cell. Until
+    the next step lookups see them as of the cells' times; then they become the groups' and the groups' own are kept
+    beside them, so that any number of steps can be rolled back. `seal` forgets groups all of whose fields are zero.
+    """
+
+    def __init__(self, keys: Sequence[tuple[SqlType, bool]], fields: Form, dictionary: TextDictionary) -> None:
+        self.layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
+        super().__init__(self.layout.words, fields)
+        self.is_looked_up = False
+        self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
+        self._steps: list[Cells | Table[Form]] = []  # a table: the one before the fields were laid out anew
+        self._emptied: list[Int32s] = []
+        self._readers: Held[GroupReader[Form]] = Held()
+
+    def __len__(self) -> int:
+        """Groups that there are, those included that a step has opened."""
+        return int(self._store.counts[LIVE])
+
+    @property
+    def capacity(self) -> int:
+        """Slots that there is room for."""
+        return len(self.state)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the slots in use, of the index, and of what readers need."""
+        rows = self.used * self.state.shape[1] * 8
+        index = self._store.index.nbytes(int(self._store.counts[PARTITIONS]))
+        return rows + index + sum(reader.nbytes for reader in self._readers.each())
+
+    def size(self) -> StateSize:
+        """Groups and bytes."""
+        return StateSize(rows=len(self), bytes=self.nbytes)
+
+    def open(self, words: Ints, times: Ints | int) -> Cells:
+        """The cells of a step whose keys are `words` and whose times ascend. Cost: two random accesses a row."""
+        rows = len(words)
+        keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
+        ordered = readonly_times(times)
+        batch = self.begin(rows, times)
+        at = 0
+        while (at := open_cells(keys, ordered, at, self.block(), batch.memory)) < rows:
+            self.make_room()
+        self.end()
+        return batch.filled()
+
+    def begin(self, rows: int, times: Ints | int) -> Cells:
+        """A step of so many rows whose times ascend, without cells so far. Its groups are written until `end`."""
+        batch = Cells(rows, times)
+        self.version |= 1
+        if self._steps:
+            self._fold(self._last)
+        self._steps.append(batch)
+        return batch
+
+    @property
+    def folds(self) -> bool:
+        """Whether a step may give the groups their fields at once: nobody looks for what they were before it."""
+        return not (self.is_looked_up or self._readers)
+
+    def block(self) -> Ints:
+        """The control block of kernels, until the next step, or `make_room`."""
+        return self._store.block()
+
+    def put(self, after: Ints) -> None:
+        """The fields of each cell that `open` gave last, which are the groups' to keep."""
+        batch = self._steps[-1]
+        assert isinstance(batch, Cells), "fields are put after the cells were opened"
+        batch.after = after
+        batch.memory[PHASE] = PUT
+
+    def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
+        """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
+        self.version |= 1
+        self._fold(self._last)
+        self.end()
+        old = self._store.table
+        table = empty_table(self.width, fields)
+        new, head = table.rows.reserve(self.used)[: self.used], self.width + 1
+        new[:, :head] = old.rows.array[: self.used, :head]
+        new[:, head:] = 0
+        move(old.rows.array[: self.used, head:], new[:, head:])
+        self._steps.append(old)
+        self._store.table = table
+
+    def mark(self) -> int:
+        """How many steps there are."""
+        return len(self._steps)
+
+    def rollback(self, mark: int) -> None:
+        """Take back all steps but the first `mark`. Cost: a random access a cell."""
+        self.version |= 1
+        while len(self._steps) > mark:
+            step = self._steps[-1]
+            if isinstance(step, Cells):
+                undo_cells(self.block(), step.memory, step.after)
+            else:
+                self._store.table = step
+            self._steps.pop()
+        self.end()
+
+    def seal(self, upper: int, since: int) -> None:
+        """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
+        batch = self._last
+        if batch is not None and batch.memory[PHASE] == OPENED:
+            self.rollback(len(self._steps) - 1)
+            batch = None
+        self.version |= 1
+        self._fold(batch)
+        touched = 0
+        for step in self._steps:
+            if isinstance(step, Cells):
+                _, cells, emptied = step.memory[: EMPTIED + 1].tolist()
+                touched += cells
+                if emptied:
+                    self._emptied.append(step.filled().slot.copy())
+        self._steps.clear()
+        if self._emptied and not self._readers:
+            self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
+        self.edition += 1
+        self.end()
+
+    def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
+        """The groups of the given keys at the given times: (position of the key, ascending; fields of the group).
+
+        Times before the last step are those before it. Keys with a True in `dropped` find nothing, nor do groups whose
+        multiplicity is zero unless `always`. The fields are copies. Cost: two or three random accesses a key.
+        """
+        batch, rows = self._last, len(words)
+        cells = NO_CELLS if batch is None else batch.filled()
+        assert batch is None or batch.memory[PHASE] == PUT, "a step has put its fields when somebody looks"
+        positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
+        found = look_up_groups(
+            readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
+            NO_MASK if dropped is None else readonly(dropped), readonly(cells.until(as_of)), always,
+            self.block(), cells.previous, cells.jumps(), NO_SLOTS, cells.after, positions, fields,
+        )  # fmt: skip
+        return positions[:found], fields[:found]
+
+    def reader(self, as_of: int) -> GroupReader[Form]:
+        """A reader of the groups as of `as_of`, the time up to which they are sealed, for as long as somebody has it.
+
+        To be called while nobody else steps. Size: the fields of each group that changes meanwhile, as they were.
+        """
+        assert len(self._steps) == (self._last is not None), "the groups are no longer as they were sealed"
+        reader = GroupReader(self, as_of)
+        self._readers.hold(reader)
+        return reader
+
+    def codes(self) -> Iterator[Array]:
+        """Those of keys, and of fields that are texts; see `State.codes`. A group keeps its slot."""
+        begin, width = 0, self.width
+        while begin < self.used:
+            rows = self.state[begin : min(begin + AT_ONCE, self.used)]
+            rows = rows[rows[:, width] >= 0]
+            yield from self._keys.layout.codes(rows[:, :width])
+            yield from coded(self.fields, rows[:, width + 1 :])
+            begin += AT_ONCE
+        for reader in self._readers.each():
+            yield from reader.codes()
+
+    def segments(self) -> Iterator[Segment]:
+        """The sealed groups, in their slots; see `State.segments` and `reader`."""
+        assert not self._steps, "what is not sealed is not written"
+        return group_segments(self._keys, self.reader(BEGINNING), self._keys.dictionary.now())
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
+        assert self.used + len(self._steps) == 0, "groups are restored where there are none"
+        store = empty_store(self.width, self.fields)
+        take_groups(Segments(segments), self._keys, store)
+        indexed = 0
+        while (indexed := index_groups(indexed, store.block())) < store.counts[USED]:
+            store.index = store.index.grown(int(store.counts[PARTITIONS]))
+        self._store = store
+
+    @property
+    def _last(self) -> Cells | None:
+        """The step whose fields are not yet the groups'."""
+        step = self._steps[-1] if self._steps else None
+        return step if isinstance(step, Cells) and step.memory[PHASE] in (OPENED, PUT) else None
+
+    def end(self) -> None:
+        """Readers may read what is written now."""
+        self.version = (self.version | 1) + 1
+
+    def _fold(self, batch: Cells | None) -> None:
+        """Let the groups have the fields of the last step, if they have not. While `version` is odd."""
+        if batch is None:
+            return
+        assert batch.memory[PHASE] == PUT or not len(batch), "a step puts fields, or is rolled back"
+        if self._readers:
+            batch.filled()
+            for reader in self._readers.each():
+                reader.keep(batch.slot, batch.previous)
+        fold_cells(self.block(), batch.memory, batch.after)
+
+    def make_room(self) -> None:
+        """Room for one more group, where a kernel has found none."""
+        store = self._store
+        counts = store.counts
+        if counts[USED] == self.capacity and counts[FREE] == 0:
+            store.table.rows.length = self.used
+            store.table.rows.reserve(self.used + 1)
+        else:
+            store.index = store.index.grown(int(counts[PARTITIONS]))
+
+    def _release(self, most: int) -> None:
+        """Forget empty groups, about so many at most; give everything back where no group is left."""
+        while self._emptied and most > 0:
+            slots = self._emptied[-1]
+            release_empty(slots, self.block())
+            self._emptied.pop()
+            most -= len(slots)
+        if not len(self) and self.used > _SMALL and not self._emptied:
+            self._store = empty_store(self.width, self.fields)

@@ -1,0 +1,1 @@
+"""The ordered kind of state: rows in the order of a tree."""

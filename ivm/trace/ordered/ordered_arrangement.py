@@ -1,0 +1,273 @@
+"""Ordered arrangements: the rows of a store by a key and, within it, in the order of a value; read as of any time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from catalog.errors import NumericError
+from catalog.types import Physical, SqlType
+from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
+from ivm.trace.columns.column import NOBODY, Array, Bools, Column, Ints, readonly
+from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.delta import Delta, Group, plain_layout
+from ivm.trace.index.follower import Follower
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.ordered.ordered_tree import AS_THEY_COME, OrderedTree, changes_of
+from ivm.trace.ordered.row_order import ordered_words, word_kinds
+from ivm.trace.rows.row_store import RowStore
+from ivm.trace.state import StateSize
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.time import BEGINNING, as_array, readable_as_of, stamp, stamps
+
+Valued = Callable[[Delta], Column]
+"""Computes a value of each row of a delta that is not empty; may raise NumericError."""
+
+_CATCH_UP_ROWS = 1 << 17
+_FILL_ROWS = 1 << 11
+_FIRST_PART = 1 << 10
+_PART = 1 << 17
+_MANY = 64
+_FUEL = 1 << 10
+
+
+class _Mark(NamedTuple):
+    """Rows that are in order, and the marks of both trees."""
+
+    rows: int
+    ordered: int
+    unordered: int
+
+
+@dataclass(slots=True)
+class Ranges:
+    """Ranges of the order, int64 (m, 6), over the words of `bounds`; each holds for the change `within` it.
+
+    See `ivm.kernels.ordered.threshold_join`. `visited`: entries met so far by reading them; those `unordered` are read
+    in the tree of rows without a value.
+    """
+
+    bounds: Ints
+    ranges: Ints
+    within: Ints
+    unordered: bool = False
+    visited: int = 0
+
+
+class OrderedArrangement(Follower):
+    """The rows of `store` by their columns `key`, as `layout` packs them, and the value that `valued` gives each.
+
+    The order of values is SQL's, NaN being the greatest; rows with NULL in key or value are left out. Rows that
+    `valued` raises for have no place in the order and stand in a tree of their own.
+    `keyed` is how many words the key takes, none where there is no key.
+    Size: a tree over key words, value words and row numbers, 12 to 24 bytes a word; the rows belong to the store.
+    Rows that have died by the time that anybody may read as of leave the tree when their death is final, amortized.
+    """
+
+    def __init__(
+        self,
+        store: RowStore,
+        key: Sequence[int],
+        layout: KeyLayout,
+        valued: Valued,
+        type_: SqlType,
+        dictionary: TextDictionary,
+    ) -> None:
+        self.store = store
+        self.key = tuple(key)
+        self.layout = layout
+        self.type = type_
+        self.dictionary = dictionary
+        self.rows = 0  # of the store, that are in order
+        self._valued = valued
+        self.keyed = layout.words if self.key else 0
+        self._ordered = self._tree([0] * self.keyed + word_kinds(type_.physical) + [0])
+        self._unordered = self._tree([0] * self.keyed + [0])
+        self._entered: list[tuple[int, _Mark]] = []  # up to which row, and where things were before; not final
+        self._dying: deque[Ints] = deque()  # rows that died, by the time of that
+        self._since = BEGINNING
+
+    @property
+    def width(self) -> int:
+        """How many words key and value take."""
+        return len(self._ordered.kinds) - 1
+
+    @property
+    def has_unordered(self) -> bool:
+        """Whether there are rows that have no value, since computing it raises."""
+        return len(self._unordered) > 0
+
+    def fill(self) -> Iterator[int]:
+        """Put all rows of the store in order bit by bit, yielding the rows of each; commits may come between two."""
+        self._ordered.make_room(self.store.rows)  # so that it is not copied on the way there
+        while self.catch_up(_FILL_ROWS):
+            yield _FILL_ROWS
+
+    def catch_up(self, most: int | None = None) -> int:
+        """Put the rows in order that the store has gained, at most so many of them; how many are left.
+
+        Cost: O(log n) a row.
+        """
+        end = self.store.rows if most is None else min(self.rows + most, self.store.rows)
+        while self.rows < end:
+            rows = np.arange(self.rows, min(self.rows + _CATCH_UP_ROWS, end))
+            before = _Mark(self.rows, self._ordered.mark(), self._unordered.mark())
+            self._entered.append((self.rows + len(rows), before))
+            died = self.store.died
+            alive = rows if len(died) == 0 else rows[died[rows] > stamp(self._since)]
+            for tree, entries, order in self._entries(alive):
+                tree.add(changes_of(readonly(entries), order=order))
+            self.rows += len(rows)
+        return self.store.rows - self.rows
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """For each key all rows visible at its time: (position of the key, ascending; the rows)."""
+        wanted = np.arange(len(words)) if dropped is None else np.flatnonzero(~dropped)
+        parts = list(self.read(self._whole(self.bounds(words, len(words)), wanted), times, inclusive))
+        if self.has_unordered:
+            parts += self.read(self.unordered(words, wanted), times, inclusive)
+        positions = np.concatenate([NOBODY, *(wanted[p] for p, _ in parts)])
+        rows = np.concatenate([NOBODY, *(r for _, r in parts)])
+        order = np.argsort(positions, kind="stable")
+        return positions[order], Group(self.store.columns, rows[order])
+
+    def bounds(self, words: Ints, count: int, values: Column | None = None) -> Ints:
+        """The words of `count` keys, as `layout` packs them, then those of their values; int64 (count, K + V)."""
+        bounds = np.zeros((count, self.width), np.int64)
+        if self.keyed:
+            bounds[:, : self.keyed] = words.reshape(count, self.keyed)
+        if values is not None:
+            bounds[:, self.keyed :] = ordered_words(values.values, self.type.physical)
+        return bounds
+
+    def unordered(self, words: Ints, wanted: Ints) -> Ranges:
+        """Of the keys at `wanted` all rows that have no value."""
+        ranges = self._whole(words.reshape(len(words), self.layout.words), wanted)
+        ranges.unordered = True
+        return ranges
+
+    def read(self, ranges: Ranges, times: Ints | int, inclusive: bool) -> Iterator[tuple[Ints, Ints]]:
+        """The rows in the ranges as of the times of their changes, in parts: (number of the range, ascending; row).
+
+        `times` are those of all changes; `inclusive`: what came or went at the time itself is seen. Cost: a search in
+        the tree for each range, then what lies in it.
+        """
+        tree = self._unordered if ranges.unordered else self._ordered
+        as_of = as_array(readable_as_of(times, inclusive))
+        limits, died, latest = self.store.limits(as_of), self.store.died, readonly(stamps(as_of))
+        at, place, part = 0, -1, _FIRST_PART
+        while at < len(ranges.ranges):
+            positions, rows = np.empty(part, np.int64), np.empty(part, np.int64)
+            at, place, count, visited = read_ranges(
+                *tree.readable, ranges.bounds, ranges.ranges, ranges.within, limits, latest, died, at, place,
+                positions, rows,
+            )  # fmt: skip
+            ranges.visited += visited
+            part = _PART
+            if count:
+                yield positions[:count], rows[:count]
+
+    def codes(self) -> Iterator[Array]:
+        """Those of values that are texts; see `State.codes`."""
+        yield from self._ordered.codes()
+
+    def size(self) -> StateSize:
+        """Entries and bytes of the trees alone."""
+        trees = (self._ordered, self._unordered)
+        return StateSize(entries=sum(map(len, trees)), bytes=sum(tree.nbytes for tree in trees))
+
+    def truncate(self, rows: int) -> None:
+        """Take the rows from `rows` on out of the order, before the store drops them."""
+        while self._entered and self._entered[-1][0] > rows:
+            before = self._entered[-1][1]
+            self._ordered.rollback(before.ordered)
+            self._unordered.rollback(before.unordered)
+            self.rows = before.rows
+            self._entered.pop()
+
+    def seal(self, since: int) -> None:
+        """All is final; nobody reads as of a time before `since` any more. Called before the store forgets who died.
+
+        Cost: O(log n) for each row whose death is final by that, of about as many as have died now.
+        """
+        self._since = since
+        for tree in (self._ordered, self._unordered):
+            tree.seal(since, since)
+        self._entered.clear()
+        killed = self.store.killed
+        if len(killed):
+            self._dying.append(killed)
+        self._take_out(_FUEL + 2 * len(killed))
+
+    def _take_out(self, fuel: int) -> None:
+        """Take rows out whose death is final, those that died first, up to so many."""
+        while fuel > 0 and self._dying and self.store.died[self._dying[0]].max() <= stamp(self._since):
+            rows, rest = self._dying[0][:fuel], self._dying[0][fuel:]
+            for tree, entries, order in self._entries(rows):
+                tree.drop(entries if len(order) else entries[np.lexsort(entries.T[::-1])])
+            fuel -= len(rows)
+            if len(rest):
+                self._dying[0] = rest
+            else:
+                self._dying.popleft()
+
+    def over(self, store: RowStore) -> OrderedArrangement:
+        """An empty one of the same kind, over another store."""
+        made = OrderedArrangement(store, self.key, self.layout, self._valued, self.type, self.dictionary)
+        made._since = self._since
+        return made
+
+    def adopt(self, other: OrderedArrangement) -> None:
+        """Become what `other` is, whose store this one's has become."""
+        self._ordered, self._unordered = other._ordered, other._unordered
+        self._dying, self.rows = other._dying, other.rows
+
+    def _whole(self, bounds: Ints, wanted: Ints) -> Ranges:
+        """The ranges of all rows of the keys at `wanted`."""
+        ranges = np.zeros((len(wanted), RANGE), np.int64)
+        ranges[:, 0] = ranges[:, 3] = wanted
+        ranges[:, 1] = ranges[:, 4] = self.keyed
+        ranges[:, 5] = True
+        return Ranges(bounds, ranges, wanted)
+
+    def _tree(self, kinds: Sequence[int]) -> OrderedTree:
+        return OrderedTree(np.array(kinds, np.int64), 1, self.dictionary)
+
+    def _entries(self, rows: Ints) -> Iterator[tuple[OrderedTree, Ints, Ints]]:
+        """The entries of `rows` and the tree that they belong to, in parts, with an order if there are many."""
+        if len(rows) == 0:
+            return
+        words, dropped = self.layout.pack([self.store.gather(c, rows) for c in self.key], len(rows))
+        if dropped is not None:
+            kept = np.flatnonzero(~dropped)
+            rows, words = rows[kept], words[kept]
+        for valued, value in self._values(rows, np.arange(len(rows))):
+            there = slice(None) if value is None or value.valid is None else value.valid
+            places = valued[there]
+            tree, width = (self._unordered, self.keyed) if value is None else (self._ordered, self.width)
+            entries = np.empty((len(places), width + 1), np.int64)
+            entries[:, :width] = self.bounds(words[valued], len(valued), value)[there, :width]
+            entries[:, width] = rows[places]
+            near = len(places) >= _MANY and self.type.physical is not Physical.CODE
+            yield tree, entries, readonly(np.lexsort(entries.T[::-1])) if near else AS_THEY_COME
+
+    def _values(self, rows: Ints, places: Ints) -> Iterator[tuple[Ints, Column | None]]:
+        """The values of rows[places]: (places, values), and the places of those that raise, one by one, with None."""
+        if len(places) == 0:
+            return
+        source = StoredRows(self.store.columns, rows[places])
+        delta = Delta([Group(source)], plain_layout(len(self.store.types)), len(places), 0)
+        try:
+            value = self._valued(delta)
+        except NumericError:
+            if len(places) == 1:
+                yield places, None
+                return
+            yield from self._values(rows, places[: len(places) // 2])
+            yield from self._values(rows, places[len(places) // 2 :])
+            return
+        yield places, value

@@ -1,0 +1,1 @@
+"""The rows kind of state: stores of rows, with what follows them."""

@@ -1,0 +1,365 @@
+"""A row store: a collection's rows in columns, appended in the order of time, never moved while anybody reads.
+
+A row comes at a time, and may die at a later one. Since rows come in time order, "came by t" is "row number below
+limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] > stamp(t), and several versions cost
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Error
+from catalog.types import SqlType
+from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import NOBODY, Array, Bools, Column, Ints
+from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.segment import Segment, Segments, in_one, segment_of
+from ivm.trace.columns.stored_columns import StoredColumns, StoredRows
+from ivm.trace.delta import Delta, Source
+from ivm.trace.rows.changes import Applied, deaths_of
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.text.sweep import AT_ONCE
+from ivm.trace.text.texts import Strings
+from ivm.trace.time import ALIVE, BEGINNING, Births, stamp, stamps, times_of
+
+MOST_ROWS = 2**31 - 1
+"""How many rows a store has numbers for, dead ones that are not yet compacted included."""
+_SEGMENT_ROWS = 1 << 16
+_CHUNK_ROWS = 1 << 15
+
+
+class RowsReader:
+    """The first `rows` rows of `columns`, but for those that had died by a time; texts are those of `strings`.
+
+    Of all that it reads nothing is written again but deaths at later times: rows are appended behind those that it
+    sees, batches are Arrow's, and where rows get other numbers, it keeps what there was. Cost: nothing until it reads.
+    """
+
+    def __init__(self, columns: StoredColumns, rows: int, died: Ints, as_of: int, strings: Strings) -> None:
+        self.numbering = columns.numbering
+        """What is the same for two readers of a store if a row has the same number for both; it holds no rows."""
+        self._stored = columns.held()  # what becomes hot from now on has codes that `strings` may not know
+        self._strings = strings
+        self._limit = rows
+        self._died = died
+        self._latest = stamp(as_of)
+
+    def chunks(self) -> Iterator[tuple[StoredRows, int]]:
+        """The rows in chunks of at most 32,768, each with its length; their columns are gathered when they are read."""
+        for start in range(0, self._limit, _CHUNK_ROWS):
+            rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
+            yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+
+    def arrow(self, names: Sequence[str]) -> pa.Table:
+        """The rows under these column names; cold columns come straight from their batches."""
+        rows = self._visible(slice(0, self._limit))
+        columns = [self._columns.arrow(index, rows) for index in range(len(self._columns.types))]
+        return pa.table(columns, names=list(names))
+
+    @property
+    def rows(self) -> int:
+        """How many rows there were, those that had died included."""
+        return self._limit
+
+    def living(self) -> Bools:
+        """For each row whether it had not died. Cost: a pass over them."""
+        if len(self._died) == 0:
+            return np.ones(self._limit, np.bool_)
+        alive: Bools = self._died[: self._limit] > self._latest
+        return alive
+
+    def kept(self, first: int, stop: int) -> Iterator[list[pa.Array]]:
+        """Those of the rows from number `first` to `stop` that had not died, at most 65,536 at a time: their columns as
+        they are kept.
+
+        So one column may come in arrays of several types, all of which a store takes.
+        """
+        for start in range(first, stop, _SEGMENT_ROWS):
+            rows = self._visible(slice(start, min(start + _SEGMENT_ROWS, stop)))
+            if isinstance(rows, slice) or len(rows):
+                yield [self._columns.kept(index, rows) for index in range(len(self._columns.types))]
+
+    @cached_property
+    def _columns(self) -> StoredColumns:
+        return self._stored.fixed(self._limit, self._strings)
+
+    def _visible(self, rows: slice) -> Ints | slice:
+        """Those of a stretch of rows that had not died; a slice where no row is missing."""
+        if len(self._died) == 0:
+            return rows
+        alive: Bools = self._died[rows] > self._latest
+        return rows if alive.all() else rows.start + np.flatnonzero(alive)
+
+
+class Mark(NamedTuple):
+    """A state of a store to which `rollback` returns."""
+
+    rows: int
+    kills: int
+    times: int
+    last: int
+
+
+class Sealed(NamedTuple):
+    """What a store had at `time`, when it was sealed last; nothing of it is written again but later deaths."""
+
+    columns: StoredColumns
+    births: Births
+    died: Ints
+    rows: int
+    time: int
+
+
+class _Deaths(NamedTuple):
+    """How many rows had died by the last seal, and who has died since."""
+
+    sealed: int
+    kills: list[Applied]
+
+
+class RowStore:
+    """Rows of columns of `types`, which stay as they came where they are `cold` (see `StoredColumns`).
+
+    Size: the columns, the times of births that can be told apart, and 8 bytes a row once a row has died.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool = True) -> None:
+        self.types = tuple(types)
+        self.rows = 0
+        self._dictionary = dictionary
+        self.columns = StoredColumns(types, dictionary, cold=cold)
+        self._births = Births()
+        self._died: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._deaths = _Deaths(0, [])
+        self._sealed = Sealed(self.columns, self._births, NOBODY, 0, BEGINNING)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of columns, deaths and times in use."""
+        return self.columns.nbytes + self._died.nbytes + self._births.nbytes
+
+    @property
+    def last_time(self) -> int:
+        """The time of the newest row, or a later one that was reached."""
+        return self._births.last
+
+    @property
+    def died(self) -> Ints:
+        """The stamp of each row's death, ALIVE if it lives; of length 0 while no row ever died."""
+        return self._died.array[: self.rows] if self._died.length else NOBODY
+
+    @property
+    def dead(self) -> int:
+        """How many rows have died."""
+        dead, kills = self._deaths
+        for each in kills:
+            dead += len(each.killed)
+        return dead
+
+    @property
+    def killed(self) -> Ints:
+        """The rows that have died since the last `seal`, int64."""
+        kills = self._deaths.kills
+        return np.concatenate([each.killed for each in kills]) if kills else NOBODY
+
+    @property
+    def unsealed(self) -> int:
+        """How many rows have come or died since the last `seal`."""
+        return self.rows - self._sealed.rows + self.dead - self._deaths.sealed
+
+    def gather(self, index: int, rows: Array | slice) -> Column:
+        """Column `index` of `rows`; see `StoredColumns.gather`."""
+        return self.columns.gather(index, rows)
+
+    def append(self, source: Delta | Source, count: int, times: Ints | int) -> int:
+        """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
+
+        No time may be before one that came already (ValueError). Error if there are no row numbers left. While columns
+        are cold, `source` is a `Batch`.
+        """
+        first = self.rows
+        if first + count > MOST_ROWS:
+            raise Error(
+                f"cannot add {count} rows to {first}: a table or derived collection holds at most {MOST_ROWS} rows "
+                "between compactions; delete rows in commits of their own first"
+            )
+        if isinstance(times, int):
+            if times != self._births.last:
+                self._births.reach(times, first)
+        else:
+            self._births.append(times, first, count)
+        self.columns.append(source, count)
+        if self._died.length:
+            self.mortal(first + count)
+        self.rows = first + count
+        return first
+
+    def reach(self, time: int) -> None:
+        """No row comes before `time` any more."""
+        if time > self._births.last:
+            self._births.reach(time, self.rows)
+
+    def mortal(self, rows: int) -> Ints:
+        """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
+        self._died.skip(rows)
+        return self._died.array
+
+    def expect(self, applied: Applied) -> Applied:
+        """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""
+        self._deaths.kills.append(applied)
+        return applied
+
+    def limit(self, time: int) -> int:
+        """How many rows had come by `time`."""
+        return self._births.limit(time, self.rows)
+
+    def limits(self, times: Ints) -> Ints:
+        """`limit` for each of `times`."""
+        return self._births.limits(times, self.rows)
+
+    def mark(self) -> Mark:
+        """Where the store is now."""
+        return Mark(self.rows, len(self._deaths.kills), len(self._births), self._births.last)
+
+    def rollback(self, mark: Mark) -> None:
+        """Undo every append and death since `mark`, which must not be before the last `seal`."""
+        kills = self._deaths.kills
+        while len(kills) > mark.kills:
+            if self._died.length:
+                self._died.array[kills[-1].killed] = ALIVE
+            kills.pop()
+        self.rows = mark.rows
+        self.columns.truncate(mark.rows)
+        self._died.truncate(mark.rows)
+        self._births.truncate(mark.times, mark.last)
+
+    def seal(self, upper: int, since: int) -> None:
+        """Make everything final; nobody asks for times before `since` any more."""
+        if self._deaths.kills:
+            self._deaths = _Deaths(self.dead, [])
+        births = self._births = self._births.since(since)
+        self.columns.tidy()
+        time, last = upper - 1, self._sealed.time
+        self._sealed = Sealed(self.columns, births, self.died, self.rows, time if time > last else last)
+
+    def kill(self, rows: Ints, stamps: Ints) -> None:
+        """The living rows `rows` die, as `stamps` say."""
+        died = self.mortal(self.rows)
+        self.expect(deaths_of(rows, stamps))
+        died[rows] = stamps
+
+    def empty(self) -> RowStore:
+        """A store of the same kind without rows."""
+        made = RowStore(self.types, self._dictionary)
+        made.columns = self.columns.empty()
+        return made
+
+    def copy_from(self, other: RowStore, stretch: slice, rows: Ints) -> None:
+        """Add the rows `rows` of `other`, ascending, which are those that are left of a stretch of it."""
+        first, stamps = self.rows, other.died[rows]
+        self._births.copy_from(other._births, stretch, rows, first)
+        self.columns.copy_from(other.columns, rows)
+        if self._died.length:
+            self.mortal(first + len(rows))
+        self.rows = first + len(rows)
+        dead = np.flatnonzero(stamps != ALIVE)
+        if len(dead):
+            self.kill(first + dead, stamps[dead])
+
+    def adopt(self, other: RowStore) -> None:
+        """Hold the rows of `other` from now on; both are sealed. Readers keep what they have."""
+        self.columns, self._births, self._died = other.columns, other._births, other._died
+        self._deaths, self.rows = other._deaths, other.rows
+        self._sealed = other._sealed._replace(time=self._sealed.time)
+
+    def codes(self, since: int) -> Iterator[Array]:
+        """The codes of the texts of rows that live, or died after `since`; see `State.codes`."""
+        died, latest = self.died, stamp(since)
+        for codes in self.columns.codes():
+            for begin in range(0, len(codes), AT_ONCE):
+                part = codes[begin : begin + AT_ONCE]
+                yield part[died[begin : begin + len(part)] > latest] if len(died) else part
+
+    def segments(self, since: int) -> Iterator[Segment]:
+        """The sealed rows that had not died by `since`, with when they came and died, as far as that is known.
+
+        Nothing that is read afterwards is written again but deaths at later times. Cost of the call: lists batches.
+        """
+        sealed = self._sealed
+        columns = sealed.columns.fixed(sealed.rows, self._dictionary.now())
+        return _segments(sealed._replace(columns=columns), sealed.births.last, since)
+
+    def restore(self, segments: Segments) -> tuple[int, int]:
+        """Take the rows that `segments` gave, into an empty store; up to which time, and since when, they are known."""
+        head = segments.take("rows")
+        readers = Readers([Reader(each, self._dictionary) for each in self.types])
+        for _ in range(head.number("parts")):
+            part = segments.take("rows.part")
+            if part.batch.num_columns != len(self.types) + 2:
+                raise Error(
+                    f"cannot restore rows of {len(self.types)} columns from a segment of {part.batch.num_columns - 2}; "
+                    "the segments were written for another plan"
+                )
+            if part.rows == 0:
+                continue
+            first, gone = self.rows, stamps(part.ints("gone"))
+            rows = pa.RecordBatch.from_arrays(part.batch.columns[:-2], names=[*map(str, range(len(self.types)))])
+            self.append(Batch(rows, readers), part.rows, part.ints("born"))
+            dead = np.flatnonzero(gone != ALIVE)
+            if len(dead):
+                self.kill(first + dead, gone[dead])
+        self._births.last = head.number("last")
+        return head.number("time"), head.number("since")
+
+    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> None:
+        """Take rows as `RowsReader.kept` gave them, which stay where they are, into an empty store; `dead` are gone.
+
+        Nothing is known of what was before `time`.
+        """
+        readers = Readers([Reader(each, self._dictionary) for each in self.types])
+        for batch in batches:
+            self.append(Batch(batch, readers), batch.num_rows, time)
+        self.reach(time)
+        if len(dead):
+            self.kill(dead, stamps(time))
+
+    def reader(self, as_of: int | None = None) -> RowsReader:
+        """The rows as of a time before the last `seal` (None: then), whatever happens to the store. Needs no lock."""
+        while True:
+            strings, sealed = self._dictionary.now(), self._sealed
+            time = sealed.time if as_of is None else as_of
+            limit = sealed.births.limit(time, sealed.rows)
+            reader = RowsReader(sealed.columns, limit, sealed.died, time, strings)
+            if strings is self._dictionary.now():  # else codes that it has may be newer, or have been given out again
+                return reader
+
+
+def _segments(sealed: Sealed, last: int, since: int) -> Iterator[Segment]:
+    """See `RowStore.segments`; `last` is the time up to which rows had come."""
+    starts = range(0, sealed.rows, _SEGMENT_ROWS)
+    yield segment_of("rows", {}, {"parts": len(starts), "last": last, "time": sealed.time, "since": since})
+    for start in starts:
+        stretch = slice(start, min(start + _SEGMENT_ROWS, sealed.rows))
+        rows, stamps = _left(sealed, stretch, since)
+        arrays = {f"c{i}": in_one(sealed.columns.arrow(i, rows)) for i in range(len(sealed.columns.types))}
+        numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        arrays["born"] = numbers_from(sealed.births.times_at(numbers))
+        arrays["gone"] = numbers_from(times_of(stamps))  # beyond all times if they live
+        yield segment_of("rows.part", arrays)
+
+
+def _left(sealed: Sealed, stretch: slice, since: int) -> tuple[Ints | slice, Ints]:
+    """Those of a stretch of rows that had not died by `since`, with the stamps of their deaths as of the seal."""
+    stamps = sealed.died[stretch]
+    if len(stamps) == 0:
+        return stretch, np.full(stretch.stop - stretch.start, ALIVE)
+    stamps = np.where(stamps > stamp(sealed.time), ALIVE, stamps)
+    left = stamps > stamp(since)
+    return (stretch, stamps) if left.all() else (stretch.start + np.flatnonzero(left), stamps[left])

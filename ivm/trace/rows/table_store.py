@@ -1,0 +1,307 @@
+"""A base table: its rows, stored once, its primary key, and the arrangements of it that views have asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Table
+from catalog.types import Kind
+from ivm.trace.columns.arrow import arrow_type, to_arrow
+from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import NOBODY, Ints
+from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout, KeysAt
+from ivm.trace.rows.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
+from ivm.trace.rows.rows import Rows, RowsMark
+from ivm.trace.state import StateSize
+from ivm.trace.text.dictionary import TextDictionary
+from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
+
+Mode = Literal["diff", "upsert"]
+Missing = Literal["error", "ignore"]
+
+
+class TableStore(Rows):
+    """The rows of `table`. With a primary key they form a set of rows with distinct keys, without one a multiset.
+
+    Size: the rows, the index of the primary key, and for a table without one, from the first delete on, an index of the
+    living rows (see `Rows`). Between two calls of `seal` any number of `apply`, in time order.
+    """
+
+    def __init__(self, table: Table, dictionary: TextDictionary) -> None:
+        self._types = tuple(field.type for field in table.fields)
+        super().__init__(self._types, dictionary, cold=True)
+        self.table = table
+        self._dictionary = dictionary
+        self._layout = plain_layout(len(self._types))
+        self._readers = Readers([Reader(each, dictionary) for each in self._types])
+        self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
+        self._key = self.arrangement(table.key_indexes) if table.primary_key else None
+        if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
+            layout, key = self._key.layout, self._key.key
+            self._forms = layout.form(range(len(key))), layout.form(key)
+
+    @property
+    def last_time(self) -> int:
+        """The time of the last change."""
+        return self.store.last_time
+
+    @property
+    def primary(self) -> Arrangement | None:
+        """The arrangement by the primary key, which the table keeps for itself."""
+        return self._key
+
+    def apply(
+        self,
+        data: ArrowRows,
+        diffs: Ints | None,
+        times: Ints | int,
+        mode: Mode = "diff",
+        missing: Missing = "error",
+        earliest: int = BEGINNING,
+        addresses: Ints | None = None,
+    ) -> Delta | None:
+        """Carry out the updates (row i of `data`, times[i], diffs[i]); the change of the table that they make, by time.
+
+        `data` has the table's columns in their order, or, where all diffs are negative and there is a primary key, only
+        the key's columns: a delete identifies its row by the key alone, and may have NULL in any other column. `diffs`
+        None: all +1. `addresses`: where the columns of the rows lie, which are a record batch then, if that is known.
+        `times` are not before any applied earlier
+        (ValueError). The order of the updates of one time is irrelevant: deletes come before inserts, and where that is
+        not possible, diffs of equal rows at equal times are added up first (mode "diff"). An update of diff d stands
+        for |d| changes. With mode "upsert", for tables with a primary key, an insert replaces the row of its key, if
+        there is one, and the updates of one time count in the order in which they come. Nobody is to see a time before
+        `earliest`: what comes before it comes at it, in its order. None: nothing changes. Columns of the delta are
+        gathered when they are read.
+        Raises ConstraintError, and changes nothing, if an insert meets a row of its key, or a delete finds no row and
+        what is `missing` is not to be ignored.
+        Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
+        twice that and a pass over all columns where diffs had to be added up.
+        """
+        if diffs is None and isinstance(times, int):
+            come = self._come(data, max(times, earliest), addresses)
+            if come is not None:
+                return come
+        changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
+        if len(changes) == 0:
+            return None
+        changes.times = not_before(changes.times, earliest)
+        first, last = changes.bounds
+        self._check_time(first)
+        batch = self._batch(data, changes, addresses)
+        outcome = self._carry_out(batch, changes, mode, missing)
+        if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
+            net = net_in_order(data, self._types, times, diffs)
+            if len(net) == 0:
+                return None
+            net.times = not_before(net.times, earliest)
+            if len(net) < len(changes):
+                batch, changes = self._batch(data, net), net
+                outcome = self._carry_out(batch, changes, mode, missing)
+        if not isinstance(outcome, Delta):
+            raise impossible_changes(self.table, batch.rows, changes, outcome)
+        if len(outcome) == 0:
+            return None
+        self.store.reach(last)
+        return outcome
+
+    def number_of(self, keys: ArrowRows, addresses: Ints) -> int | None:
+        """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
+        key = self._key
+        assert key is not None, "there is a primary key"
+        words = key.index.packed(KeysAt(self._forms[0], addresses, 0, 1))
+        if words is None:
+            batch = Batch(keys, self._key_readers, addresses)
+            words = key.layout.pack([batch.column(c) for c in range(len(key.key))], 1)[0]
+        numbers = key.probe(words, None, self.last_time, True)[1]
+        return numbers.item(0) if len(numbers) else None
+
+    def value(self, column: int, number: int) -> object:
+        """The value of a column in the row of a number, as Python has it."""
+        columns, row = self.store.columns, slice(number, number + 1)
+        array = columns.kept(column, row) if columns.hot(column) is None else columns.arrow(column, row)
+        found = array[0].as_py()
+        is_whole = found is not None and self._types[column].kind is Kind.HUGEINT
+        return int(found) if is_whole else found
+
+    def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
+        """The arrangement of the rows by these columns, made if there is none; kept in step while somebody holds it.
+
+        Its layout is that of a join: NULL equals nothing. A new one is empty until it is told to catch up. If it is not
+        to be `shared`, nobody else is given it.
+        """
+        known = self.follower(key) if shared else None
+        if isinstance(known, Arrangement):
+            return known
+        layout = KeyLayout(tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop")
+        unique = bool(self.table.primary_key) and set(self.table.key_indexes) <= set(key)
+        for _ in self.store.columns.prepare(key):
+            pass
+        made = Arrangement(self.store, key, layout, unique=unique)
+        self.follow(made, key if shared else None)
+        return made
+
+    def arrangements(self) -> tuple[Arrangement, ...]:
+        """The arrangements by key that exist: the primary key's first, then in the order of their making."""
+        return tuple(each for each in self.followers() if isinstance(each, Arrangement))
+
+    def contents(self, time: int) -> Iterator[Delta]:
+        """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 32,768.
+
+        Rows may come and die while it is read.
+        """
+        for rows, length in self.reader(time).chunks():
+            yield self._delta(rows, length, time, None)
+
+    def arrow(self, as_of: int | None = None) -> pa.Table:
+        """The rows as of a time that is retained (None: now), under the table's column names."""
+        return self.reading(as_of)()
+
+    def first(self, most: int) -> pa.Table:
+        """At most so many of the rows, of those that have been there longest."""
+        chunk = next((rows for rows in self.contents(self.last_time) if len(rows)), None)
+        some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
+        # Reading a cold column gives its texts codes, so the strings are asked for after.
+        columns = [
+            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary.now())
+            for c, type_ in enumerate(self._types)
+        ]
+        return pa.table(columns, names=[field.name for field in self.table.fields])
+
+    def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
+        """What makes `arrow` of the rows there are now, whatever happens meanwhile. Needs no lock; see `RowsReader`."""
+        return partial(self.reader(as_of).arrow, [field.name for field in self.table.fields])
+
+    def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
+        """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
+        shown = delta.take(np.arange(min(limit, len(delta))))
+        values = [to_arrow(shown.column(c), self._types[c], self._dictionary.now()).to_pylist() for c in columns]
+        more = ", ..." if len(delta) > limit else ""
+        return ", ".join(str(row) for row in zip(*values, strict=True)) + more
+
+    def size(self) -> StateSize:
+        """Living rows, entries of the primary key's index, bytes of both; other arrangements count for themselves."""
+        rows, key = super().size(), StateSize() if self._key is None else self._key.size()
+        return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
+
+    def _come(self, data: ArrowRows, time: int, addresses: Ints | None) -> Delta | None:
+        """The delta of rows, at least one, that come at a time, if their keys go on ascending, or there are none.
+
+        None: nothing was done, and it is to be found out whether there are rows of their keys.
+        """
+        count = data.num_rows
+        if count == 0 or (self._key is not None and not self._key.index.is_ascending):
+            return None
+        if time < self.store.last_time:
+            self._check_time(time)
+        batch = Batch(data, self._readers, addresses)
+        if self._key is not None:
+            sources = batch.addresses() if addresses is None else addresses
+            if sources is None or not self._key.index.extend_packed(KeysAt(self._forms[1], sources, 0, count))[0]:
+                return None
+        self.store.append(batch, count, time)
+        return Delta([Group(batch)], self._layout, count, time)
+
+    def _check_time(self, first: int) -> None:
+        if first < self.last_time:
+            raise ValueError(
+                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
+                "already; apply changes in the order of time"
+            )
+
+    def _batch(self, data: ArrowRows, changes: Changes, addresses: Ints | None = None) -> Batch:
+        """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
+        readers = self._readers
+        if data.num_columns != len(self._types):
+            readers = self._key_readers
+            if addresses is None:
+                data = data.select(list(self.table.primary_key))
+        batch = Batch(data, readers, addresses)
+        return batch if changes.positions is None else batch.take(changes.positions)
+
+    def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:
+        """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""
+        go_on = missing == "ignore"
+        if self._key is not None:
+            return self._change_by_key(self._key, batch, changes, mode == "upsert", go_on)
+        if changes.only_inserts:
+            return self._append(batch, changes)
+        applied, mark = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
+        return self._changed(batch, changes, applied, go_on, mark)
+
+    def _change_by_key(
+        self, key: Arrangement, batch: Batch, changes: Changes, replace: bool, go_on: bool
+    ) -> Delta | Ints:
+        store, count = self.store, len(changes)
+        whole = batch.rows.num_columns == len(self._types)
+        sources, words = batch.addresses(), None
+        if sources is not None:
+            keys = KeysAt(self._forms[whole], sources, 0, count)
+            if changes.only_inserts and key.index.is_ascending:
+                done, words = key.index.extend_packed(keys)
+                if done:
+                    return self._append(batch, changes)
+            else:
+                words = key.index.packed(keys)
+        if words is None:
+            columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
+            words, dropped = key.layout.pack(columns, len(batch))
+            if dropped is not None and dropped.any():
+                raise null_in_key(self.table, batch.rows, np.flatnonzero(dropped)[:3])
+            if changes.only_inserts and key.index.extend(words, None):
+                return self._append(batch, changes)
+        deadly = replace or not changes.only_inserts or len(store.died) > 0
+        died = store.mortal(store.rows + count) if deadly else NOBODY
+        inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
+        applied = store.expect(Applied(count, go_on=go_on))
+        key.index.apply(words, inserts, times, died, applied, replace=replace)
+        return self._changed(batch, changes, applied, go_on, mark)
+
+    def _append(self, batch: Batch, changes: Changes) -> Delta:
+        self.store.append(batch, len(batch), changes.times)
+        return self._delta(batch, len(batch), changes.times, None)
+
+    def _changed(self, batch: Batch, changes: Changes, applied: Applied, go_on: bool, mark: RowsMark) -> Delta | Ints:
+        """The delta of changes that have been made in the index, if they were possible; the rows follow."""
+        failed = applied.failed
+        if len(failed):
+            failed = failed[changes.inserts[failed]] if go_on else failed.copy()
+            if len(failed):
+                self.rollback(mark)
+                return failed
+        births, born, times = batch, len(changes), changes.times
+        if not changes.only_inserts:
+            places = changes.inserts.nonzero()[0]
+            born, times = len(places), chosen(times, places)
+            births = batch.take(places) if born else batch
+        if born:
+            self.store.append(births, born, times)
+        died_at = times if isinstance(times, int) else times_of(applied.killed_at)
+        return self._difference(births, born, times, applied.killed, died_at)
+
+    def _difference(self, births: Batch, born: int, times: Ints | int, killed: Ints, died_at: Ints | int) -> Delta:
+        """The delta of rows that came and rows that went, by time, what went first."""
+        if len(killed) == 0:
+            return self._delta(births, born, times, None)
+        deaths = StoredRows(self.store.columns, killed)
+        if born == 0:
+            return self._delta(deaths, len(killed), died_at, np.full(len(killed), -1, np.int64))
+        both = self._delta(Concatenation((deaths, births)), len(killed) + born, 0, None)
+        both.diffs = np.empty(len(both), np.int64)
+        both.diffs[: len(killed)], both.diffs[len(killed) :] = -1, 1
+        if isinstance(times, int) or isinstance(died_at, int):
+            both.times = times
+            return both
+        both.times = np.concatenate([died_at, times])
+        return both.take(np.argsort(both.times, kind="stable"))
+
+    def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
+        return Delta([Group(source)], self._layout, length, times, diffs)

@@ -1,0 +1,1 @@
+"""Texts: the dictionary, the strings that codes stand for, and how those go that nobody needs."""
