@@ -35,6 +35,7 @@ from ivm.kernels.memory.exported import (
     examine,
     let_go,
 )
+from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.arrow import is_direct
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows, Exported, Located, one_batch, stride_of, taken_from
@@ -87,7 +88,7 @@ class FirstLook:
             return None
         dictionaries, rows = self._dictionaries, batch.num_rows
         exported = taken_from(dictionaries.idle) or self._exported(dictionaries.known)
-        addresses: Ints = np.empty((len(self._tests), 4), np.int64)
+        addresses: Ints = np.empty((len(self._tests), WORDS), np.int64)
         batch._export_to_c(exported.address)
         if rows < LARGE:
             found = examine(exported.words, addresses, rows, 0, 1)
@@ -128,7 +129,7 @@ class _Known(NamedTuple):
 
 class Updates(NamedTuple):
     """Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is
-    known, where the columns of the rows lie (see `Batch.addresses`), which are a record batch then.
+    known, where the columns of the rows lie (see `Batch.places`), which are a record batch then.
     """
 
     rows: ArrowRows

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from catalog.schema import Field
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
+from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import arrow_type, item_of
 from ivm.trace.columns.column import Array, Ints
 from ivm.trace.columns.exported import Located, stride_of, taken_from
@@ -154,12 +155,13 @@ class _Page:
         self.rooms = [column.room(most, size) for column in columns]
         self.there = [_Bits(most) if column.nullable else None for column in columns]
         self._texts = [(place, room) for place, room in enumerate(self.rooms) if isinstance(room, _Bytes)]
-        first, each = np.zeros((2, len(columns), 4), np.int64)
+        first, each = np.zeros((2, len(columns), WORDS), np.int64)
         self._maps, arrays = [0] * len(columns), []
         for place, (column, room, there) in enumerate(zip(columns, self.rooms, self.there, strict=True)):
             buffers, stride = room.buffers(), column.stride
             if stride:
-                first[place, :2], each[place] = (buffers[0].address, stride), (stride, 0, 0, 1)
+                first[place, [ADDRESS, STRIDE, SIZE]] = buffers[0].address, stride, stride
+                each[place, [ADDRESS, BIT]] = stride, 1
             validity = None if there is None else there.buffers()[0]
             self._maps[place] = validity.address if validity is not None and stride else 0
             arrays.append(pa.Array.from_buffers(column.arrow, most, [validity, *buffers]))
@@ -180,7 +182,7 @@ class _Page:
             there = self.there[place]
             if there is not None:
                 there.put(at, (True,) * count if valid is None else valid)
-            places[place, 2] = 0 if valid is None else self._maps[place]
+            places[place, VALIDITY] = 0 if valid is None else self._maps[place]
             self.rooms[place].put(at, values)
         self.rows += count
         return self._batch.slice(at, count), places

@@ -12,9 +12,9 @@ from ivm.kernels.groups.step import (
     AFTER,
     AFTER_ROWS,
     CAPACITY,
-    COLUMNS,
     DONE,
     FAILED,
+    LENGTH,
     NO_FIELDS,
     NO_ROOM,
     NO_SLOTS,
@@ -27,9 +27,9 @@ from ivm.kernels.groups.step import (
     add_apart,
     step_groups,
 )
-from ivm.kernels.hashing.columns import COLUMN
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
-from ivm.trace.columns.column import Array, Bools, Column, Ints, named
+from ivm.trace.columns.column import Array, Bools, Column, Ints
+from ivm.trace.columns.places import Places
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
@@ -47,7 +47,8 @@ class GroupStep:
         self.parts = parts
         self._form = OutputForm(parts, layout)
         self._keys = len(layout.parts)
-        self._request = _request(parts, layout)
+        self._places = Places(self._keys + len(parts.arguments))
+        self._request = _request(parts, layout, self._places)
         self._words = self._request.data
         self._step = Struct(f"{len(self._request) - STAGE}q")
         self._cells = 0
@@ -69,8 +70,7 @@ class GroupStep:
         output = Output(self._form, 2 * least, not one)
         told = [*(OPENING, 0, 0, 0), *(id(after), least, id(output.room), 2 * least)]
         told += (id(changes), len(changes), id(each_time), groups.folds)
-        for column in columns:
-            told += named(column)
+        self._places.tell(columns)
         request = self._request
         self._step.pack_into(self._words, 8 * STAGE, *told)
         while (wants := step_groups(groups.block(), cells.memory, request)) != DONE:
@@ -102,8 +102,9 @@ class GroupStep:
 
 def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints:
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
-    request = _request(parts, _NO_KEYS)
-    request[COLUMNS:] = [word for column in columns for word in named(column)]
+    places = Places(len(columns))
+    places.tell(columns)
+    request = _request(parts, _NO_KEYS, places)
     fields: Ints = np.empty((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
     if failed >= 0:
@@ -111,14 +112,14 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     return fields
 
 
-def _request(parts: Accumulators, layout: KeyLayout) -> Ints:
+def _request(parts: Accumulators, layout: KeyLayout, places: Places) -> Ints:
     """What is always the same, and room for the rest."""
     keys = len(layout.parts)
-    request: Ints = np.zeros(COLUMNS + COLUMN * (keys + len(parts.arguments)), np.int64)
+    request: Ints = np.zeros(LENGTH, np.int64)
     request[:STAGE] = (
         *(id(parts.plan), len(parts.plan), id(parts.outputs), len(parts.outputs)),
         *(id(parts.scratch), parts.scratch.shape[1]),
-        *(keys, id(layout.table), parts.fields, parts.words, parts.pauses),
+        *(keys, id(layout.form), parts.fields, parts.words, parts.pauses, places.address, 0),
     )
     return request
 

@@ -9,10 +9,10 @@ from struct import Struct
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.clamp import AT, COLUMNS, step_multiplicities
-from ivm.kernels.hashing.columns import COLUMN
+from ivm.kernels.groups.clamp import AT, LENGTH, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
-from ivm.trace.columns.column import Ints, named
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.places import Places
 from ivm.trace.delta import Delta, concat_deltas, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
@@ -55,9 +55,10 @@ class Threshold(Kept):
         self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
         self.states = (self._groups,)
-        self._frame: Ints = np.zeros(COLUMNS + COLUMN * len(types), np.int64)
+        self._places = Places(len(types))
+        self._frame: Ints = np.zeros(LENGTH, np.int64)
         self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - AT}q")
-        self._frame[:AT] = len(types), id(self._layout.table)
+        self._frame[:AT] = len(types), id(self._layout.form), self._places.address, 0
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the multiplicities above zero, sorted by time. Cost: two random accesses an update."""
@@ -72,8 +73,7 @@ class Threshold(Kept):
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
         told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows, self._groups.folds]
-        for column in columns:
-            told += named(column)
+        self._places.tell(columns)
         self._told.pack_into(self._words, 8 * AT, *told)
         while (count := step_multiplicities(self._groups.block(), cells.memory, self._frame)) < 0:
             self._groups.make_room()

@@ -9,11 +9,11 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.append_only import keep_first, window_changes
-from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.ordered.batch import TreeBatch
-from ivm.kernels.ordered.top_k import COLUMNS, ENDLESS, FIELDS, TREE_META, show_windows, step_windows
+from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, LENGTH, TREE_META, show_windows, step_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
-from ivm.trace.columns.column import Ints, named, readonly, readonly_diffs
+from ivm.trace.columns.column import Ints, readonly, readonly_diffs
+from ivm.trace.columns.places import Places
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
@@ -59,11 +59,13 @@ class TopK(Kept):
         self._rows = OrderedRows(self._order, dictionary, places=True)
         self.states = (self._groups, self._rows)
         self._read_of = (*group, *(term.column for term in self._order.terms))
-        self._frame: Ints = np.zeros(COLUMNS + COLUMN * len(self._read_of), np.int64)
+        self._places = Places(len(self._read_of))
+        self._frame: Ints = np.zeros(LENGTH, np.int64)
         self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - TREE_META}q")
         self._frame[:TREE_META] = (
-            *(len(group), id(self._layout.table), len(self._rows.kinds), id(self._rows.kinds)),
+            *(len(group), id(self._layout.form), len(self._rows.kinds), id(self._rows.kinds)),
             *(id(self._order.table), len(self._order.terms), self._begin, self._end, self._ties),
+            *(self._places.address, 0),
         )
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
@@ -84,8 +86,7 @@ class TopK(Kept):
         entries, heads, meta = tree.arrays
         told = [id(meta), 0, id(each_time), 0 if changes is None else id(changes), id(keys), id(order), id(net)]
         told += (id(after), self._groups.folds, id(entries), len(entries), id(heads), len(heads))
-        for column in self._read_of:
-            told += named(columns[column])
+        self._places.tell([columns[column] for column in self._read_of])
         self._told.pack_into(self._words, 8 * TREE_META, *told)
         strings = tree.dictionary.now()
         while True:

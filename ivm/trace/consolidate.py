@@ -8,9 +8,10 @@ from functools import cache
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.hashing.columns import INTEGER
 from ivm.kernels.hashing.consolidate import BEGIN, END, sum_equal_rows
-from ivm.trace.columns.column import KINDS, Column, Ints, named
+from ivm.kernels.hashing.keys import INTEGER
+from ivm.trace.columns.column import KINDS, Column, Ints
+from ivm.trace.columns.places import places_of
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
 
@@ -70,10 +71,9 @@ class EqualRows:
         self.count = 0
         self.done = 0
         ids = [0 if each is None else id(each) for each in (times, diffs, self._table, self._rows, self._sums)]
-        told = [0, 0, 0, len(self._table), len(columns), since, times is not None, id(kinds), *ids]
-        for column in columns:
-            told += named(column)
+        told = [0, 0, 0, len(self._table), since, times is not None, id(kinds), *ids]
         self._frame: Ints = np.array(told, np.int64)
+        self._places = places_of(columns)
 
     @property
     def nbytes(self) -> int:
@@ -84,7 +84,7 @@ class EqualRows:
         """So many more rows, or as many as there are. Cost: reads them, one access of a hash table each."""
         end = min(self.done + rows, self._length)
         self._frame[BEGIN], self._frame[END] = self.done, end
-        self.count = sum_equal_rows(self._frame)
+        self.count = sum_equal_rows(self._frame, self._places)
         self.done = end
 
     def found(self, start: int = 0, end: int | None = None) -> tuple[Ints, Ints]:

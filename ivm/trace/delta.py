@@ -11,19 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from ivm.kernels.memory.places import ARRAY
+from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import Array, Column, Ints, concat
 from ivm.trace.columns.computed import Read, TextFunction
+from ivm.trace.columns.places import places_of, tell_of
 from ivm.trace.time import chosen
 
 Place = tuple[int, Read]
 """A group of a delta, and a column of its source, or a function of one."""
-Where = tuple[int, int, int, int, int]
-"""Where the values of a column lie, by row number; see `ivm.kernels.memory.places`."""
 _Part = Array | slice
 
 
@@ -67,22 +66,6 @@ def plain_layout(width: int) -> Layout:
     return Layout((0, i) for i in range(width))
 
 
-class InPieces(Protocol):
-    """A column without NULLs, in pieces by row number, as `ivm.kernels.memory.in_place` has them."""
-
-    stride: int
-
-    @property
-    def bases(self) -> Ints:
-        """Where the pieces lie."""
-        ...
-
-    @property
-    def arguments(self) -> tuple[Any, Any]:
-        """`pages` and `starts`, by which a row's piece is found; equal for all such columns of a source."""
-        ...
-
-
 class Source(Protocol):
     """Columns of one length at stable positions while a commit runs; repeated calls are cheap.
 
@@ -93,24 +76,17 @@ class Source(Protocol):
         """Column `index`, whole, in physical form."""
         ...
 
-    def piece(self, index: Read) -> Column | None:
-        """Column `index` if it lies in one piece, or None if `gather` is the way to read it."""
-        return self.column(index)
+    def places(self, columns: Iterable[int]) -> Ints:
+        """Where kernels find columns, (more columns, WORDS), by their numbers; see `ivm.kernels.memory.places`.
 
-    def addresses(self) -> Ints | None:
-        """Where columns lie in memory, see `Batch.addresses`; None if that is not told."""
-        return None
-
-    def in_pieces(self, index: int) -> InPieces | None:
-        """Column `index`, of which `piece` says that it is not in one, in pieces; None if `gather` is the way."""
-        return None
-
-    def where(self, index: Read, held: list[object]) -> Where | None:
-        """Where kernels find the values of column `index`; None if `gather` is the way.
-
-        What nobody else holds is put among those `held`, to be there for as long.
+        That holds until somebody asks for more of them, or changes the source. One that has no stride is to be had by
+        `gather` alone.
         """
-        return in_array(self.column(index), held)
+        wanted = tuple(columns)
+        places = np.zeros((max(wanted, default=-1) + 1, WORDS), np.int64)
+        for index in wanted:
+            tell_of(self.column(index), places, index)
+        return places
 
     def gather(self, index: Read, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""
@@ -121,18 +97,18 @@ class Source(Protocol):
         return False
 
 
-def in_array(column: Column, held: list[object]) -> Where:
-    """Where the values of a column that is there lie."""
-    values, valid = column.values, column.valid
-    held.append(column)
-    return ARRAY, id(values), values.itemsize, 0 if valid is None else id(valid), 0
-
-
 @dataclass(slots=True)
 class Columns(Source):
     """The simplest source: columns that are already there."""
 
     columns: Sequence[Column]
+    _places: Ints | None = field(default=None, repr=False)
+
+    def places(self, columns: Iterable[int]) -> Ints:
+        """See `Source.places`: all at once."""
+        if self._places is None:
+            self._places = places_of(self.columns)
+        return self._places
 
     def column(self, index: Read) -> Column:
         """Column `index`."""

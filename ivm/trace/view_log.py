@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.hashing.columns import COLUMN
-from ivm.kernels.memory.append import HEAD, KEPT, append_updates
+from ivm.kernels.memory.append import append_updates
+from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints, part_of
 from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.places import Places
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
@@ -32,6 +33,7 @@ _FUEL = 16
 _LEAST_FUEL = 256
 _CHUNK = 1 << 16
 _BEFORE_ALL = np.iinfo(np.int64).min
+_pack = Struct("3q").pack_into
 
 
 class _Updates:
@@ -44,9 +46,8 @@ class _Updates:
             *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
         ]
         self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
-        self._kept: Ints = np.zeros((len(self._values), KEPT), np.int64)
-        self._given: Ints = np.zeros(HEAD + COLUMN * len(self._values), np.int64)
-        self._told, self._words = Struct(f"{len(self._given)}q"), self._given.data
+        self._kept, self._coming = Places(len(self._values)), Places(len(self._values))
+        self._given: Ints = np.zeros(3, np.int64)
         self._room = 0
         self._length = 0
 
@@ -61,21 +62,16 @@ class _Updates:
     def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
         """More of them; how many of them take something back."""
         before, end, is_one = self._length, self._length + length, isinstance(times, int)
-        told = [before, length, times if is_one else 0]
-        for column in columns:
-            values, valid = column.values, column.valid
-            if valid is None:
-                told += id(values), values.itemsize, 0
-                continue
-            number = len(told) // COLUMN - 1
-            if self._valid[number] is None:
-                self._begin_mask(number)
-            told += id(values), values.itemsize, id(valid)
-        told += 0 if is_one else id(times), 8, 0, 0 if diffs is None else id(diffs), 8, 0
+        coming: list[Column | None] = [*columns]
+        for index, column in enumerate(columns):
+            if column.valid is not None and self._valid[index] is None:
+                self._begin_mask(index)
+        coming += None if isinstance(times, int) else Column(times), None if diffs is None else Column(diffs)
         if end > self._room:
             self._make_room(end)
-        self._told.pack_into(self._words, 0, *told)
-        retracted: int = append_updates(self._kept, self._given)
+        self._coming.tell(coming)
+        _pack(self._given.data, 0, before, length, times if is_one else 0)
+        retracted: int = append_updates(self._kept.words, self._coming.words, self._given)
         self._length = end
         return retracted
 
@@ -108,10 +104,10 @@ class _Updates:
         for each in growing:
             each.length = self._length
             each.reserve(length)
-        for row, each in zip(self._kept, self._values, strict=True):
-            row[:] = each.array.ctypes.data, each.array.strides[0], 0
-        for row, mask in zip(self._kept, self._valid, strict=False):
-            row[2] = 0 if mask is None else mask.array.ctypes.data
+        for place, each in zip(self._kept.words, self._values, strict=True):
+            place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
+        for place, mask in zip(self._kept.words, self._valid, strict=False):
+            place[VALIDITY], place[BIT] = 0 if mask is None else mask.array.ctypes.data, -1
         self._room = min(len(each.array) for each in growing)
 
 

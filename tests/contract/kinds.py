@@ -41,8 +41,6 @@ class Kind(ABC):
     name: str
     keeps_history: bool = True
     """Whether readers may ask for times before the present."""
-    outlives_its_time: bool = True
-    """Whether a reader reads on when its time is before the one as of which anybody may still ask."""
 
     @abstractmethod
     def new(self, dictionary: TextDictionary) -> Any:

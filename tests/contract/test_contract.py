@@ -110,8 +110,6 @@ class Life:
             size = each.size()
             assert isinstance(size, StateSize)
             assert min(size.rows, size.entries, size.bytes) >= 0
-        if not self.kind.outlives_its_time:
-            self.readers = [each for each in self.readers if each[0] >= self._since]
         for _, read, expected in self.readers:
             assert read() == expected
         self.readers = [each for each in self.readers if self.random.random() < 0.9]

@@ -18,14 +18,13 @@ from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Follower
-from ivm.trace.index.index import Index
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from ivm.trace.rows.row_store import RowsReader, RowStore
 from ivm.trace.rows.rows import DerivedRows, Rows
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.time import ALIVE, as_array, stamps
+from ivm.trace.time import ALIVE
 from tests.histories import updates
 from tests.histories.updates import KEYS, RECENT, WORTH, Commit, Model, UpdatesScope, diffs_of, times_of, worth
 
@@ -101,51 +100,19 @@ class RowsScope(UpdatesScope):
 
 
 class _Read:
-    """The rows that a reader sees as of these times; where there is history, also what readers of indexes do."""
+    """The rows that a reader sees as of these times."""
 
     def __init__(self, state: Any, times: Sequence[int], scope: RowsScope) -> None:
         self._readers = [state.rows.reader(as_of) for as_of in times]
-        indexed = [each for each in state.followers if isinstance(each, Arrangement)] if scope.history else []
-        self._found = [_Found(state.rows, each.index, times, scope) for each in indexed]
         self._number = {(key, worth(scope.type, key, v)): (key, v) for key in range(KEYS) for v in range(2)}
 
     def __call__(self) -> Model:
-        read = tuple(self._rows(each) for each in self._readers)
-        for each in self._found:
-            each.check()
-        return read
+        return tuple(self._rows(each) for each in self._readers)
 
     def _rows(self, reader: RowsReader) -> updates.Rows:
         table = reader.arrow(["k", "v"])
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         return tuple(sorted(self._number[row] for row in rows))
-
-
-class _Found:
-    """What a reader of an index finds as of these times: the same until they are let go, whatever is done meanwhile."""
-
-    def __init__(self, rows: Rows, index: Index, times: Sequence[int], scope: RowsScope) -> None:
-        store = rows.store
-        self._scope = scope
-        self._rows = rows
-        self._columns = store.columns.fixed(store.rows, scope.dictionary.now())
-        self._reader = index.reader(self._words_of)
-        self._given = [(as_of, store.limits(as_array(as_of)), store.died, stamps(as_of)) for as_of in times]
-        self._known = [self._look_up(*given) for _, *given in self._given]
-
-    def check(self) -> None:
-        """AssertionError if it finds anything else by now."""
-        for (as_of, *given), known in zip(self._given, self._known, strict=True):
-            if as_of >= self._rows._since:
-                found = self._look_up(*given)
-                assert found == known, f"a reader of an index finds {found} as of {as_of}, where it found {known}"
-
-    def _look_up(self, *given: Ints) -> tuple[list[int], list[tuple[Any, ...]]]:
-        return self._scope.of(self._columns, self._reader.probe(*WORDS, *given).rows)
-
-    def _words_of(self, rows: Ints | slice) -> Ints:
-        key = self._columns.gather(0, rows)
-        return LAYOUT.pack([key], len(key.values))[0].reshape(-1, 1)
 
 
 class _Table:

@@ -14,7 +14,6 @@ from ivm.plan.mfp import Mfp
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.columns.column import Column as Values
-from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.helpers import LARGE, Errands, Helpers
@@ -176,9 +175,3 @@ def test_columns_of_a_store_grow_become_null_and_are_exchanged() -> None:
         assert python_of(passed.column(0), BIGINT, dictionary) == expected[::-1]
         if number == 2:
             stored, expected = stored.empty(), []
-    (fused,) = [fused for _, fused in program._pieces[0]._forms.values()]
-    assert fused is not None
-    (held,) = fused._held.values()
-    assert isinstance(held._groups[0].known[0][1][0], HotColumn)
-    del delta, passed, stored
-    assert held._groups[0].known == []

@@ -1,4 +1,4 @@
-"""Loops over columns however deltas hold them: by address, in pieces, as arrays; against the interpreter."""
+"""Loops over columns however deltas hold them: in one piece or in many, with and without NULLs; against the interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, VARCH
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
-from ivm.render.scalars.writer import Form
+from ivm.render.scalars.writer import Masked
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
@@ -112,10 +112,12 @@ def test_the_forms_that_loops_are_written_for() -> None:
         delta = Delta(groups, Layout([(i >= 4, i) for i in range(len(TYPES))]), 2, 1)
         assert rows_of(fast.run(delta), dictionary) == rows_of(slow.run(delta), dictionary)
         assert fast._pieces[0]._forms[0][1] is not None
-        *_, forms = ([(a.form, a.masked) for a in pattern] for pattern in fast._pieces[0]._forms[0][1]._bound)
-        assert forms[:4] == [(Form.ADDRESS, i == 2 and rows[2][0] is None) for i in range(4)]
-        assert [form for form, _ in forms[4:6]] == [Form.PIECES] * 2
-        assert forms[6:] == [(Form.ARRAY, False)] * 2
+        *_, found = fast._pieces[0]._forms[0][1]._bound
+        masked = [Masked.BITS if i == 2 and rows[2][0] is None else Masked.NEVER for i in range(8)]
+        assert [a.masked for a in found] == masked
+        assert [a.in_pieces for a in found] == [4 <= i < 6 for i in range(8)]
+        assert [a.by_refs for a in found] == [4 <= i < 6 for i in range(8)]
+        assert [a.group for a in found] == [0] * 4 + [1] * 2 + [2] * 2, "cold texts and truth values are gathered"
 
 
 @FEW

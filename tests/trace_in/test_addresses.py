@@ -24,6 +24,7 @@ from catalog.types import (
     SqlType,
     decimal,
 )
+from ivm.kernels.memory.places import ADDRESS, SIZE, STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.exported import Exported, located
@@ -70,17 +71,17 @@ def test_they_say_where_each_value_lies(begin: int, null: int | None) -> None:
     ]
     arrays = [given(*case).slice(begin) for case in cases]
     batch = batch_of(arrays, [type_ for type_, _, _ in cases])
-    addresses = batch.addresses()
-    assert addresses is not None
-    assert addresses.shape == (len(cases), 4)
+    places = batch.places([]).copy()
+    assert places.shape == (len(cases), WORDS)
     for i, (type_, values, _) in enumerate(cases):
-        address, stride, validity, bit = addresses[i].tolist()
+        address, stride, validity, bit, size = places[i, : SIZE + 1].tolist()
         assert bool(stride) is (i < len(PLAIN))
         column, expected = batch.column(i), to_column(arrays[i], type_, DICTIONARY)
         assert column.values.tolist() == expected.values.tolist()
         assert (column.valid is None) is (expected.valid is None)
         if not stride:
             continue
+        assert size == stride
         there = [value is not None for value in values[begin:]]
         assert bool(validity) is not all(there)
         if validity:
@@ -99,7 +100,8 @@ def test_they_say_where_each_value_lies(begin: int, null: int | None) -> None:
 def test_columns_in_several_pieces_are_nowhere() -> None:
     pieces = pa.chunked_array([pa.array([1, 2]), pa.array([3])])
     batch = Batch(pa.table({"a": pieces}), Readers([Reader(BIGINT, DICTIONARY)]))
-    assert batch.addresses() is None
+    assert batch.places([])[0, STRIDE] == 0
+    assert batch.places([0])[0, ADDRESS] == batch.column(0).values.ctypes.data
     assert batch.column(0).values.tolist() == [1, 2, 3]
 
 
@@ -107,9 +109,7 @@ def test_values_that_are_not_aligned_are_copied() -> None:
     raw = pa.py_buffer(b"\0" * 3 + np.arange(4, dtype=np.int64).tobytes())
     array = pa.Array.from_buffers(pa.int64(), 4, [None, raw.slice(3)])
     batch = batch_of([array], [BIGINT])
-    addresses = batch.addresses()
-    assert addresses is not None
-    assert addresses[0, 1] == (8 if array.buffers()[1].address % 8 == 0 else 0)
+    assert batch.places([])[0, STRIDE] == (8 if array.buffers()[1].address % 8 == 0 else 0)
     assert batch.column(0).values.tolist() == [0, 1, 2, 3]
     assert batch.column(0).values.flags.aligned
 

@@ -20,7 +20,7 @@ from catalog.schema import Field
 from catalog.types import SqlType, decimal
 from ivm.intake.as_it_is import AsItIs
 from ivm.intake.ingest import Intake
-from ivm.kernels.memory.exported import BIT, STRIDE, VALIDITY
+from ivm.kernels.memory.places import BIT, STRIDE, VALIDITY
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import located, stride_of
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from catalog import types
 from catalog.types import Physical, decimal
+from ivm.kernels.memory.places import ADDRESS, PIECES, STRIDE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column, concat
@@ -70,18 +71,17 @@ def test_a_text_that_becomes_hot_is_told_where_it_lies_once_all_rows_are_there()
     stored = StoredColumns(fields, dictionary, cold=True)
     stored.append(batch(0, 40_000), 40_000)
     stored.tidy()
-    assert stored.sources(0) is None
+    assert stored.places([0])[0, STRIDE] == 0
     heating = stored.heat(0)
     next(heating)
     stored.append(batch(40_000, 40_010), 10)
     stored.tidy()
-    assert stored.sources(0) is None
+    assert stored.places([0])[0, STRIDE] == 0
     assert list(heating)
     stored.append(batch(40_010, 40_020), 10)
     stored.tidy()
-    found = stored.sources(40_005)
-    assert found is not None
-    (sources, row), column = found, stored.column(0)
-    assert (row, sources[0, 0], sources[0, 1], sources[1, 1]) == (40_005, column.values.ctypes.data, 4, 0)
+    place, column = stored.places([0, 1])[0], stored.column(0)
+    assert (place[ADDRESS], place[STRIDE], place[PIECES]) == (column.values.ctypes.data, 4, 0)
+    assert stored.places([0, 1])[1, PIECES] != 0
     texts = to_arrow(column, types.VARCHAR, dictionary.now()).to_pylist()
     assert texts == [f"text {i % 7}" for i in range(40_020)]

@@ -14,12 +14,13 @@ from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import DTYPES, Column, part_of
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.helpers import Errands, Helpers
-from ivm.trace.index import look_up, look_up_parts
+from ivm.trace.index import look_up, search
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import stamps
+from tests.trace_state.words import words_by_hand
 
 TYPES = [INTEGER, BIGINT, BOOLEAN, DOUBLE, VARCHAR, decimal(38, 0), decimal(12, 2)]
 
@@ -133,9 +134,31 @@ def _rows(delta, own):
 
 
 def _one_by_one(arrangement, delta, stream, inclusive, offset, width):
-    words, dropped = arrangement.layout.pack([delta.column(c) for c in stream], len(delta))
-    positions, rows = arrangement.look_up(words, dropped, delta.times, inclusive)
-    return delta.take(positions).bind(rows, offset, width)
+    """The slow twin: each row beside all rows of the store that have its key, came by then, and lived still."""
+    store, layout, length = arrangement.store, arrangement.layout, len(delta)
+    own, lost = words_by_hand(layout, [store.gather(c, np.arange(store.rows)) for c in arrangement.key], store.rows)
+    asked, missing = words_by_hand(layout, [delta.column(c) for c in stream], length)
+    of_key: dict[bytes, list[int]] = {}
+    for row in np.flatnonzero(~lost).tolist():
+        of_key.setdefault(own[row].tobytes(), []).append(row)
+    as_of = delta.time_array() if inclusive else delta.time_array() - 1
+    limits, stamped = store.limits(as_of), stamps(as_of)
+    pairs = [
+        (position, row)
+        for position in np.flatnonzero(~missing).tolist()
+        for row in of_key.get(asked[position].tobytes(), [])
+        if row < limits[position] and (not len(store.died) or store.died[row] > stamped[position])
+    ]
+    positions, rows = np.array(pairs, np.int64).reshape(-1, 2).T
+    _probe(arrangement, asked, missing, delta.times, inclusive, pairs)
+    return delta.take(positions).bind(Group(store.columns, rows), offset, width)
+
+
+def _probe(arrangement, words, missing, times, inclusive, expected):
+    """What words find is the same."""
+    words = words.reshape(-1) if words.shape[1] == 1 else words
+    positions, rows = arrangement.probe(words, missing if missing.any() else None, times, inclusive)
+    assert sorted(zip(positions.tolist(), rows.tolist(), strict=True)) == sorted(expected)
 
 
 def _compare(case, delta, inclusive):
@@ -201,7 +224,7 @@ def test_many_keys_are_looked_up_in_a_small_table(unique):
 
 def test_what_finds_more_than_there_is_room_for_comes_in_parts(monkeypatch):
     monkeypatch.setattr(look_up, "MOST", 300)
-    monkeypatch.setattr(look_up_parts, "MOST", 300)
+    monkeypatch.setattr(search, "MOST", 300)
     monkeypatch.setattr(helpers, "LARGE", 2)
     for threads in (1, 2):
         with Errands(Helpers(threads)):

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from catalog.types import Physical
-from ivm.kernels.hashing.packed import pack_keys
+from ivm.kernels.hashing.packed import pack_complete
+from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import KeyLayout, KeysAt
+from tests.trace_state.words import words_by_hand
 
 NOBODY = np.empty(0, np.int64)
 KINDS = list(Physical)
@@ -27,30 +29,52 @@ def _values(physical, rows, random):
 
 @pytest.mark.parametrize("nulls", ["drop", "match", "find"])
 @pytest.mark.parametrize("rows", [0, 1, 700])
-def test_words_are_those_of_the_layout(nulls, rows):
+def test_words_are_those_that_are_packed_by_hand(nulls, rows):
+    random = np.random.default_rng(rows)
+    for _ in range(60):
+        kinds = [KINDS[i] for i in random.integers(0, len(KINDS), random.integers(1, 6))]
+        nullable = [bool(random.random() < 0.5) for _ in kinds]
+        columns = [
+            Column(_values(kind, rows, random), random.random(rows) < 0.7 if may and random.random() < 0.7 else None)
+            for kind, may in zip(kinds, nullable, strict=True)
+        ]
+        layout = KeyLayout(tuple(zip(kinds, nullable, strict=True)), nulls)
+        words, dropped = layout.pack(columns, rows)
+        expected, missing = words_by_hand(layout, columns, rows)
+        kept = np.ones(rows, np.bool_) if nulls == "match" else ~missing
+        np.testing.assert_array_equal(words.reshape(rows, layout.words)[kept], expected[kept])
+        if nulls == "match":
+            assert dropped is None
+        else:
+            assert (np.zeros(rows, np.bool_) if dropped is None else dropped).tolist() == missing.tolist()
+
+
+@pytest.mark.parametrize("rows", [0, 1, 700])
+def test_words_of_rows_further_on_are_those_of_the_layout(rows):
     random = np.random.default_rng(rows)
     for _ in range(40):
         kinds = [KINDS[i] for i in random.integers(0, len(KINDS), random.integers(1, 6))]
         columns = [Column(_values(kind, rows + 3, random)) for kind in kinds]
-        layout = KeyLayout(tuple((kind, bool(random.random() < 0.5)) for kind in kinds), nulls)
-        sources = np.zeros((len(kinds), 4), np.int64)
-        hot = [HotColumn(kind, source) for kind, source in zip(kinds, sources, strict=True)]
+        layout = KeyLayout(tuple((kind, bool(random.random() < 0.5)) for kind in kinds), "match")
+        places = np.zeros((len(kinds), WORDS), np.int64)
+        hot = [HotColumn(kind, place) for kind, place in zip(kinds, places, strict=True)]
         for each, column in zip(hot, columns, strict=True):
             each.append(column)
         words = np.full((rows, layout.words), 77, np.int64)
-        assert pack_keys(layout.form(range(len(kinds))), sources, 3, words)
-        expected, _ = layout.pack([Column(column.values[3:]) for column in columns], rows)
-        np.testing.assert_array_equal(words, expected.reshape(rows, layout.words))
+        assert pack_complete(layout.form, places, 3, words)
+        expected, _ = words_by_hand(layout, [Column(column.values[3:]) for column in columns], rows)
+        np.testing.assert_array_equal(words, expected)
 
 
 def test_what_has_a_null_or_lies_nowhere_is_not_packed():
     layout = KeyLayout(((Physical.INT64, True),), "drop")
-    source = np.zeros((1, 4), np.int64)
+    places = np.zeros((1, WORDS), np.int64)
     index, words = Index(1), np.zeros((2, 1), np.int64)
-    assert not pack_keys(layout.form([0]), source, 0, words)
-    column = HotColumn(Physical.INT64, source[0])
+    assert not pack_complete(layout.form, places, 0, words)
+    column = HotColumn(Physical.INT64, places[0])
     column.append(Column(np.arange(2), np.array([True, False])))
-    keys = KeysAt(layout.form([0]), source, 0, 2)
+    keys = KeysAt(layout.form, places, 0, 2)
+    assert not keys.are_complete
     assert not index.insert_packed(keys, NOBODY)
     assert index.packed(keys) is None
     assert index.rows == 0
@@ -68,7 +92,7 @@ def test_an_index_finds_what_it_finds_by_words_given(unique, order):
             shuffled = shuffled[np.argsort(lead[shuffled], kind="stable")]
         lead, second = lead[shuffled], second[shuffled]
     kinds = (Physical.INT64, Physical.INT32)[: 2 if unique else 1]
-    layout, source = KeyLayout(tuple((kind, False) for kind in kinds), "drop"), np.zeros((len(kinds), 4), np.int64)
+    layout, source = KeyLayout(tuple((kind, False) for kind in kinds), "drop"), np.zeros((len(kinds), WORDS), np.int64)
     hot = [HotColumn(kind, each) for kind, each in zip(kinds, source, strict=True)]
     words = layout.pack([Column(lead), Column(second)][: len(kinds)])[0].reshape(len(lead), -1)
     one, other = (Index(layout.words, unique, lambda rows: words[rows]) for _ in range(2))
@@ -80,7 +104,7 @@ def test_an_index_finds_what_it_finds_by_words_given(unique, order):
         undone = random.random() < 0.2
         marks = one.mark(), other.mark()
         for _ in range(1 + undone):
-            assert one.insert_packed(KeysAt(layout.form(range(len(kinds))), source, at, end - at), NOBODY)
+            assert one.insert_packed(KeysAt(layout.form, source, at, end - at), NOBODY)
             other.insert(words[at:end], None, NOBODY)
             if undone:
                 one.rollback(marks[0])

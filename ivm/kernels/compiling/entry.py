@@ -35,8 +35,9 @@ WORDS = 32
 MISSED = "inttoptr (i64 1 to ptr)"
 """What an entry gives that the arguments do not fit."""
 
-_LONG = 4096
-"""Items of an array, or a number among the arguments, from which on a call may take long."""
+_LONG, _ADDRESS = 4096, 1 << 40
+"""Items of an array, or a number among the arguments, from which on a call may take long; one above the latter is an
+address."""
 _C_CONTIGUOUS, _F_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400
 _DATA, _DIMENSIONS, _LENGTHS, _STRIDES, _ITEM_TYPE, _FLAGS = 16, 24, 32, 40, 56, 64
 _RESULTS = {"int32": ("i32", 4), "int64": ("i64", 8), "uint64": ("i64", 8), "float64": ("double", 8), "bool": ("i8", 1)}
@@ -192,7 +193,8 @@ class _Writer:
         self._add(f"br label %got{number}", f"got{number}:")
         arms = f"[%i{number}, %int{number}], [%i{number}, %minus{number}], [{word}, %read{number}]"
         value = self._value("i64", f"phi i64 {arms}")
-        self._long.append(self._value("i1", f"icmp sgt i64 {value}, {_LONG}"))
+        above = self._value("i64", f"sub i64 {value}, {_LONG + 1}")
+        self._long.append(self._value("i1", f"icmp ult i64 {above}, {_ADDRESS}"))
         self._passed.append(("i64", value))
 
     def _take_float(self, made: str) -> None:

@@ -1,8 +1,9 @@
 """Multiplicities that are kept from falling below zero: a step of distinct rows in one call.
 
-`frame` int64 has numbers, and arrays by their `id`: how many columns a row has, and their layout (see
-`hashing.columns`); then how far its cells are, times, diffs (0: all are one), the fields of the cells, memory for what
-changes, with room for so many rows, and whether the groups get their fields at once. From COLUMNS on it has columns.
+`frame` int64 has numbers, and arrays by their `id`: how many columns a row has, how keys are made of them (see
+`hashing.keys`), and the source of the rows (see `memory.places`); then how far its cells are, times, diffs (0: all are
+one), the fields of the cells, memory for what changes, with room for so many rows, and whether the groups get their
+fields at once.
 
 What changes is written, one after the other, as key words, diffs and, if there are many, times.
 """
@@ -15,12 +16,13 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.opening import open_keyed
 from ivm.kernels.groups.table import fold
-from ivm.kernels.memory.at import data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
-KEYS, KEY_LAYOUT, AT, ROW_TIMES, DIFFS, AFTER, ROOM, CAPACITY, FOLDS = range(9)
-COLUMNS = 9
+KEYS, KEY_FORM, SOURCE = range(3)
+AT, ROW_TIMES, DIFFS, AFTER, ROOM, CAPACITY, FOLDS = range(4, 11)
+LENGTH = 11
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -30,8 +32,8 @@ def step_multiplicities(block: Ints, memory: Ints, frame: Ints) -> Word:
     -1 if there was no room for a group: it is to be called again once there is. See `groups.block` for `block` and
     `memory`. Cost: two random accesses a row, one a cell.
     """
-    layout, times = frame[KEY_LAYOUT], frame[ROW_TIMES]
-    frame[AT] = open_keyed(block, memory, frame, COLUMNS, frame[KEYS], layout, times, frame[AT])
+    source, form, times = address_of(frame) + 8 * SOURCE, frame[KEY_FORM], frame[ROW_TIMES]
+    frame[AT] = open_keyed(block, memory, source, frame[KEYS], form, times, frame[AT])
     if frame[AT] >= 0:
         return np.int64(-1)
     rows, cells, width, state = memory[ROWS], memory[CELLS], block[KEY_WORDS], words_in(block, STATE)

@@ -2,8 +2,8 @@
 
 `request` int64 tells what is to be done. First what is always the same: arrays by their `id` with their lengths, and
 numbers; from STAGE on what belongs to one step: how far it is, then the same about its rows and about the memory for
-what it makes; from COLUMNS on the columns of its keys, then of its arguments, as `ivm.kernels.hashing.columns` reads
-them. See `groups.emit` for ROOM.
+what it makes. At SOURCE is the source of its rows (see `memory.places`): the columns of its keys, then those of its
+arguments. See `groups.emit` for ROOM.
 
 A step that needs more memory ends where it is, and goes on when it is called again.
 """
@@ -30,15 +30,15 @@ from ivm.kernels.groups.emit import emit
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.groups.opening import open_keyed
 from ivm.kernels.groups.table import fold
-from ivm.kernels.hashing.columns import COLUMN, mask_of, words_of
-from ivm.kernels.memory.at import bools_at, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.places import mask_of, place_of, words_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
-KEYS, KEY_LAYOUT, FIELDS, OUTPUT_WORDS, PAUSES = range(6, 11)
-STAGE, AT, FAILED, WRITTEN, AFTER, AFTER_ROWS, ROOM, CAPACITY, DIFFS, DIFF_COUNT, ROW_TIMES, FOLDS = range(11, 23)
-COLUMNS = 23
+KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, SOURCE = range(6, 12)
+STAGE, AT, FAILED, WRITTEN, AFTER, AFTER_ROWS, ROOM, CAPACITY, DIFFS, DIFF_COUNT, ROW_TIMES, FOLDS = range(13, 25)
+LENGTH = 25
 """PAUSES: whether others have something to do between what is added and what is emitted; FOLDS: whether the groups get
 the fields at once."""
 OPENING, ADDING, EMITTING = range(3)
@@ -54,8 +54,8 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     Cost: two random accesses a row, one a cell, and what the aggregates cost.
     """
     if request[STAGE] == OPENING:
-        layout, times = request[KEY_LAYOUT], request[ROW_TIMES]
-        request[AT] = open_keyed(block, memory, request, COLUMNS, request[KEYS], layout, times, request[AT])
+        source, form, times = address_of(request) + 8 * SOURCE, request[KEY_FORM], request[ROW_TIMES]
+        request[AT] = open_keyed(block, memory, source, request[KEYS], form, times, request[AT])
         if request[AT] >= 0:
             return NO_SLOTS
         request[STAGE] = ADDING
@@ -139,10 +139,10 @@ def _add_part(request: Ints, first: Word, row_cell: Int32s, after: Ints) -> Word
             continue
         values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
         if argument >= 0:
-            at = COLUMNS + COLUMN * (request[KEYS] + argument)
-            valid = mask_of(request, at, first, rows)
+            place = place_of(address_of(request) + 8 * SOURCE, np.int64(0), request[KEYS] + argument)
+            valid = mask_of(place, first, rows)
             if kind != COUNT:
-                values = words_of(request, at, first, rows, 2 if kind == SUM_WIDE else 1)
+                values = words_of(place, first, rows, 2 if kind == SUM_WIDE else 1)
         if accumulate(plan, k, values, valid, diffs, row_cell, after):
             return np.int64(k)
     return np.int64(-1)

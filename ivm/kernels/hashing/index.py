@@ -18,6 +18,7 @@ from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.slots import (
     AHEAD,
+    CACHED,
     EMPTY,
     GONE,
     MOVED,
@@ -25,6 +26,7 @@ from ivm.kernels.hashing.slots import (
     SLOTS,
     USED,
     fetch,
+    find_head,
     find_slot,
     most_used,
     old_head,
@@ -51,22 +53,6 @@ def hash_each(words: Ints, hashes: Hashes) -> None:
         return
     for i in range(len(words)):
         hashes[i] = hash_words(words, i, words.shape[1])
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def pack_words(first: Ints, second: Ints, words: Ints) -> None:
-    """Make words (n, 2) of two columns."""
-    for row in range(len(first)):
-        i = np.uint64(row)
-        words[i, 0], words[i, 1] = first[i], second[i]
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def pack_halves(first: Int32s, second: Int32s, words: Ints) -> None:
-    """Make words (n, 1) of two columns of 32 bits; the first is the high half."""
-    for row in range(len(first)):
-        i = np.uint64(row)
-        words[i, 0] = (np.int64(first[i]) << np.int64(32)) | (np.int64(second[i]) & np.int64(0xFFFFFFFF))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -288,3 +274,24 @@ def count_chains(slots: Ints, old: Ints, counts: Ints, following: Int32s, low: i
         if slots[moved, width] == EMPTY:
             chains += _reaches(following, old[place, width] - 1, low, high)
     return chains
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def absent_keys(
+    slots: Ints, old: Ints, words: Ints, hashes: Hashes, dropped: Bools, shift: int, most: int, positions: Ints
+) -> int:
+    """Write the positions of the keys that the tables have no slot for; how many there are.
+
+    Keys are not looked at whose lead, the first word shifted right by `shift` bits, is above `most`.
+    """
+    far = len(slots) > CACHED
+    count = 0
+    for i in range(len(words)):
+        if far and i + AHEAD < len(words):
+            fetch(slots, old, hashes[i + AHEAD])
+        if (len(dropped) and dropped[i]) or words[np.uint64(i), 0] >> shift > most:
+            continue
+        if find_head(slots, old, words, i, hashes[i]) == EMPTY:
+            positions[count] = i
+            count += 1
+    return count

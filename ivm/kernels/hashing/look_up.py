@@ -1,8 +1,8 @@
 """The rows that an index has for the rows of a delta: from the columns of its keys, where they lie, to all references.
 
-One step over a frame, int64. It begins with numbers, at HEAD follow the parts of the key (see `hashing.keys`), behind
-them the arrays of the delta that go along with its rows, references and times and diffs, two words each as `first_of`
-reads them, and then scratch memory for a block of rows.
+One step over a frame, int64. It begins with numbers. At HEAD follow the sources of the delta (see `memory.places`),
+then the arrays that go along with its rows, references and times and diffs, of which each is an address; and then
+scratch memory for a block of rows. They are laid down by a list of Python's.
 
 What is found goes to OUT, the `id` of an array of int64 with ROOM items for each of: the position of the row in the
 delta, the row of the index's store, and each array of the delta, gathered; where EVERY says that each row found exactly
@@ -28,20 +28,21 @@ from ivm.kernels.hashing.block import (
     TABLES,
 )
 from ivm.kernels.hashing.function import hash_word, hash_words
-from ivm.kernels.hashing.keys import PART, pack_block
-from ivm.kernels.hashing.probe import CACHED, MANY_DEAD
-from ivm.kernels.hashing.slots import AHEAD, EMPTY, OLD, SLOTS, fetch, find_head, same_key
-from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at
+from ivm.kernels.hashing.keys import BLOCK, pack_block
+from ivm.kernels.hashing.keys import FORM as KEY_FORM
+from ivm.kernels.hashing.slots import AHEAD, CACHED, EMPTY, OLD, SLOTS, fetch, find_head, same_key
+from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, size_of, stride_of, words_at
 from ivm.kernels.memory.move import prefetch
-from ivm.kernels.memory.places import UNREADABLE, first_of, step_of
+from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE, UNREADABLE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 (
     AT, COUNT, EVERY, GATHERED, VISITED, TIRED, SEARCHED, HELD, HELD_LAST,
-    LENGTH, OUT, ROOM, INDEX, WIDTH, UNIQUE, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE, LONG, LONG_ROOM, PARTS, ARRAYS,
-    RUN, NEAR,
-) = range(27)  # fmt: skip
+    LENGTH, OUT, ROOM, INDEX, WIDTH, UNIQUE, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE, LONG, LONG_ROOM,
+    FORM, PARTS, SOURCES, ARRAYS, LISTED, NONE, RUN, RUN_PARTS, RUN_PLACES, NEAR_PLACES,
+    NEAR_ROWS,
+) = range(34)  # fmt: skip
 """How far the step has come in the delta, how much it has found, whether each row found exactly one, how much of it is
 gathered, how many entries it met, of how many keys it noted that their chains are full of dead rows, and how many it
 looked for in the run, but for those that were close to the one before; and which blocks of the run it holds, one more
@@ -50,18 +51,21 @@ than the number of the first (0: none), and the number of the last.
 Then what it is given: the rows of the delta; the arrays OUT, ROOM; the `id` of the block of the index, the words of its
 keys, whether a key has at most one visible row; the `id` of the rows' deaths, 0 if nobody ever died; the limit of rows
 that are seen, or the `id` of an array of one for each row; in the same way the stamp; since when deaths matter to
-anybody; the `id` of an array for the keys with long chains, and how many fit; how many parts the key has, how many
-arrays the delta; where the frame has the parts of the key of the index's own store, whose ROWS are NEAR, or 0: it has
-not. NEAR are two words for the step.
+anybody; the `id` of an array for the keys with long chains, and how many fit. Then the `id` of the form of the key (see
+`hashing.keys`), and its parts; how many sources the delta has, and arrays that go along; the `id` of a list, of each
+source its places and its references (None: a row is its own number), then of times and diffs that go along; and that of
+None. At last the `id` of the form of the key as the index's own store has it, 0 if no key is to be looked for in the
+run, its parts, and the `id` of the places of that store; then two words for the step.
 """
-HEAD, TOLD = 28, 9
+HEAD, TOLD = 34, 9
 """How many words the head has, of which the first are the step's own: it begins with zeros there, but EVERY with one.
 """
-BLOCK = 256
-"""How many rows go together through each part of the work, so that what they wait for overlaps."""
-NO_ROOM, ABSENT = -1, -2
-"""Why the step stopped: no room for what a row finds; a key that the tables do not know may be in the run, of which the
-frame does not tell."""
+NO_ROOM, STRIDED, HIDDEN = -1, -2, -4
+"""Why the step stopped: no room for what a row finds; an array that goes along is not of int64, one behind the other;
+the run cannot be read by places."""
+MANY_DEAD = 4
+"""Chains with at least so many rows that nobody sees any more are worth shortening."""
+_ITEMS = object.__basicsize__ + 8
 _WORD = np.int64(0)
 _MISSING = np.int64(-2)
 _IN_RUN = np.int64(-16)
@@ -79,19 +83,21 @@ _SIEVED_SLOTS, _ROWS_A_SLOT = 1 << 15, 2
 """Tables of no more slots are worth that, for so many rows a slot."""
 
 
-def frame_words(parts: int, arrays: int, width: int) -> int:
+def frame_words(sources: int, arrays: int, width: int) -> int:
     """The length of a frame."""
-    return HEAD + 2 * PART * parts + 2 * arrays + BLOCK * (width + 3) + _NEAR * (width + 2) + _SIEVE
+    return HEAD + SOURCE * sources + arrays + BLOCK * (width + 2) + _NEAR * (width + 2) + _SIEVE
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def look_up_rows(frame: Ints) -> Word:
     """How many (row of the delta, row of the index) there are, in the order of the former; or why it stopped.
 
-    Then what was found so far is there, and AT is the row to go on with. UNREADABLE: a key's columns are not where they
-    are told to be. A row finds all those of its key that are below its limit and died after its stamp. Cost: about two
-    random accesses a row, one a further entry of a chain, and a pass over each array.
+    Then what was found so far is there, and AT is the row to go on with. UNREADABLE: a key's columns have no places. A
+    row finds all those of its key that are below its limit and died after its stamp. Cost: about two random accesses a
+    row, one a further entry of a chain, and a pass over each array.
     """
+    if not _lay(frame):
+        return np.int64(STRIDED)
     # Of keys of one word the loops have none: it is known when they are compiled.
     said = _find(frame, np.int64(1)) if frame[WIDTH] == 1 else _find(frame, frame[WIDTH])
     if said < 0 or frame[EVERY] == 0:
@@ -100,18 +106,48 @@ def look_up_rows(frame: Ints) -> Word:
     return said
 
 
+@part()
+def _lay(frame: Ints) -> bool:
+    """Lay down where the sources are, and what goes along; False if some of that is not one behind the other."""
+    items, sources = load(frame[LISTED] + _ITEMS, _WORD), frame[SOURCES]
+    frame[NEAR_PLACES] = data_of(frame[RUN_PLACES]) if frame[RUN] != 0 else _WORD
+    along = HEAD + SOURCE * sources
+    for number in range(sources):
+        references = load(items + 16 * number + 8, _WORD)
+        frame[HEAD + SOURCE * number + PLACES] = data_of(load(items + 16 * number, _WORD))
+        frame[HEAD + SOURCE * number + REFERENCES] = 0
+        if references != frame[NONE]:
+            if not _is_packed(references):
+                return False
+            frame[HEAD + SOURCE * number + REFERENCES] = frame[along] = data_of(references)
+            along += 1
+    more = HEAD + SOURCE * sources + frame[ARRAYS] - along
+    for number in range(more):
+        array = load(items + 16 * sources + 8 * number, _WORD)
+        if not _is_packed(array):
+            return False
+        frame[along + number] = data_of(array)
+    return True
+
+
+@part(inline=True)
+def _is_packed(array: Word) -> bool:
+    return size_of(array) == 8 and stride_of(array, 0) == 8
+
+
 @part(inline=True)
 def _find(frame: Ints, width: Word) -> Word:
-    length, unique, arrays = frame[LENGTH], frame[UNIQUE] != 0, HEAD + PART * frame[PARTS]
+    length, unique = frame[LENGTH], frame[UNIQUE] != 0
     block = ints_at(data_of(frame[INDEX]), _MANY)
     table = ints_in(block, TABLES)
     slots = words_at(table[SLOTS], table[SLOTS + 1], width + 1)
     old = words_at(table[OLD], table[OLD + 1], width + 1)
-    scratch = address_of(frame) + 8 * (arrays + 2 * frame[ARRAYS] + PART * frame[PARTS])
+    sources, form = address_of(frame) + 8 * HEAD, words_at(data_of(frame[FORM]), frame[PARTS], KEY_FORM)
+    scratch = sources + 8 * (SOURCE * frame[SOURCES] + frame[ARRAYS])
     words, heads = words_at(scratch, BLOCK, width), ints_at(scratch + 8 * BLOCK * width, BLOCK)
     missing = ints_at(scratch + 8 * BLOCK * (width + 1), BLOCK)
-    places = ints_at(scratch + 8 * BLOCK * (width + 2), BLOCK)
-    sieve = ints_at(scratch + 8 * (BLOCK * (width + 3) + _NEAR * (width + 2)), _SIEVE)
+    near = scratch + 8 * BLOCK * (width + 2)
+    sieve = ints_at(near + 8 * _NEAR * (width + 2), _SIEVE)
     sieved = len(old) == 0 and len(slots) <= min(_SIEVED_SLOTS, (length - frame[AT]) // _ROWS_A_SLOT)
     if sieved:
         _fill_sieve(slots, sieve)
@@ -122,10 +158,10 @@ def _find(frame: Ints, width: Word) -> Word:
             stop = min(stop, first + frame[ROOM] - frame[COUNT])
             if stop == first:
                 return np.int64(NO_ROOM)
-        if not pack_block(frame, HEAD, frame[PARTS], first, stop, words, places, missing):
+        if not pack_block(form, sources, first, words[: stop - first], missing[: stop - first]):
             return np.int64(UNREADABLE)
-        if not _find_heads(frame, block, slots, old, stop - first, words, missing, heads, places, sieve, sieved):
-            return np.int64(ABSENT)
+        if not _find_heads(frame, block, slots, old, stop - first, words, missing, heads, near, sieve, sieved):
+            return np.int64(HIDDEN)
         if unique:
             _take_newest(frame, int32s_in(block, FOLLOWING), first, stop, heads)
         elif not _take_all(frame, int32s_in(block, FOLLOWING), first, stop, heads, missing, words):
@@ -138,9 +174,10 @@ def _find(frame: Ints, width: Word) -> Word:
 @part(inline=True)
 def _find_heads(
     frame: Ints, block: Ints, slots: Ints, old: Ints, count: Word, words: Ints, missing: Ints, heads: Ints,
-    places: Ints, sieve: Ints, sieved: bool,
+    near: Word, sieve: Ints, sieved: bool,
 ) -> bool:  # fmt: skip
-    """heads[i] = the head of the chain of key i, EMPTY, GONE or _MISSING if there is none; False if a run may have it.
+    """heads[i] = the head of the chain of key i, EMPTY, GONE or _MISSING if there is none; False if a run may have it
+    that cannot be read.
 
     Of a key that is in the run it is _IN_RUN less its first row there, and missing[i] how many rows it has. `sieved`:
     `sieve` has the hashes of all keys of the table.
@@ -152,7 +189,7 @@ def _find_heads(
         heads[i] = np.int64(code)
         if far and row < AHEAD:
             fetch(slots, old, code)
-    there, shift, most = block[START] != block[STOP], block[SHIFT], block[LAST_LEAD]
+    there, shift, most = frame[RUN] != 0 and block[START] != block[STOP], block[SHIFT], block[LAST_LEAD]
     following = int32s_in(block, FOLLOWING)
     mortal, chained = frame[DIED] != 0, frame[UNIQUE] == 0
     died = ints_at(_data(frame[DIED]), _MANY)
@@ -171,9 +208,8 @@ def _find_heads(
                 head = find_head(slots, old, words, row, code)
             heads[i] = head
             if head == EMPTY and there and words[i, 0] >> shift <= most:
-                if frame[RUN] == 0:
+                if not _find_in_run(frame, block, words, row, heads, missing, near):
                     return False
-                _find_in_run(frame, block, words, row, heads, missing, places)
             if far and chained:
                 prefetch(following, head - 1)
             if far and mortal:
@@ -201,13 +237,15 @@ def _is_in(sieve: Ints, code: np.uint64) -> bool:
 
 
 @part()
-def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, missing: Ints, places: Ints) -> None:
-    """Look for a key among the rows near the fences between which it belongs, where keys in order find each other."""
-    stop, shift = block[STOP], block[SHIFT]
+def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, missing: Ints, scratch: Word) -> bool:
+    """Look for a key among the rows near the fences between which it belongs, where keys in order find each other.
+
+    False if the run cannot be read.
+    """
+    stop, shift, width = block[STOP], block[SHIFT], words.shape[1]
     fences = ints_at(address_of(ints_in(block, FENCES)), -(-stop // FENCED))
-    scratch = address_of(places) + 8 * BLOCK
     rows, nulls = ints_at(scratch, _NEAR), ints_at(scratch + 8 * _NEAR, _NEAR)
-    near = words_at(scratch + 16 * _NEAR, _NEAR, words.shape[1])
+    near = words_at(scratch + 16 * _NEAR, _NEAR, width)
     lead, held = words[row, 0] >> shift, frame[HELD]
     below = fences_up_to(fences, lead, held, False)
     upto = fences_up_to(fences, lead, below + 1, True) if below < len(fences) and fences[below] == lead else below
@@ -219,15 +257,18 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
     if held != first + 1 or frame[HELD_LAST] != last:
         for k in range(count):
             rows[k] = first * FENCED + k if k < border else last * FENCED + k - border
-        frame[NEAR], frame[NEAR + 1] = address_of(rows), 8
-        pack_block(frame, frame[RUN], frame[PARTS], 0, count, near, places, nulls)
+        source = address_of(frame) + 8 * NEAR_PLACES
+        form = words_at(data_of(frame[RUN]), frame[RUN_PARTS], KEY_FORM)
+        frame[NEAR_ROWS] = address_of(rows)
+        if not pack_block(form, source, np.int64(0), near[:count], nulls[:count]):
+            return False
         frame[HELD], frame[HELD_LAST] = first + 1, last
     if block[DISTINCT] != 0:
         for k in range(count):
             if same_key(near, k, words, row):
                 heads[row], missing[row] = _IN_RUN - rows[k], 1
                 break
-        return
+        return True
     begin = end = rows[0]
     for k in range(count):
         found = near[k, 0] >> shift
@@ -237,6 +278,7 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
             end = rows[k] + 1
     if begin < end:
         heads[row], missing[row] = _IN_RUN - begin, end - begin
+    return True
 
 
 @part()
@@ -341,11 +383,10 @@ def _out(frame: Ints, number: Word) -> Word:
 def _gather(frame: Ints) -> None:
     """Let the arrays of the delta go along with what was found last."""
     positions, begin, end = ints_at(_out(frame, 0), _MANY), frame[GATHERED], frame[COUNT]
-    at = HEAD + PART * frame[PARTS]
+    at = HEAD + SOURCE * frame[SOURCES]
     for number in range(frame[ARRAYS]):
-        address, step = first_of(frame, at + 2 * number), step_of(frame, at + 2 * number)
-        out = ints_at(_out(frame, 2 + number), _MANY)
+        address, out = frame[at + number], ints_at(_out(frame, 2 + number), _MANY)
         for place in range(begin, end):
             i = np.uint64(place)
-            out[i] = load(address + step * positions[i], _WORD)
+            out[i] = load(address + 8 * positions[i], _WORD)
     frame[GATHERED] = end

@@ -38,6 +38,8 @@ LOADS = 0.75, 0.4
 """Which part of the slots may be used: of many, and of few, which cost next to nothing, so that a search is short."""
 FEW_SLOTS = 1 << 14
 """Of so many slots, and fewer, there are few: they stay in the processor's cache."""
+CACHED = 1 << 11
+"""Tables of no more slots are in the processor's cache anyway."""
 AHEAD = 16
 """How many keys ahead of the present one a slot is fetched."""
 _HALF = np.uint64(32)

@@ -1,15 +1,6 @@
-"""Rows copied to the end of columns, of all in one call.
+"""Rows copied to the end of columns, of all in one call. See `ivm.kernels.memory.places` for both.
 
-`append_columns` takes columns in the form of `ivm.kernels.hashing.packing`, none of which has a NULL. `given` begins
-with how many rows there are, how many come, and to how many columns; then for each of these it has its number, the `id`
-of the array of what comes, and how many bytes each item has.
-
-`append_updates` appends to a log, whose rows have times and diffs.
-
-`kept` int64 (columns + 2, KEPT) says for each column where its values lie, how many bytes a row of it takes, and where
-its mask lies, 0 if it has none; behind the columns the same of times and diffs. `given` begins with how many rows there
-are, how many come, and their time; then it has what comes as `ivm.kernels.hashing.columns` reads it, with the `id` 0
-for times that are all the same, and for diffs that are all one.
+What comes lies in one piece. A column that nothing comes to has no stride there, and is left alone.
 """
 
 from __future__ import annotations
@@ -22,17 +13,23 @@ from numba.core import cgutils
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.hashing.columns import COLUMN, integer_at
-from ivm.kernels.hashing.packing import ADDRESS, ROOM, STRIDE
-from ivm.kernels.memory.at import data_of, load, stride_of
+from ivm.kernels.memory.at import load
+from ivm.kernels.memory.places import (
+    ADDRESS,
+    BIT,
+    ROOM,
+    SIZE,
+    STRIDE,
+    VALID_ROOM,
+    VALIDITY,
+    integer_at,
+    is_missing,
+)
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
-KEPT = 3
-_VALUES, _BYTES, _MASK = range(KEPT)
-HEAD = 3
-_LENGTH, _ROWS, _TIME = range(HEAD)
-_COUNT = _TIME
+DONE = -1
+"""What `append_columns` says in place of the number of a column."""
 _memcpy: Any = cgutils.raw_memcpy
 
 
@@ -49,45 +46,44 @@ def _copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def append_updates(kept: Ints, given: Ints) -> Word:
-    """Copy what is given behind what is there, where there is room for it; how many diffs are below zero."""
-    length, rows, columns = given[_LENGTH], given[_ROWS], len(kept) - 2
-    for c in range(columns):
-        values, bytes_each, mask = kept[c, _VALUES], kept[c, _BYTES], kept[c, _MASK]
-        at = HEAD + COLUMN * c
-        _append(values + length * bytes_each, bytes_each, given[at], given[at + 1], rows)
-        if mask != 0:
-            if given[at + 2] != 0:
-                _append(mask + length, 1, given[at + 2], 1, rows)
-            else:
-                _fill(mask + length, rows, 1, np.uint8(1))
-    at = HEAD + COLUMN * columns
-    times, diffs = kept[columns, _VALUES] + 8 * length, kept[columns + 1, _VALUES] + 8 * length
-    if given[at] != 0:
-        _append(times, 8, given[at], 8, rows)
-    else:
-        _fill(times, rows, 8, given[_TIME])
+def append_updates(columns: Ints, coming: Ints, given: Ints) -> Word:
+    """Copy updates behind what is there, where there is room; how many diffs are below zero.
+
+    `given` has the length so far, how many rows come, and their time. The last two columns are times and diffs; where
+    none come, they are all that time, or one.
+    """
+    length, rows, time = given[0], given[1], given[2]
+    for c in range(len(columns) - 2):
+        _append(columns[c], coming[c], length, rows)
+    times, diffs = columns[len(columns) - 2], columns[len(columns) - 1]
+    _append(times, coming[len(columns) - 2], length, rows)
+    _append(diffs, coming[len(columns) - 1], length, rows)
+    if coming[len(columns) - 2, STRIDE] == 0:
+        _fill(times[ADDRESS] + 8 * length, rows, 8, time)
+    if coming[len(columns) - 1, STRIDE] == 0:
+        _fill(diffs[ADDRESS] + 8 * length, rows, 8, np.int64(1))
+        return np.int64(0)
     retracted = np.int64(0)
-    if given[at + COLUMN] != 0:
-        _append(diffs, 8, given[at + COLUMN], 8, rows)
-        for row in range(rows):
-            retracted += np.int64(load(diffs + 8 * row, np.int64(0)) < 0)
-    else:
-        _fill(diffs, rows, 8, np.int64(1))
+    for row in range(rows):
+        retracted += np.int64(load(diffs[ADDRESS] + 8 * (length + row), np.int64(0)) < 0)
     return retracted
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def append_columns(columns: Ints, given: Ints) -> Word:
-    """Copy what is given behind what is there; -1. Where there is no room in a column nothing is done: its number."""
-    length, rows, end = given[_LENGTH], given[_ROWS], HEAD + COLUMN * given[_COUNT]
-    for at in range(HEAD, end, COLUMN):
-        if columns[given[at], ROOM] < length + rows:
-            return given[at]
-    for at in range(HEAD, end, COLUMN):
-        address, bytes_each = columns[given[at], ADDRESS], columns[given[at], STRIDE]
-        _append(address + length * bytes_each, bytes_each, given[at + 1], given[at + 2], rows)
-    return np.int64(-1)
+def append_columns(columns: Ints, coming: Ints, given: Ints) -> Word:
+    """Copy what comes behind what is there, and say DONE, or do nothing: the number of a column without room for it.
+
+    `given` has the length so far, and how many rows come. Columns to which a NULL comes have a mask.
+    """
+    length, rows = given[0], given[1]
+    for c in range(len(columns)):
+        if coming[c, STRIDE] == 0:
+            continue
+        if columns[c, ROOM] < length + rows or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < length + rows):
+            return np.int64(c)
+    for c in range(len(columns)):
+        _append(columns[c], coming[c], length, rows)
+    return np.int64(DONE)
 
 
 @part(inline=True)
@@ -97,25 +93,35 @@ def _fill(to: Word, rows: Word, each: Word, item: Any) -> None:
 
 
 @part()
-def _append(to: Word, bytes_each: Word, array: Word, size: Word, rows: Word) -> None:
-    """Copy the items of an array, of which `array` is the `id` and `size` the bytes of an item."""
-    source, stride = data_of(array), stride_of(array, 0)
-    if bytes_each == 16:
-        step = stride_of(array, 1)
-        if step == 8 and stride == 16:
-            _copy_bytes(to, source, 16 * rows)
-            return
+def _append(column: Ints, coming: Ints, length: Word, rows: Word) -> None:
+    """Copy the values that come to a column, and which of them are NULL."""
+    source, stride, size = coming[ADDRESS], coming[STRIDE], coming[SIZE]
+    if stride == 0:
+        return
+    width = column[STRIDE]
+    to = column[ADDRESS] + length * width
+    if size == width and stride == size:
+        _copy_bytes(to, source, size * rows)
+    elif width == 16:
         for row in range(rows):
             _store(to + 16 * row, load(source + stride * row, np.int64(0)))
-            _store(to + 16 * row + 8, load(source + stride * row + step, np.int64(0)))
-    elif size == bytes_each and stride == size:
-        _copy_bytes(to, source, size * rows)
-    elif bytes_each == 8:
+            _store(to + 16 * row + 8, load(source + stride * row + 8, np.int64(0)))
+    elif width == 8:
         for row in range(rows):
             _store(to + 8 * row, integer_at(source + stride * row, size))
-    elif bytes_each == 4:
+    elif width == 4:
         for row in range(rows):
             _store(to + 4 * row, np.int32(integer_at(source + stride * row, size)))
     else:
         for row in range(rows):
             _store(to + row, np.uint8(integer_at(source + stride * row, size) != 0))
+    if column[VALIDITY] == 0:
+        return
+    mask, validity, bit = column[VALIDITY] + length, coming[VALIDITY], coming[BIT]
+    if validity == 0:
+        _fill(mask, rows, 1, np.uint8(1))
+    elif bit == -1:
+        _copy_bytes(mask, validity, rows)
+    else:
+        for row in range(rows):
+            _store(mask + row, np.uint8(not is_missing(validity, bit, row)))

@@ -5,7 +5,7 @@ dimensions also the items of a row. As an argument it costs what one of those ar
 hands it over keeps them alive, and writes to it where they move. What is cut out of one array is found by its address.
 
 An array that is there for one call only is told of by its `id`, which takes Python no time to find out: numpy lays
-items' address, number of dimensions, shape and strides down behind the head of the object.
+items' address, number of dimensions, shape, strides and item type down behind the head of the object.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -21,11 +22,14 @@ from numba.np.arrayobj import populate_array
 from ivm.kernels.compiling.part import operation, part
 
 _HEAD = object.__basicsize__
-_STRIDES = _HEAD + 24
+_STRIDES, _ITEM_TYPE, _NUMBER = _HEAD + 24, _HEAD + 40, _HEAD + 12
+_BOOL, _INT32 = np.dtype(np.bool_).num, np.dtype(np.int32).num
 _WORD = np.int64(0)
+_INT = np.int32(0)
 _NAN = np.float64(np.nan)
 _intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
 _populate: Any = populate_array
+_alloca: Any = cgutils.alloca_once
 
 
 def _array_in(item: Any, dimensions: int, block: Any) -> Any:
@@ -134,3 +138,26 @@ def data_of(array: Any) -> Any:
 def stride_of(array: Any, dimension: Any) -> Any:
     """How many bytes lie between two items of an array of numpy, of which `array` is the `id`, along a dimension."""
     return load(load(array + _STRIDES, _WORD) + 8 * dimension, _WORD)
+
+
+@part(inline=True)
+def dimensions_of(array: Any) -> Any:
+    """How many dimensions an array of numpy has, of which `array` is the `id`."""
+    return load(array + _HEAD + 8, _INT)
+
+
+@part(inline=True)
+def size_of(array: Any) -> Any:
+    """How many bytes an item of an array of bool, int32, int64 or float64 has, of which `array` is the `id`."""
+    number = load(load(array + _ITEM_TYPE, _WORD) + _NUMBER, _INT)
+    return np.int64(1) if number == _BOOL else np.int64(4) if number == _INT32 else np.int64(8)
+
+
+def scratch(words: int) -> Any:
+    """An operation: the address of so many words on the stack, for the call of the kernel that it is in."""
+    kind: Any = ir.ArrayType(ir.IntType(64), words)
+
+    def build(builder: Any) -> Any:
+        return builder.ptrtoint(_alloca(builder, kind), ir.IntType(64))
+
+    return operation(types.int64)(build)

@@ -16,17 +16,17 @@ from numba import types
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.memory.at import load, words_at
+from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, SIZE, STRIDE, VALIDITY
 from ivm.kernels.types import Ints
 
-WORDS = 10
+EXPORT = 10
 """The length of the struct of an array."""
 LENGTH, NULLS, OFFSET, BUFFERS, CHILDREN, DICTIONARY, RELEASE = 0, 1, 2, 5, 6, 7, 8
 
-ADDRESS, STRIDE, VALIDITY, BIT = range(4)
-"""What is told of where a column lies."""
 SEEN, WIDTH = VALIDITY, BIT
-"""What is told instead where STRIDE is 0, by `examine`: which dictionary a column's codes are of, by the number that it
-is known by, 0 if it is not or codes are missing; and the bytes of a code. The first code lies at ADDRESS."""
+"""What the place of a column says instead where STRIDE is 0, by `examine`: which dictionary a column's codes are of, by
+the number that it is known by, 0 if it is not or codes are missing; and the bytes of a code. The first code lies at
+ADDRESS."""
 
 PLACE, LOOK, REQUIRED, STEP, FIRST, LAST = range(6)
 """What a test of a column says: which child of the batch it is, how to look at its values, whether none may be NULL,
@@ -39,7 +39,7 @@ TEST, IDENTITY = 6, 5
 """How many words a test has; and those that say which dictionary it is: three buffers, the offset, the length."""
 NUMBER, KNOWN_AS = IDENTITY, IDENTITY + 1
 """Where behind these the number stands that a dictionary is known by; how many words they are together."""
-TESTS, KNOWN, MET = range(WORDS, WORDS + 3)
+TESTS, KNOWN, MET = range(EXPORT, EXPORT + 3)
 """Where `examine` finds the addresses of further arrays behind the struct."""
 WELL, FRESH, CLOSER = range(3)
 """What `examine` finds: all is well; so it is, and dictionaries came that are not known; somebody is to look closer."""
@@ -109,21 +109,21 @@ def _nulls(array: Any, rows: Any) -> Any:
 
 @part()
 def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
-    """Place (4,) = where the values of an array lie, if they lie side by side, aligned."""
-    place[STRIDE] = place[SEEN] = 0
+    """Where the values of an array lie, if they lie side by side, aligned."""
+    place[STRIDE] = place[SEEN] = place[PIECES] = 0
     if stride != 0:
         buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
         address = _word(buffers, 1) + stride * offset
         if address & (min(stride, 8) - 1) == 0:
-            place[ADDRESS], place[STRIDE], place[BIT] = address, stride, offset
+            place[ADDRESS], place[STRIDE], place[BIT], place[SIZE] = address, stride, offset, stride
             place[VALIDITY] = _word(buffers, 0) if nulls > 0 else 0
 
 
 @part()
 def _locate_codes(array: Any, size: Any, number: Any, place: Ints) -> None:
-    """Place (4,) = where codes of so many bytes lie, of the dictionary with a number."""
+    """Where codes of so many bytes lie, of the dictionary with a number."""
     place[ADDRESS] = _word(_word(array, BUFFERS), 1) + size * _word(array, OFFSET)
-    place[STRIDE], place[SEEN], place[WIDTH] = 0, number, size
+    place[STRIDE], place[SEEN], place[WIDTH], place[PIECES] = 0, number, size, 0
 
 
 @part(inline=True)
@@ -296,29 +296,29 @@ def let_go(exported: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def locate(exported: Ints, strides: Ints, addresses: Ints) -> None:
-    """addresses[c] = where the values of column c lie, (address, stride, validity, bit), for which see `Batch`.
+def locate(exported: Ints, strides: Ints, places: Ints) -> None:
+    """places[c] = where the values of column c lie, for which see `Batch`.
 
     `strides` int64 (columns,) are the bytes from a value to the next, 0 where values have not their physical form.
     """
     for column in range(len(strides)):
         array, stride = _word(exported[CHILDREN], column), strides[column]
-        _locate(array, stride, _nulls(array, exported[LENGTH]) if stride != 0 else 0, addresses[column])
+        _locate(array, stride, _nulls(array, exported[LENGTH]) if stride != 0 else 0, places[column])
     _release(exported)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def examine(exported: Ints, addresses: Ints, rows: int, first: int, step: int) -> int:
+def examine(exported: Ints, places: Ints, rows: int, first: int, step: int) -> int:
     """Whether columns of so many rows hold what their types say, WELL, FRESH or CLOSER, and where their values lie.
 
     Of all columns, or of each `step`th from the `first` on: then what was exported is not released.
 
-    `addresses` (columns, 4) as of `locate`. Behind the struct `exported` has at TESTS, KNOWN and MET the addresses of
+    `places` as of `locate`. Behind the struct `exported` has at TESTS, KNOWN and MET the addresses of
     C-contiguous int64 arrays: `tests` (columns, TEST); `known` and `met` (columns, KNOWN_AS), which dictionary of a
     column is known to be well, and which one it has. Cost: 0.3 ns a value and 0.1 a byte of ASCII; 1 ns a byte of other
     texts.
     """
-    found, columns = WELL, len(addresses)
+    found, columns = WELL, len(places)
     tests = words_at(exported[TESTS], columns, TEST)
     known, met = words_at(exported[KNOWN], columns, KNOWN_AS), words_at(exported[MET], columns, KNOWN_AS)
     for column in range(first, len(tests), step):
@@ -332,9 +332,9 @@ def examine(exported: Ints, addresses: Ints, rows: int, first: int, step: int) -
         if found == CLOSER:
             break
         if seen == WELL and nulls == 0 and tests[column, LOOK] == CODES:
-            _locate_codes(array, tests[column, FIRST], known[column, NUMBER], addresses[column])
+            _locate_codes(array, tests[column, FIRST], known[column, NUMBER], places[column])
         else:
-            _locate(array, tests[column, STEP], nulls, addresses[column])
+            _locate(array, tests[column, STEP], nulls, places[column])
     if step == 1:
         _release(exported)
     return found

@@ -2,8 +2,8 @@
 
 A frame begins with a head of `HEAD` words, see their names. Behind it stand arrays, two words each: the address of the
 first item and the bytes from an item to the next; or the `id` of an array of numpy and zero. Python lays arrays down
-by a list of them, whose `id` the head has, which costs it a tenth of naming each. The step finds out where they all are
-before it begins (`taken`), and leaves that in the frame.
+by a list of them, whose `id` the head has, which costs it a tenth of naming each; None among them has the
+address 0. The step finds out where they all are before it begins (`taken`), and leaves that in the frame.
 
 What a step makes goes to a room, int64 (rows of the room, `ROWS`), C-contiguous: a row of positions; one for each array
 that is narrowed by these; then one or two for each column or mask, which uses of its row what it needs.
@@ -32,7 +32,9 @@ LISTED = 6
 """The `id` of a list of the arrays; 0 if they are laid down."""
 MOVED, MOVED_LISTED = 7, 8
 """How many arrays are narrowed to the rows that pass, int64 each, and the list of these, likewise; they come last."""
-HEAD = 9
+NONE = 9
+"""The `id` of None."""
+HEAD = 10
 
 _ITEMS = object.__basicsize__ + 8
 _WORD = np.int64(0)
@@ -48,7 +50,9 @@ def _lay(frame: Ints, at: int, listed: int, count: int) -> None:
         stride = first + np.uint64(1)
         if listed != 0 or frame[stride] == 0:
             array = load(items + 8 * number, _WORD) if listed != 0 else frame[first]
-            frame[first], frame[stride] = data_of(array), stride_of(array, 0)
+            frame[first] = frame[stride] = 0
+            if array != frame[NONE]:
+                frame[first], frame[stride] = data_of(array), stride_of(array, 0)
 
 
 @part()

@@ -1,7 +1,7 @@
-"""Items of columns that lie in Arrow's memory, for generated loops, by what is known of where they lie.
+"""Items of columns where they lie, for generated loops. See `ivm.kernels.memory.places`.
 
-Of a column that is a tuple of four int64, as `Source.addresses` has it: the address of the first row's item, the bytes
-from an item to the next, the address of the bitmap of what is not NULL (0 if all is), and the first row's bit there.
+Of a column in one piece, or of an array, a loop has a tuple of four int64: the address of the first row's item, the
+bytes from an item to the next, VALIDITY and BIT.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.types import Bools
+from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, SIZE, STRIDE, VALIDITY, WORDS, told
 
 _Tuple: Any = types.UniTuple
 PLACE = _Tuple(types.int64, 4)
@@ -21,11 +22,11 @@ _WORD = ir.IntType(64)
 
 
 @operation(PLACE, PLACE, types.int64)
-def located(builder: Any, addresses: Any, column: Any) -> Any:
-    """Where a column lies, of `addresses` int64 (columns, 4), whose rows are contiguous."""
-    begin, stride = builder.extract_value(addresses, 0), builder.extract_value(addresses, 1)
+def located(builder: Any, places: Any, column: Any) -> Any:
+    """Where a column lies, of the places of its source."""
+    begin, stride = builder.extract_value(places, 0), builder.extract_value(places, 1)
     first = builder.inttoptr(builder.add(begin, builder.mul(column, stride)), _WORD.as_pointer())
-    return tuple(builder.load(builder.gep(first, [_WORD(i)])) for i in range(4))
+    return tuple(builder.load(builder.gep(first, [_WORD(i)])) for i in (ADDRESS, STRIDE, VALIDITY, BIT))
 
 
 @operation(PLACE, types.int64, types.int64)
@@ -34,12 +35,30 @@ def in_piece(builder: Any, base: Any, stride: Any) -> Any:
     return base, stride, _WORD(0), _WORD(0)
 
 
-@part()
-def lies_otherwise(place: Any, masked: Bools, size: Any) -> Any:
-    """Whether values, or their low words, have not so many bytes there, or some are NULL though none should be, or none
-    though some may.
+@operation(PLACE, PLACE)
+def mask_at(builder: Any, place: Any) -> Any:
+    """The mask of a column whose BIT is below zero."""
+    stride = builder.neg(builder.extract_value(place, 3))
+    return builder.extract_value(place, 2), stride, _WORD(0), _WORD(0)
+
+
+@part(inline=True)
+def pieces_at(places: Any, column: Any) -> Any:
+    """Where the addresses of pages and starts stand, of a column in pieces."""
+    return told(places[0] + 8 * WORDS * column, PIECES)
+
+
+@part(inline=True)
+def lies_otherwise(places: Any, column: Any, masked: Any, size: Any, in_pieces: Any) -> Any:
+    """Whether a column lies otherwise than a loop was written for: unreadable, with NULLs where there were none or told
+    of otherwise (`masked`: 0 none, 1 by bits, 2 by bytes), in items of another size, or not in pieces, or in some.
     """
-    return (min(place[1], 8) != size) | ((place[2] != 0) != masked)
+    place = places[0] + 8 * WORDS * column
+    how = np.int64(0)
+    if told(place, VALIDITY) != 0:
+        how = np.int64(1) if told(place, BIT) >= 0 else np.int64(2)
+    sized = (told(place, STRIDE) != 0) & (told(place, SIZE) == size)
+    return not sized or how != masked or (told(place, PIECES) != 0) != in_pieces
 
 
 def _item(item: Any, result: Any, beyond: int = 0) -> Callable[..., Any]:

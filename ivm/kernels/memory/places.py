@@ -1,136 +1,191 @@
-"""Where the items of a column lie, row by row, whoever holds it and whatever refers to its rows.
+"""Where columns lie: the one form in which kernels are told of them, whoever holds them.
 
-A frame tells of a column in WORDS words: its FORM, and up to four words more, as `Source.place` has them:
+A column's place is a row of WORDS words of int64; the places of a source's columns stand in one array, by number.
 
-* PLACED: the `id` of an array int64 (columns, 4 or more), and the column's number there. A row of it is the address of
-  the first row's item, the bytes from an item to the next, the address of the bitmap that says what is not NULL (0 if
-  all is), and the first row's bit there. An item has at most 8 bytes of its own, or is of two words.
-* ARRAY: the `id` of an array of values and the bytes of an item, the `id` of its mask, 0 if all are valid.
-* PIECES: the `id` of the bases, the stride, and the `id`s of pages and starts; see `ivm.kernels.memory.in_place`.
+* ADDRESS: where the item of row 0 lies. Of a column in pieces, where an int64 for each piece lies, the address that its
+  row 0 would have.
+* STRIDE: the bytes from an item to the next; 0 of a column that cannot be read by its place, whose other words mean
+  nothing then, but for what `ivm.kernels.memory.exported` says of codes.
+* VALIDITY: 0 if no value is NULL; else where bits lie, lowest first, that are set where one is not, that of row 0 at
+  BIT. Where BIT is below zero they are bytes, -BIT apart. Of a column in pieces two int64 for each piece lie there: the
+  address of its bits, or 0, and the bit of its first row.
+* SIZE: the bytes of an item, which may be less than STRIDE: 1 of a truth value, 4, 8, or 16 of two words, the low one
+  first. What is INT64 may lie there as int32.
+* PIECES: 0, or where two words lie: the addresses of `pages` and `starts`, by which the piece of a row is found; see
+  `ivm.kernels.memory.in_place`.
+* ROOM, VALID_ROOM: how many rows fit there, and in the mask, where a column grows.
 
-ROWS is where the frame tells of the references by which rows of it are found (two words, see `first_of`), 0 if a row
-is its own number.
+A *source* is two words: the address of its places, and that of the int64 by which rows of it are referred to, or 0: a
+row is its own number.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.at import data_of, int32s_at, ints_at, load, stride_of
+from ivm.kernels.memory.at import (
+    bools_at,
+    data_of,
+    dimensions_of,
+    int32s_at,
+    ints_at,
+    load,
+    size_of,
+    stride_of,
+    words_at,
+)
 from ivm.kernels.memory.in_place import piece_of
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.types import Ints
+from ivm.kernels.types import Bools, Ints
 
-PLACED, ARRAY, PIECES = range(3)
-FORM, ONE, TWO, THREE, FOUR, ROWS = range(6)
-WORDS = 6
+ADDRESS, STRIDE, VALIDITY, BIT, SIZE, PIECES, ROOM, VALID_ROOM = range(8)
+WORDS = 8
+PLACES, REFERENCES = range(2)
+SOURCE = 2
+"""The words of a source."""
 UNREADABLE = -3
-"""The answer where a column is not to be read as it was told."""
-_WORD = np.int64(0)
-_BYTE = np.uint8(0)
+"""The answer where a column cannot be read by its place."""
+_ITEMS = object.__basicsize__ + 8
+_WORD, _BYTE, _INT = np.int64(0), np.uint8(0), np.int32(0)
 _MANY = np.int64(1) << 40
 
 
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def tell(arrays: Word, none: Word, places: Ints) -> Word:
+    """Write down where columns lie.
+
+    `arrays` is the `id` of a list of numpy's arrays, of each column its values and its mask; `none` that of None, which
+    stands for a mask where all are valid, and for the values of a column that there is not. How many masks there are
+    that a place cannot tell of, since they go backwards or do not move.
+    """
+    untold = np.int64(0)
+    items = load(arrays + _ITEMS, _WORD)
+    for column in range(len(places)):
+        values, mask = load(items + 16 * column, _WORD), load(items + 16 * column + 8, _WORD)
+        place = places[column]
+        place[PIECES] = place[VALIDITY] = 0
+        if values == none:
+            place[ADDRESS] = place[STRIDE] = 0
+            continue
+        place[ADDRESS], place[STRIDE] = data_of(values), stride_of(values, 0)
+        place[SIZE] = 16 if dimensions_of(values) == 2 else size_of(values)
+        if mask != none:
+            place[VALIDITY], place[BIT] = data_of(mask), -stride_of(mask, 0)
+            untold += np.int64(place[BIT] >= 0)
+    return untold
+
+
 @part(inline=True)
-def first_of(frame: Ints, at: Word) -> Word:
-    """The address of the first item of an array of which a frame tells at a place: (address, stride) or (`id`, 0).
-
-    It need not be laid down yet, unlike what `ivm.kernels.memory.frame.array_in` reads.
-    """
-    return frame[at] if frame[at + 1] != 0 else data_of(frame[at])
+def told(place: Word, which: Word) -> Word:
+    """A word of the place at an address."""
+    return load(place + 8 * which, _WORD)
 
 
 @part(inline=True)
-def step_of(frame: Ints, at: Word) -> Word:
-    """The bytes from an item of such an array to the next."""
-    return frame[at + 1] if frame[at + 1] != 0 else stride_of(frame[at], 0)
+def place_of(sources: Word, source: Word, column: Word) -> Word:
+    """The address of a column's place, of the sources that stand at an address."""
+    return load(sources + 8 * SOURCE * source, _WORD) + 8 * WORDS * column
+
+
+@part(inline=True)
+def references_of(sources: Word, source: Word) -> Word:
+    """Where the references of a source lie."""
+    return load(sources + 8 * (SOURCE * source + REFERENCES), _WORD)
+
+
+@part(inline=True)
+def is_missing(validity: Word, bit: Word, row: Word) -> bool:
+    """Whether a row is NULL, of a column in one piece that has a VALIDITY and a BIT."""
+    if bit < 0:
+        return load(validity - bit * row, _BYTE) == 0
+    return (load(validity + ((bit + row) >> 3), _BYTE) >> np.uint8((bit + row) & 7)) & np.uint8(1) == 0
+
+
+@part(inline=True)
+def integer_at(address: Word, size: Word) -> Word:
+    """The integer of so many bytes at an address, of two words the low one; one byte is a truth value."""
+    if size >= 8:
+        return load(address, _WORD)
+    if size == 4:
+        return np.int64(load(address, _INT))
+    return np.int64(load(address, _BYTE))
 
 
 @part()
-def begin_of(frame: Ints, at: Word) -> Word:
-    """The address of the first row's item of a column of words whose rows lie `stride_at` apart, none NULL; 0 if not.
+def locate(place: Word, references: Word, first: Word, at: Ints, missing: Ints) -> Word:
+    """at[i] = the address of the item of row `first` + i of a column, missing[i] |= 1 where it is NULL.
 
-    A row is its own number. Where they lie 4 bytes apart, words lie there as int32.
+    How many bytes an item has; UNREADABLE if the column cannot be read so.
     """
-    form, one = frame[at + FORM], frame[at + ONE]
-    if frame[at + ROWS] != 0 or form == PIECES:
-        return _WORD
-    if form == ARRAY:
-        return data_of(one) if frame[at + TWO] == 8 and frame[at + THREE] == 0 else _WORD
-    place = data_of(one) + frame[at + TWO] * stride_of(one, 0)
-    return load(place, _WORD) if load(place + 8, _WORD) != 0 and load(place + 16, _WORD) == 0 else _WORD
-
-
-@part()
-def stride_at(frame: Ints, at: Word) -> Word:
-    """The bytes from a row's item to the next, of a column that `begin_of` knows."""
-    one = frame[at + ONE]
-    if frame[at + FORM] == ARRAY:
-        return stride_of(one, 0)
-    return load(data_of(one) + frame[at + TWO] * stride_of(one, 0) + 8, _WORD)
-
-
-@part()
-def locate(frame: Ints, at: Word, first: Word, stop: Word, places: Ints, missing: Ints) -> Word:
-    """places[i] = the address of the item of row `first` + i of a column, missing[i] = 1 where it is NULL.
-
-    How many bytes an item has; UNREADABLE if it cannot be read there.
-    """
-    form, one, two, three = frame[at + FORM], frame[at + ONE], frame[at + TWO], frame[at + THREE]
-    count, refs = stop - first, frame[at + ROWS]
-    if refs == 0:
-        for row in range(count):
-            places[np.uint64(row)] = first + row
-    else:
-        address, step = first_of(frame, refs), step_of(frame, refs)
-        for row in range(count):
-            places[np.uint64(row)] = load(address + (first + row) * step, _WORD)
-    if form == PIECES:
-        _in_pieces(data_of(one), two, data_of(three), data_of(frame[at + FOUR]), count, places)
-        return min(two, 8)
-    if form == ARRAY:
-        if three != 0:
-            _note_unmasked(data_of(three), stride_of(three, 0), count, places, missing)
-        _in_one(data_of(one), stride_of(one, 0), count, places)
-        return two
-    place = data_of(one) + two * stride_of(one, 0)
-    stride, bits = load(place + 8, _WORD), load(place + 16, _WORD)
+    stride, size, validity = told(place, STRIDE), told(place, SIZE), told(place, VALIDITY)
     if stride == 0:
         return np.int64(UNREADABLE)
-    if bits != 0:
-        _note_unset(bits, load(place + 24, _WORD), count, places, missing)
-    _in_one(load(place, _WORD), stride, count, places)
-    return min(stride, 8)
+    address, bit, pieces = told(place, ADDRESS), told(place, BIT), told(place, PIECES)
+    for row in range(len(at)):
+        at[np.uint64(row)] = first + row
+    if references != 0:
+        for row in range(len(at)):
+            at[np.uint64(row)] = load(references + 8 * (first + row), _WORD)
+    if pieces != 0:
+        _in_pieces(address, stride, pieces, validity, at, missing)
+        return size
+    if validity != 0:
+        for row in range(len(at)):
+            i = np.uint64(row)
+            missing[i] |= np.int64(is_missing(validity, bit, at[i]))
+    for row in range(len(at)):
+        i = np.uint64(row)
+        at[i] = address + stride * at[i]
+    return size
 
 
 @part()
-def _in_one(address: Word, stride: Word, count: Word, places: Ints) -> None:
-    """The addresses of rows, in place of their numbers."""
-    for row in range(count):
+def _in_pieces(bases: Word, stride: Word, pieces: Word, validity: Word, at: Ints, missing: Ints) -> None:
+    """The addresses of rows of a column in pieces, in place of their numbers; where they are NULL, as `locate` does."""
+    pages, starts = int32s_at(load(pieces, _WORD), _MANY), ints_at(load(pieces + 8, _WORD), _MANY)
+    from_base = ints_at(bases, _MANY)
+    for row in range(len(at)):
         i = np.uint64(row)
-        places[i] = address + stride * places[i]
+        number = at[i]
+        piece = piece_of(pages, starts, number)
+        at[i] = from_base[piece] + stride * number
+        if validity != 0:
+            bits = load(validity + 16 * np.int64(piece), _WORD)
+            first = load(validity + 16 * np.int64(piece) + 8, _WORD)
+            missing[i] |= np.int64(bits != 0 and is_missing(bits, first, number - starts[piece]))
 
 
-@part()
-def _in_pieces(bases: Word, stride: Word, pages: Word, starts: Word, count: Word, places: Ints) -> None:
-    """The same of a column in pieces."""
-    of_page, begins, from_base = int32s_at(pages, _MANY), ints_at(starts, _MANY), ints_at(bases, _MANY)
-    for row in range(count):
-        i = np.uint64(row)
-        places[i] = from_base[piece_of(of_page, begins, places[i])] + stride * places[i]
+@part(counted=True)
+def words_of(place: Word, first: Word, rows: Word, width: Word) -> Ints:
+    """The words of a column in one piece from row `first` on, (rows, width), the bits of doubles among them.
+
+    Where they lie, or a copy.
+    """
+    stride, size = told(place, STRIDE), told(place, SIZE)
+    address = told(place, ADDRESS) + first * stride
+    if stride == 8 * width and size == stride:
+        return words_at(address, rows, width)
+    words = np.empty((rows, width), np.int64)
+    for row in range(rows):
+        for w in range(width):
+            words[row, w] = integer_at(address + row * stride + 8 * w, size)
+    return words
 
 
-@part()
-def _note_unmasked(mask: Word, stride: Word, count: Word, rows: Ints, missing: Ints) -> None:
-    for row in range(count):
-        i = np.uint64(row)
-        missing[i] |= np.int64(load(mask + stride * rows[i], _BYTE) == 0)
+@part(counted=True)
+def mask_of(place: Word, first: Word, rows: Word) -> Bools:
+    """The mask of a column in one piece from row `first` on, (rows, 1), of length 0 if all are valid.
 
-
-@part()
-def _note_unset(bits: Word, first: Word, count: Word, rows: Ints, missing: Ints) -> None:
-    for row in range(count):
-        i = np.uint64(row)
-        bit = first + rows[i]
-        missing[i] |= np.int64((load(bits + (bit >> 3), _BYTE) >> np.uint8(bit & 7)) & np.uint8(1) == 0)
+    Where it lies, or a copy.
+    """
+    validity, bit = told(place, VALIDITY), told(place, BIT)
+    if validity == 0:
+        return bools_at(np.int64(0), 0, 1)
+    if bit == -1:
+        return bools_at(validity + first, rows, 1)
+    valid = np.empty((rows, 1), np.bool_)
+    for row in range(rows):
+        valid[row, 0] = not is_missing(validity, bit, first + row)
+    return valid

@@ -6,8 +6,9 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.columns import COLUMN, DOUBLE, PAIR, integer_at
-from ivm.kernels.memory.at import data_of, double_bits, load, stride_of
+from ivm.kernels.hashing.keys import DOUBLE, PAIR
+from ivm.kernels.memory.at import double_bits, load
+from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, integer_at, is_missing
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -18,36 +19,34 @@ _REST = np.int64(2**63 - 1)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def encode_rows(columns: Ints, terms: Ints, ahead: Word, rows: Ints) -> None:
+def encode_rows(places: Ints, terms: Ints, ahead: Word, rows: Ints) -> None:
     """Write the words of each term to `rows` int64 (n, at least as many), from word `ahead` on.
 
-    `columns` has for each term its column as `ivm.kernels.hashing.columns` reads it. `terms` int64 (terms, TERM) says
-    of each what its values are and with which word it begins; whether that says where NULL stands, and whether NULLs
-    come first; whether the value's words are inverted. Cost: 1 ns a row and word.
+    `places` has for each term where its column lies, in one piece. `terms` int64 (terms, TERM) says of each what its
+    values are and with which word it begins; whether that says where NULL stands, and whether NULLs come first; whether
+    the value's words are inverted. Cost: 1 ns a row and word.
     """
     for t in range(len(terms)):
-        values, size, mask = columns[COLUMN * t], columns[COLUMN * t + 1], columns[COLUMN * t + 2]
         kind, at = terms[t, _KIND], ahead + terms[t, _AT] + terms[t, _NULLABLE]
-        _put_values(values, size, kind, np.int64(-1) if terms[t, _FLIPPED] else np.int64(0), np.uint64(at), rows)
+        _put_values(places[t], kind, np.int64(-1) if terms[t, _FLIPPED] else np.int64(0), np.uint64(at), rows)
         if terms[t, _NULLABLE] == 0:
             continue
         for row in range(len(rows)):
             rows[np.uint64(row), np.uint64(at - 1)] = terms[t, _NULLS_FIRST]
-        if mask != 0:
-            _put_nulls(mask, 1 - terms[t, _NULLS_FIRST], kind, at, rows)
+        if places[t, VALIDITY] != 0:
+            _put_nulls(places[t], 1 - terms[t, _NULLS_FIRST], kind, at, rows)
 
 
 @part()
-def _put_values(values: Word, size: Word, kind: Word, flip: Word, at: Word, rows: Ints) -> None:
-    address, stride = data_of(values), stride_of(values, 0)
+def _put_values(place: Ints, kind: Word, flip: Word, at: Word, rows: Ints) -> None:
+    address, stride, size = place[ADDRESS], place[STRIDE], place[SIZE]
     if kind == DOUBLE:
         for row in range(len(rows)):
             bits = double_bits(address + stride * row)
             rows[np.uint64(row), at] = bits ^ ((bits >> np.int64(63)) & _REST) ^ flip
     elif kind == PAIR:
-        step = stride_of(values, 1)
         for row in range(len(rows)):
-            rows[np.uint64(row), at] = load(address + stride * row + step, np.int64(0)) ^ flip
+            rows[np.uint64(row), at] = load(address + stride * row + 8, np.int64(0)) ^ flip
             rows[np.uint64(row), at + np.uint64(1)] = load(address + stride * row, np.int64(0)) ^ _SIGN ^ flip
     elif size == 8:
         for row in range(len(rows)):
@@ -58,11 +57,10 @@ def _put_values(values: Word, size: Word, kind: Word, flip: Word, at: Word, rows
 
 
 @part()
-def _put_nulls(mask: Word, null: Word, kind: Word, at: Word, rows: Ints) -> None:
+def _put_nulls(place: Ints, null: Word, kind: Word, at: Word, rows: Ints) -> None:
     """Let the words of NULLs say so, and nothing else."""
-    address, stride = data_of(mask), stride_of(mask, 0)
     for row in range(len(rows)):
-        if load(address + stride * row, np.uint8(0)) == 0:
+        if is_missing(place[VALIDITY], place[BIT], row):
             rows[row, at - 1] = null
             rows[row, at] = 0
             if kind == PAIR:

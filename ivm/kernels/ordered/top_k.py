@@ -23,9 +23,9 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, PHASE, PUT, ROWS, STATE, cells_at
 from ivm.kernels.groups.opening import open_keyed
 from ivm.kernels.groups.table import fold
-from ivm.kernels.hashing.columns import COLUMN
-from ivm.kernels.memory.at import bools_at, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.move import grown
+from ivm.kernels.memory.places import WORDS, place_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.batch import TreeBatch, apply_row, net_changes
 from ivm.kernels.ordered.encode import TERM, encode_rows
@@ -44,13 +44,15 @@ BASE, OLD_END, NEW_END, MET, ROOM = 0, 1, 2, 3, 4
 CELL = 5
 
 
-KEYS, KEY_LAYOUT, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, TREE_META = range(10)
-AT, ROW_TIMES, DIFFS, ROW_KEYS, ORDER, NET, AFTER, FOLDS, TREE_ROWS, TREE_ROOM, HEADS, HEADS_ROOM = range(10, 22)
-COLUMNS = 22
-"""Of a step's frame. First what is always the same: how many columns a key has, their layout, how many words the keys
-of the tree have, how they compare, the terms and their number, the window. Then what belongs to one step: the tree's
-`meta`, how far its cells are, times, diffs (0: all are one),
-memory for what it makes, whether the groups get their fields at once, and the tree's other arrays with their lengths.
+KEYS, KEY_FORM, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, SOURCE = range(10)
+TREE_META, AT, ROW_TIMES, DIFFS, ROW_KEYS, ORDER, NET, AFTER, FOLDS = range(11, 20)
+TREE_ROWS, TREE_ROOM, HEADS, HEADS_ROOM = range(20, 24)
+LENGTH = 24
+"""Of a step's frame. First what is always the same: how many columns a key has, how it is made of them, how many words
+the keys of the tree have, how they compare, the terms and their number, the window, and the source of the rows: the
+columns of the key, then those of the terms. Then what belongs to one step: the tree's `meta`, how far its cells are,
+times, diffs (0: all are one), memory for what it makes, whether the groups get their fields at once, and the tree's
+other arrays with their lengths.
 """
 
 
@@ -67,22 +69,21 @@ def step_windows(block: Ints, memory: Ints, frame: Ints, heap: Bytes, starts: In
     """Apply a batch, cell by cell, and return how the windows change: (output, its rows), or -1 rows.
 
     Then there was no room for a group: it is to be called again once there is. `block` and `memory` are those of the
-    groups (see `groups.block`), `heap` and `starts` the dictionary's. `frame` has, from COLUMNS on, the columns of the
-    key, then those of the terms (see `ordered.encode`), and before them numbers, and arrays by their `id`.
+    groups (see `groups.block`), `heap` and `starts` the dictionary's. `frame` has numbers, and arrays by their `id`.
 
     Written are the keys of the batch's rows, for each cell its changes (see `net_changes`), and the fields of the
     cells; what undoes a change is there before the tree changes. Cost: O(log n) a change, and the output.
     """
-    keyed = frame[KEYS]
-    frame[AT] = open_keyed(block, memory, frame, COLUMNS, keyed, frame[KEY_LAYOUT], frame[ROW_TIMES], frame[AT])
+    keyed, source = frame[KEYS], address_of(frame) + 8 * SOURCE
+    frame[AT] = open_keyed(block, memory, source, keyed, frame[KEY_FORM], frame[ROW_TIMES], frame[AT])
     if frame[AT] >= 0:
         return np.empty((0, 1), np.int64), np.int64(-1)
     rows, cells, width, state = memory[ROWS], memory[CELLS], frame[WIDTH], words_in(block, STATE)
     row_cell, cell_slot = int32s_at(cells_at(memory, 0), rows), int32s_at(cells_at(memory, 1), cells)
     cell_previous = int32s_at(cells_at(memory, 2), cells)
     keys, kinds = words_at(data_of(frame[ROW_KEYS]), rows, width), ints_at(data_of(frame[KINDS]), width)
-    columns = frame[COLUMNS + COLUMN * keyed :]
-    encode_rows(columns, words_at(data_of(frame[TERMS]), frame[TERM_COUNT], TERM), np.int64(1), keys)
+    places = words_at(place_of(source, np.int64(0), keyed), frame[TERM_COUNT], WORDS)
+    encode_rows(places, words_at(data_of(frame[TERMS]), frame[TERM_COUNT], TERM), np.int64(1), keys)
     for i in range(rows):
         keys[i, 0] = cell_slot[row_cell[i]]
     diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows if frame[DIFFS] else np.int64(0))

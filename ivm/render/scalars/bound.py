@@ -1,11 +1,9 @@
-"""A compiled loop, bound to a way in which deltas hold the columns that it reads: fills its frame and calls it."""
+"""A compiled loop, bound to a way in which the columns lie that it reads: fills its frame and calls it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -30,6 +28,7 @@ _INT64 = DTYPES[Physical.INT64]
 _BOOL = DTYPES[Physical.BOOL]
 _LONG = 4096
 """Rows from which on others may run meanwhile: that is told to the entry of a loop by the length of the frame."""
+_NONE = id(None)
 _pack = Struct(f"={HEAD}q").pack_into
 _idle: list[tuple[Ints, Ints, Any]] = []
 """Frames that nobody uses: for many rows, for few, and as what is written to. Each call has one of its own."""
@@ -50,7 +49,7 @@ class _Output(NamedTuple):
 
 @dataclass(slots=True)
 class BoundLoop:
-    """A loop for deltas that hold their columns in one way.
+    """A loop for columns that lie in one way.
 
     `constants` are those that its frame has the address of. `rows`: of a room, but for those that are narrowed.
     """
@@ -70,14 +69,7 @@ class BoundLoop:
     def __post_init__(self) -> None:
         self._constants_at = self.constants.ctypes.data
 
-    def chosen(self, places: dict[tuple[str, int], int]) -> Callable[[list[Any]], Sequence[Any]]:
-        """What takes the arrays of the loop's frame out of what is held, where each is at its place."""
-        wanted = [places[part] for part in self.loop.held]
-        if len(wanted) > 1:
-            return itemgetter(*wanted)
-        return lambda held: [held[place] for place in wanted]
-
-    def run(self, kernel: Any, delta: Delta, way: Held[Any], arrays: list[Any]) -> Delta | bool | None:
+    def run(self, kernel: Any, delta: Delta, way: Held[Any], arrays: list[Array | None]) -> Delta | bool | None:
         """The rows that pass, projected; None if no row does; False if a row raises, and the interpreter must say
         which; True if the columns do not lie as they do for this loop.
         """
@@ -97,7 +89,7 @@ class BoundLoop:
                 frame = _idle.pop()
             except IndexError:
                 frame = _new_frame()
-            given = self._constants_at, id(arrays), len(moved), id(moved)
+            given = self._constants_at, id(arrays), len(moved), id(moved), _NONE
             _pack(frame[2], 0, 0, length, length, id(room), 0, *given)
             count = kernel(frame[length < _LONG])
             _idle.append(frame)
@@ -132,11 +124,11 @@ class BoundLoop:
         return made
 
     def _by_parts(
-        self, errands: Errands, kernel: Any, arrays: list[Any], moved: list[Array], room: Array, length: int
+        self, errands: Errands, kernel: Any, arrays: list[Array | None], moved: list[Array], room: Array, length: int
     ) -> int:
         """What the loop gives for all rows, part by part of them; what parts have made moves to the front."""
         spans = parts(length)
-        given = length, id(room), 0, self._constants_at, id(arrays), len(moved), id(moved)
+        given = length, id(room), 0, self._constants_at, id(arrays), len(moved), id(moved), _NONE
         counts = errands.all([partial(_part, kernel, span.start, span.stop, *given) for span in spans])
         begin = (1 + len(moved)) * length
         columns = self._made(room, begin, length, length)
@@ -154,7 +146,7 @@ class BoundLoop:
                 room[row * length : row * length + end] = array[room[:end]]
         return end
 
-    def _ask(self, arrays: list[Any], delta: Delta) -> None:
+    def _ask(self, arrays: list[Array | None], delta: Delta) -> None:
         """Behind the arrays that are held, those of memos, and the sub-expressions without a compiled form."""
         for memo in self.loop.arguments.memos:
             memo.cover()
@@ -202,7 +194,7 @@ def _part(kernel: Any, *head: int) -> int:
 
 
 def bind(shape: Shape, context: Context, compiler: Compiler, accesses: dict[int, Access]) -> BoundLoop | None:
-    """Order the loop of a program over columns that are held so; None if it has none."""
+    """Order the loop of a program over columns that lie so; None if it has none."""
     try:
         loop = generate(shape, accesses, context)
     except NotCompiledError:

@@ -18,7 +18,7 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.scratch import is_remembered, memo_of, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.render.scalars.writer import Access, Arguments, Form, NotCompiledError, Value, Writer
+from ivm.render.scalars.writer import Access, Arguments, Masked, NotCompiledError, Value, Writer
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 
@@ -48,7 +48,7 @@ from ivm.kernels.memory.frame import array_in, constant, double_constant, made, 
 from ivm.kernels.memory.frame import put_int32, put_int64, taken, word_at
 from ivm.kernels.memory.in_place import piece_of
 from ivm.kernels.memory.located import bool_at, double_at, high_at, in_piece, int8_at, int32_at, int64_at, is_there
-from ivm.kernels.memory.located import lies_otherwise, located
+from ivm.kernels.memory.located import lies_otherwise, located, mask_at, pieces_at
 from ivm.kernels.numbers.wide import add as wide_add, compare as wide_compare, exceeds, fits_int64, mul as wide_mul
 from ivm.kernels.numbers.wide import mul_signed, neg as wide_neg, scale_down, scale_up, sub as wide_sub
 from ivm.kernels.numbers.wide import to_float as wide_to_float
@@ -60,16 +60,10 @@ SIGNATURE = int64(int64[::1])
 '''
 
 
-Part = tuple[str, int]
-"""What of a delta a loop is given, and of which group or slot."""
-_NAMES = {"refs": "r{}", "addresses": "d{}", "pages": "g{}p", "starts": "g{}s", "values": "c{}", "valid": "c{}v"}
-_CONTIGUOUS = {"pages": "int32s_at", "starts": "ints_at"}
-
-
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop's text, and the arrays that its frame tells of: `held`, what of a delta it is given, in order (see
-    `ivm.render.scalars.held`), then those of memos, and what is evaluated before it.
+    """A loop's text, and what its `arguments` are. The arrays that its frame tells of are the places of each source
+    that is read and the references to it, then those of memos, and what is evaluated before it.
 
     It writes what passes from the place of the first row on, and gives how many they are.
 
@@ -79,7 +73,6 @@ class Loop:
 
     source: str
     arguments: Arguments
-    held: tuple[Part, ...]
     stored: tuple[tuple[int, bool], ...]
     left: tuple[int, ...]
 
@@ -169,26 +162,12 @@ def _finish(
     writer: Writer, shape: Shape, end: str, stored: tuple[tuple[int, bool], ...], left: tuple[int, ...]
 ) -> Loop:
     taken = writer.arguments
-    held: dict[Part, None] = {}
-    for access in writer.access.values():
-        slot, group = access.slot, access.group
-        if not _reads(writer, slot):
-            continue
-        if access.by_refs:
-            held["refs", group] = None
-        if access.form is Form.ADDRESS:
-            held["addresses", group] = None
-        elif access.form is Form.PIECES:
-            held["pages", group] = held["starts", group] = held["values", slot] = None
-        else:
-            held["values", slot] = None
-            if access.masked:
-                held["valid", slot] = None
-    arrays = [(_NAMES[what].format(number), _CONTIGUOUS.get(what)) for what, number in held]
+    groups = 1 + max((access.group for access in writer.access.values()), default=-1)
+    arrays = [name for group in range(groups) for name in (f"d{group}", f"r{group}")]
     for i, memo in enumerate(taken.memos):
-        arrays += [(f"t{i}", None)] if memo.values is None else [(f"t{i}", None), (f"u{i}", None)]
+        arrays += [f"t{i}"] if memo.values is None else [f"t{i}", f"u{i}"]
     for i, (_, masked) in enumerate(taken.evaluated):
-        arrays += [(f"p{i}", None), (f"p{i}v", None)] if masked else [(f"p{i}", None)]
+        arrays += [f"p{i}", f"p{i}v"] if masked else [f"p{i}"]
     rows, row = list[str](), 0
     for place, (k, masked) in enumerate(stored):
         rows.append(f"    m{place} = made(frame, {row})")
@@ -201,7 +180,7 @@ def _finish(
         "def loop(frame):",
         f"    first, n = frame[{FIRST}], frame[{END}]",
         f"    taken(frame, {len(arrays)})",
-        *[_array(name, contiguous, HEAD + 2 * i) for i, (name, contiguous) in enumerate(arrays)],
+        *[f"    {name} = array_in(frame, {HEAD + 2 * i})" for i, name in enumerate(arrays)],
         *_constants(taken),
         f"    positions = frame[{ROOM}]",
         *rows,
@@ -209,12 +188,7 @@ def _finish(
         *writer.lines,
         f"    return narrowed(frame, {len(arrays)}, int64({end}) - first)",
     ]
-    return Loop(_HEADER + "\n".join(lines) + "\n", taken, tuple(held), stored, left)
-
-
-def _array(name: str, contiguous: str | None, at: int) -> str:
-    place = f"array_in(frame, {at})"
-    return f"    {name} = {place if contiguous is None else f'{contiguous}({place}[0], 1)'}"
+    return Loop(_HEADER + "\n".join(lines) + "\n", taken, stored, left)
 
 
 def _constants(taken: Arguments) -> list[str]:
@@ -231,25 +205,26 @@ def _constants(taken: Arguments) -> list[str]:
     ]
 
 
-def _reads(writer: Writer, slot: int) -> bool:
-    return any(f"(c{slot}{end}" in line for line in writer.lines for end in (",", "v,"))
-
-
 def _located(writer: Writer) -> list[str]:
-    """Where columns lie that are read by address, unless they do so otherwise than the loop is written for."""
+    """Where columns lie, unless they do so otherwise than the loop is written for."""
     lines: list[str] = []
     tests: list[str] = []
     for access in writer.access.values():
-        slot = access.slot
-        if access.form is Form.ADDRESS and _reads(writer, slot):
-            lines.append(f"    c{slot} = located(d{access.group}, {writer.located[slot]})")
-            tests.append(f"lies_otherwise(c{slot}, {access.masked}, {access.stride})")
-    return [*lines, f"    if {' | '.join(tests)}:", "        return OTHERWISE"] if lines else []
-
-
-def _may_hold_null(access: Access | None) -> bool:
-    """Whether a column that the loop itself does not read may: by its address it would see."""
-    return access is None or access.masked or access.form is Form.ADDRESS
+        slot, group = access.slot, access.group
+        if slot in writer.located:
+            place = f"d{group}, {writer.located[slot]}"
+            lines.append(f"    c{slot} = located({place})")
+            if access.masked is Masked.BYTES:
+                lines.append(f"    c{slot}v = mask_at(c{slot})")
+            tests.append(f"lies_otherwise({place}, {int(access.masked)}, {access.size}, {access.in_pieces})")
+    if not tests:
+        return lines
+    pieces: list[str] = []
+    for group, slot in writer.pieces.items():
+        pieces.append(f"    g{group} = pieces_at(d{group}, {writer.located[slot]})")
+        pieces.append(f"    g{group}p = int32s_at(word_at(g{group}, int64(0)), int64(1))")
+        pieces.append(f"    g{group}s = ints_at(word_at(g{group}, int64(1)), int64(1))")
+    return [*lines, f"    if {' | '.join(tests)}:", "        return OTHERWISE", *pieces]
 
 
 def emit(writer: Writer, scalar: Scalar) -> Value:
@@ -273,9 +248,7 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
         made = scalar.type.physical is Physical.CODE
         if made or can_raise(scalar) or not writer.maps.keys().isdisjoint(columns_of(scalar)):
             raise
-    reads_null = any(_may_hold_null(writer.access.get(c)) for c in columns_of(scalar))
-    masked = (scalar.nullable and reads_null) or _makes_null(scalar)
-    return writer.precomputed(scalar, masked, scalar.type.physical)
+    return writer.precomputed(scalar, scalar.nullable or _makes_null(scalar), scalar.type.physical)
 
 
 def _makes_null(scalar: Scalar) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context, Evaluate
-from ivm.render.scalars.held import Held, Input, Key
+from ivm.render.scalars.held import Held, Input
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from ivm.render.scalars.bound import BoundLoop
 
 Pattern = tuple[Access, ...]
-"""How the columns that a loop may read are held."""
-Chosen = tuple["BoundLoop", Callable[[list[Any]], Sequence[Any]]]
-"""A loop, and what takes the arrays of its frame out of what is held."""
+"""How the columns that a loop may read lie."""
 _MOST_LAYOUTS = 64
 
 
@@ -100,7 +98,7 @@ class Fused:
         nullable = {s.index for s in columns if s.nullable}
         physical = {s.index: s.type.physical for s in columns}
         self._inputs = [Input(c, c in nullable, physical[c]) for c in shape.inputs]
-        self._held: dict[Layout, Held[Chosen]] = {}
+        self._held: dict[Layout, Held[BoundLoop | None]] = {}
         self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
@@ -113,21 +111,19 @@ class Fused:
             held = self._held[delta.layout]
         except KeyError:
             held = self._new(delta.layout)
-        key, given = held.take(delta)
-        loop = held.loops.get(key)
-        if loop is None:
-            loop = self._found(held, key, given, delta.length)
-            if loop is None:
-                return False
-        bound, chosen = loop
-        kernel = bound.ticket.kernel
-        if kernel is None:
+        given = held.take(delta)
+        bound = held.loops.get(given.key)
+        if bound is not None and bound.ticket.kernel is not None:
+            passed = bound.run(bound.ticket.kernel, delta, held, given.arrays)
+            if passed is not True:
+                return passed
+        # None is known or compiled, or columns lie otherwise than the last one was written for.
+        bound = self._found(held, delta)
+        if bound is None or bound.ticket.kernel is None:
             return False
-        passed = bound.run(kernel, delta, held, [*chosen(given)])
-        if passed is True:
-            assert not held.checked, "columns lie as they were found to lie"
-            held.look(delta)
-            return self.run(delta)
+        given = held.take(delta)
+        passed = bound.run(bound.ticket.kernel, delta, held, given.arrays)
+        assert passed is not True, "columns lie as they were found to lie"
         return passed
 
     def order(self) -> None:
@@ -136,26 +132,23 @@ class Fused:
             if pattern not in self._bound:
                 self._bind(pattern)
 
-    def _new(self, layout: Layout) -> Held[Chosen]:
+    def _new(self, layout: Layout) -> Held[BoundLoop | None]:
         if len(self._held) >= _MOST_LAYOUTS:
             self._held.clear()
         held = self._held[layout] = Held(layout, self._inputs, *self._placed(layout), self._extended(layout))
         return held
 
-    def _found(self, held: Held[Chosen], key: Key, given: list[Any], length: int) -> Chosen | None:
-        """The loop for columns that are held so, and what it is given of them; None if there is none, or not yet."""
-        accesses, places = held.accesses(key, given)
-        pattern = tuple(accesses)
+    def _found(self, held: Held[BoundLoop | None], delta: Delta) -> BoundLoop | None:
+        """The loop for columns that lie as they do in a delta; None if there is none, or not yet."""
+        pattern = held.look(delta)
         if pattern in self._bound:
             bound = self._bound[pattern]
-        elif self._is_worth(pattern, length):
+        elif self._is_worth(pattern, delta.length):
             bound = self._bind(pattern)
         else:
             return None
-        if bound is None:
-            return None
-        loop = held.loops[key] = bound, bound.chosen(places)
-        return loop
+        held.loops[held.take(delta).key] = bound
+        return bound
 
     def _is_worth(self, pattern: Pattern, length: int) -> bool:
         calls, rows = self._missed.get(pattern, (0, 0))

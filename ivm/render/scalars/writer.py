@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import IntEnum
 from typing import Any
 
 from catalog.types import Kind, Physical
@@ -139,30 +139,31 @@ Steps = Callable[[Script, Call, list[Value]], Value]
 """From the values of a call's arguments to its own."""
 
 
-class Form(Enum):
-    """How a loop is given a column: as an array, by its address (see `Source.addresses`), or in pieces (`InPlace`)."""
+class Masked(IntEnum):
+    """How it is told which values of a column are not NULL: all are, or by bits or bytes."""
 
-    ARRAY = 0
-    ADDRESS = 1
-    PIECES = 2
+    NEVER = 0
+    BITS = 1
+    BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a loop reads a column, number `slot` of those it may read, of the source of group number `group`.
+    """How a loop reads a column, number `slot` of those it may read; see `ivm.kernels.memory.places`.
 
-    `by_refs`: through the references of its group, else by the row's own number. `number`: the column's in its source,
-    if it is read by address; `stride`: the bytes from a value to the next, if it is read in pieces, and those of a
-    value's low word, if by address. Values whose form is int64 are int32 where that is 4.
+    `group`: the number of its source among those that are read, where the column has a `number`. `by_refs`: through the
+    references to that source, else by the row's own number. `stride`: from an item to the next, if it is `in_pieces`.
+    Values whose form is int64 are int32 where the `size` is 4.
     """
 
     slot: int
     group: int
-    form: Form
+    number: int
     by_refs: bool
-    masked: bool
-    number: int = 0
-    stride: int = 0
+    masked: Masked
+    size: int
+    in_pieces: bool
+    stride: int
 
 
 @dataclass(slots=True)
@@ -186,6 +187,7 @@ class Writer(Script):
         self.arguments = Arguments()
         self.maps: dict[int, Value] = {}
         self.located: dict[int, str] = {}
+        self.pieces: dict[int, int] = {}
         self._strides: dict[int, str] = {}
         self._depth = 1
         self._scopes: list[dict[Any, Value]] = [{}]
@@ -265,9 +267,6 @@ class Writer(Script):
             return known
         access = self.access[index]
         row = self._row(access.group) if access.by_refs else "i"
-        if access.form is Form.ARRAY:
-            valid = self.let(f"bool_at(c{access.slot}v, {row})") if access.masked else None
-            return self._keep(index, self.load(f"c{access.slot}", row, physical, valid))
         return self._keep(index, self._at_address(access, row, physical))
 
     def precomputed(self, scalar: Scalar, masked: bool, physical: Physical) -> Value:
@@ -286,15 +285,17 @@ class Writer(Script):
         return Value(self._named(f"{item}({place}, {row})" for item in _ITEMS[physical]), valid)
 
     def _at_address(self, access: Access, row: str, physical: Physical) -> Value:
-        """A value that lies in Arrow's memory; under NULL, where anything may lie, zero."""
+        """A value where it lies; under NULL in Arrow's memory, where anything may lie, zero."""
         slot = access.slot
-        if access.form is Form.PIECES:
-            place = self.let(f"in_piece(int64_at(c{slot}, {self._piece(access.group)}), {self._stride(access)})")
-        else:
-            place = f"c{slot}"
-            self.located[slot] = self.located.get(slot) or self.integer(access.number)
-        valid = self.let(f"is_there({place}, {row})") if access.masked else None
-        items = _ITEMS[Physical.INT32 if access.stride == _SHORT and physical is Physical.INT64 else physical]
+        place, valid = f"c{slot}", None
+        self.located[slot] = self.located.get(slot) or self.integer(access.number)
+        if access.in_pieces:
+            place = self.let(f"in_piece(word_at(c{slot}[0], int64({self._piece(access)})), {self._stride(access)})")
+        if access.masked is Masked.BYTES:
+            return self.load(place, row, physical, self.let(f"bool_at(c{slot}v, {row})"))
+        if access.masked is Masked.BITS:
+            valid = self.let(f"is_there({place}, {row})")
+        items = _ITEMS[Physical.INT32 if access.size == _SHORT and physical is Physical.INT64 else physical]
         words = [f"{item}({place}, {row})" for item in items]
         zero = _zero(physical)
         return Value(self._named(words if valid is None else [f"where({valid}, {w}, {zero})" for w in words]), valid)
@@ -317,11 +318,14 @@ class Writer(Script):
             known = self._keep(("refs", group), Value((self.let(f"uint64(int64_at(r{group}, i))"),)))
         return known.word
 
-    def _piece(self, group: int) -> str:
+    def _piece(self, access: Access) -> str:
+        """The piece of a row, which all columns of a source have in common."""
+        group = access.group
         known = self._known(("piece", group))
         if known is None:
-            piece = f"piece_of(g{group}p, g{group}s, int64({self._row(group)}))"
-            known = self._keep(("piece", group), Value((self.let(piece),)))
+            self.pieces.setdefault(group, access.slot)
+            row = f"int64({self._row(group)})" if access.by_refs else "signed"
+            known = self._keep(("piece", group), Value((self.let(f"piece_of(g{group}p, g{group}s, {row})"),)))
         return known.word
 
     def _known(self, key: Any) -> Value | None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.memory.exported import SEEN, STRIDE
-from ivm.kernels.memory.places import PLACED
+from ivm.kernels.memory.exported import SEEN, WIDTH
+from ivm.kernels.memory.places import STRIDE, WORDS
 from ivm.trace.columns.arrow import numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.columns.computed import Read, TextFunction, compute
 from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of
-from ivm.trace.delta import Source, Where, in_array
+from ivm.trace.columns.places import tell_of
+from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.seen_texts import SeenTexts, seen_texts
 
-_NOWHERE = (0, 0, 0, 0)
 _PATIENCE = 16
 _LOOKED_AT = 256
 
@@ -125,8 +125,7 @@ class Batch(Source):
         """`addresses`: where the columns of the rows lie, which are a record batch then, if that is known."""
         self.rows = rows
         self._readers = readers
-        self._addresses = addresses
-        self._is_whole = True
+        self._places = addresses
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
@@ -155,33 +154,29 @@ class Batch(Source):
         rows = self.rows
         return (rows,) if isinstance(rows, pa.RecordBatch) else rows.to_batches()
 
-    def addresses(self) -> Ints | None:
-        """Where the columns lie in memory, int64 (columns, 4); None where they lie in several pieces.
+    def places(self, columns: Iterable[int]) -> Ints:
+        """Where columns lie, as `Source.places` has it: where they came, or else where they were converted to.
 
-        Of a column: the address of the first row's value; the bytes from a value to the next; the address of the bitmap
-        that says of which rows the value is not NULL, 0 if no value is NULL; and the bit of the first row there, lowest
-        first (that of row i: bit (b + i) & 7 of byte (b + i) >> 3). A value has its physical form, and the alignment of
-        that (of WIDE both words lie there, the low one first). What lies under NULL is anything, which `column` reads
-        as zero. Values whose form is int64 may lie there as int32: the second number says so, which then is 4. Of a
-        column whose values are there in no such form (text, truth values, numbers of other sizes), it is 0 and the
-        others mean nothing. All of it holds as long as the batch's rows are there, and nobody writes to it. Cost: 10
-        microseconds for 16 columns at the first call.
+        What lies under NULL is anything where they came, which `column` reads as zero. All of it holds as long as the
+        batch's rows are there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
         """
-        if self._addresses is None and self._is_whole:
+        places = self._located()
+        for index in columns:
+            if not places.item(index, STRIDE):
+                tell_of(self.column(index), places, index)
+        return places
+
+    def _located(self) -> Ints:
+        """Where columns lie as they came; others have no stride, as all have of rows in several pieces."""
+        places = self._places
+        if places is None:
             found = located(self.rows, self._readers.strides(self.rows.schema))
             if found is None:
-                self._is_whole = False
+                places = np.zeros((len(self._readers.each), WORDS), np.int64)
             else:
-                self.rows, self._addresses = found
-        return self._addresses
-
-    def where(self, index: Read, held: list[object]) -> Where | None:
-        """Where they came, if values have their physical form there."""
-        if isinstance(index, int):
-            addresses = self._addresses if self._addresses is not None else self.addresses()
-            if addresses is not None and addresses.item(index, STRIDE):
-                return PLACED, id(addresses), index, 0, 0
-        return in_array(self.column(index), held)
+                self.rows, places = found
+            self._places = places
+        return places
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""
@@ -209,10 +204,7 @@ class Batch(Source):
 
     def _place(self, index: int) -> Sequence[int]:
         """Where a column lies, as `Located` has it."""
-        addresses = self._addresses if self._addresses is not None else self.addresses()
-        if addresses is None:
-            return _NOWHERE
-        place: list[int] = addresses[index].tolist()
+        place: list[int] = self._located()[index, : WIDTH + 1].tolist()
         return place
 
     def _arrays(self, index: int) -> Sequence[pa.Array]:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
+from ivm.kernels.memory.places import STRIDE
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.columns.in_place import InPlace, Pieces, is_readable, is_readable_in, plain
@@ -198,14 +199,12 @@ class ColdColumns:
             if is_readable(self._types[index]):
                 self._readable(index)
 
-    def in_pieces(self, index: int) -> InPlace | None:
-        """A column where its batches lie; None if it is not read there, or some values are NULL."""
-        column = self._rows.in_place.get(index)
-        if column is None or len(column) < len(self._rows.batches):
-            if not is_readable(self._types[index]):
-                return None
-            column = self._readable(index)
-        return None if column.has_nulls else column
+    def tell(self, index: int, place: Ints) -> None:
+        """Write down where a column lies, as of now, if it is read in place; else it has no stride."""
+        if is_readable(self._types[index]):
+            self._readable(index).tell(place)
+        else:
+            place[STRIDE] = 0
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.types import Physical
-from ivm.kernels.hashing.columns import DOUBLE, PAIR
+from ivm.kernels.hashing.keys import DOUBLE, PAIR
 
 Array = npt.NDArray[np.generic]
 Ints = npt.NDArray[np.int64]
@@ -30,14 +30,15 @@ DTYPES: dict[Physical, np.dtype[np.generic]] = {
 }
 
 KINDS = {Physical.FLOAT64: DOUBLE, Physical.WIDE: PAIR}
-"""What kernels call what is not INTEGER to them; see `ivm.kernels.hashing.columns`."""
+"""What kernels call what is not INTEGER to them; see `ivm.kernels.hashing.keys`."""
 
 
 @dataclass(slots=True)
 class Column:
-    """`values`: shape (n,), or (n, 2) for WIDE; possibly strided, never written. `valid`: bool (n,), None if all are.
+    """`values`: shape (n,), or (n, 2) for WIDE, both words side by side; possibly strided, never written.
 
-    A value under a False of `valid` is unspecified but safe to compute with (zero where the engine makes it).
+    `valid`: bool (n,), None if all are. A value under a False of `valid` is unspecified but safe to compute with (zero
+    where the engine makes it).
     """
 
     values: Array
@@ -51,12 +52,6 @@ class Column:
         # `take` is faster than indexing, eight times for pairs, but copies the whole of a strided array first.
         values = self.values.take(rows, axis=0) if self.values.flags.c_contiguous else self.values[rows]
         return Column(values, None if self.valid is None else self.valid[rows])
-
-
-def named(column: Column) -> tuple[int, int, int]:
-    """A column as kernels read it where it lies, for as long as somebody has it: see `ivm.kernels.hashing.columns`."""
-    values, valid = column.values, column.valid
-    return id(values), values.itemsize, 0 if valid is None else id(valid)
 
 
 def empty_column(physical: Physical) -> Column:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.memory.exported import RELEASE, WORDS, let_go, locate
+from ivm.kernels.memory.exported import EXPORT, RELEASE, let_go, locate
+from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.arrow import is_direct, item_of
 from ivm.trace.columns.column import DTYPES, Array, Ints
 from ivm.trace.columns.in_place import is_readable
@@ -22,7 +23,7 @@ ArrowRows: TypeAlias = "pa.Table | pa.RecordBatch"
 """Rows that came, in one piece or in several."""
 
 Located = tuple[pa.RecordBatch, Ints]
-"""Rows that came in one piece, and where their columns lie in memory, as `Batch.addresses` has it.
+"""Rows that came in one piece, and where their columns lie in memory, as `Batch.places` has it.
 
 Of codes, whose STRIDE is 0, SEEN and WIDTH may say more; see `ivm.kernels.memory.exported`."""
 
@@ -37,7 +38,7 @@ class Exported:
     __slots__ = ("address", "beside", "words")
 
     def __init__(self, *beside: Ints) -> None:
-        self.words: Ints = np.array([0] * WORDS + [each.ctypes.data for each in beside], np.int64)
+        self.words: Ints = np.array([0] * EXPORT + [each.ctypes.data for each in beside], np.int64)
         self.address = self.words.ctypes.data
         self.beside = beside
 
@@ -60,7 +61,7 @@ def located(data: ArrowRows, strides: Ints) -> Located | None:
     batch = one_batch(data)
     if batch is None:
         return None
-    addresses: Ints = np.empty((len(strides), 4), np.int64)
+    addresses: Ints = np.empty((len(strides), WORDS), np.int64)
     exported = taken_from(_idle) or Exported()
     batch._export_to_c(exported.address)
     locate(exported.words, strides, addresses)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.types import Physical
-from ivm.kernels.hashing.packing import ADDRESS, NULLS, ROOM, STRIDE
-from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints
+from ivm.kernels.memory.places import ADDRESS, BIT, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY, WORDS
+from ivm.trace.columns.column import DTYPES, Array, Column, Ints
 
 _Item = TypeVar("_Item", bound=np.generic)
 
@@ -64,8 +64,12 @@ class Growable(Generic[_Item]):
 
     def tell(self, block: Ints, at: int, behind: int) -> None:
         """From now on this block tells where the array is. The caller sees to it that nobody reads it half written."""
-        block[at], block[at + behind] = self.array.ctypes.data, len(self.array)
+        block[at], block[at + behind] = self.bound(block, at, behind)
+
+    def bound(self, block: Ints, at: int, behind: int) -> tuple[int, int]:
+        """What `tell` writes, for the caller to write it; from now on this does."""
         self._at, self._room, self._block = at, at + behind, block
+        return self.array.ctypes.data, len(self.array)
 
     def reserve(self, length: int) -> npt.NDArray[_Item]:
         """The array, with room for `length` rows in all."""
@@ -202,63 +206,77 @@ def join_page() -> None:
 class HotColumn:
     """Growing values, and a growing mask from the first NULL on. Size: the values, and a byte a row for the mask.
 
-    `source`, if given, tells kernels where it lies (see `ivm.kernels.hashing.packing`), int64 (4,). `is_plain`: that is
-    so, and no value is NULL.
+    Kernels are told in `place` where it lies (see `ivm.kernels.memory.places`).
     """
 
-    __slots__ = ("_physical", "_source", "_valid", "is_plain", "values")
+    __slots__ = ("_physical", "place", "valid", "values")
 
-    def __init__(self, physical: Physical, source: Ints | None = None) -> None:
+    def __init__(self, physical: Physical, place: Ints | None = None) -> None:
         self._physical = physical
         self.values: Growable[Any] = Growable(DTYPES[physical], 2 if physical is Physical.WIDE else None)
-        self._valid: Growable[np.bool_] | None = None
-        self._source: Ints = np.zeros(4, np.int64)
-        self.is_plain = False
-        if source is not None:
-            self.tell(source)
+        self.valid: Growable[np.bool_] | None = None
+        self.place: Ints = np.zeros(WORDS, np.int64)
+        self.tell(self.place if place is None else place)
 
     def __len__(self) -> int:
         return self.values.length
 
-    def tell(self, source: Ints) -> None:
-        """From now on `source` tells where it lies. Until that is so it has no stride."""
-        self.values.tell(source, ADDRESS, ROOM - ADDRESS)
-        source[NULLS], self._source = self._valid is not None, source
-        self.is_plain = self._valid is None
-        source[STRIDE] = DTYPES[self._physical].itemsize * (2 if self._physical is Physical.WIDE else 1)
+    def tell(self, place: Ints) -> None:
+        """From now on `place` tells where it lies. Until that is so it has no stride."""
+        self.values.tell(place, ADDRESS, ROOM - ADDRESS)
+        place[SIZE], place[BIT], self.place = self._bytes, -1, place
+        if self.valid is not None:
+            self.valid.tell(place, VALIDITY, VALID_ROOM - VALIDITY)
+        place[STRIDE] = self._bytes
+
+    @property
+    def _bytes(self) -> int:
+        return DTYPES[self._physical].itemsize * (2 if self._physical is Physical.WIDE else 1)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows in use."""
-        return self.values.nbytes + (0 if self._valid is None else self._valid.nbytes)
+        return self.values.nbytes + (0 if self.valid is None else self.valid.nbytes)
 
-    @property
-    def arrays(self) -> tuple[Array, Bools | None]:
-        """The values of all rows, and a mask where some were NULL, each with room for more; others when they grow."""
-        valid = self._valid
-        return self.values.array, None if valid is None else valid.array
+    def begin_mask(self) -> None:
+        """Have a mask, if there is none yet: so far no value is NULL."""
+        if self.valid is not None:
+            return
+        mask, place = Growable(np.dtype(np.bool_)), self.place
+        mask.fill(True, len(self))
+        mask.reserve(1)
+        address, room = mask.bound(place, VALIDITY, VALID_ROOM - VALIDITY)
+        # In one line, for nothing is raised between stores: whoever is told of a mask finds one.
+        self.valid, place[VALIDITY], place[VALID_ROOM] = mask, address, room
+
+    def reserve(self, rows: int) -> None:
+        """Have room for so many rows in all."""
+        self.values.reserve(rows)
+        if self.valid is not None:
+            self.valid.reserve(rows)
+
+    def lengthen(self, rows: int) -> None:
+        """So many rows are there now; a kernel has written the last ones."""
+        self.values.length = rows
+        if self.valid is not None:
+            self.valid.length = rows
 
     def append(self, column: Column) -> None:
         """Copy the rows of `column` to the end."""
-        before = self.values.length
+        if column.valid is not None:
+            self.begin_mask()
         self.values.append(column.values)
-        if column.valid is None and self._valid is None:
-            return
-        if column.valid is not None and self._valid is None:
-            valid = Growable(np.dtype(np.bool_))
-            valid.fill(True, before)
-            self._source[NULLS], self.is_plain, self._valid = True, False, valid
-        if self._valid is not None:
+        if self.valid is not None:
             if column.valid is None:
-                self._valid.fill(True, len(self))
+                self.valid.fill(True, len(self))
             else:
-                self._valid.append(column.valid)
+                self.valid.append(column.valid)
 
     def truncate(self, rows: int) -> None:
         """Cut the tail off."""
         self.values.truncate(rows)
-        if self._valid is not None:
-            self._valid.truncate(rows)
+        if self.valid is not None:
+            self.valid.truncate(rows)
 
     def codes(self) -> Array:
         """The codes if it is a column of texts, else none; nothing is written there again."""
@@ -266,7 +284,7 @@ class HotColumn:
 
     def part(self, start: int, end: int) -> Column:
         """The rows from `start` to `end`, not copied, whatever is appended or cut off behind them meanwhile."""
-        valid = self._valid
+        valid = self.valid
         return Column(self.values.array[start:end], None if valid is None else valid.array[start:end])
 
     def empty(self) -> HotColumn:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
+from ivm.kernels.memory.places import ADDRESS, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY
 from ivm.trace.columns.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at
 from ivm.trace.columns.column import DTYPES, Array, Column, Ints
 from ivm.trace.columns.growable import Growable
@@ -35,12 +36,16 @@ def is_readable_in(given: pa.DataType, type: SqlType) -> bool:
 
 
 class Pieces:
-    """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows."""
+    """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows.
+
+    `block` tells kernels where pages and starts are; see `ivm.kernels.memory.places`.
+    """
 
     def __init__(self) -> None:
-        self._starts: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self.block: Ints = np.zeros(4, np.int64)
+        self._pages: Growable[np.int32] = Growable(np.dtype(np.int32), block=self.block, behind=2)
+        self._starts: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block, at=1, behind=2)
         self._starts.fill(0, 1)
-        self._pages: Growable[np.int32] = Growable(np.dtype(np.int32))
 
     def __len__(self) -> int:
         return self._starts.length - 1
@@ -122,29 +127,31 @@ class InPlace:
         self._read: pa.DataType | None = None
         self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
         self._maps: Growable[np.int64] = Growable(np.dtype(np.int64), 2)
+        self._place: Ints | None = None
 
     def __len__(self) -> int:
         return self._bases.length
-
-    @property
-    def has_nulls(self) -> bool:
-        """Whether a value may be NULL."""
-        return self._maps.length > 0
 
     @property
     def _is_short(self) -> bool:
         """Whether values lie there as int32 though their form is int64."""
         return self.stride < self._dtype.itemsize
 
-    @property
-    def bases(self) -> Ints:
-        """Where each piece lies: the address that its row 0 would have."""
-        return self._bases.array
-
-    @property
-    def arguments(self) -> tuple[Any, Any]:
-        """Those of its pieces."""
-        return self._pieces.arguments
+    def tell(self, place: Ints) -> None:
+        """From now on `place` tells where the arrays are that were added; a column without any has no stride there."""
+        if self._place is not place:
+            place[STRIDE] = 0
+            self._bases.tell(place, ADDRESS, ROOM - ADDRESS)
+            place[VALIDITY] = 0
+            place[PIECES] = self._pieces.block.ctypes.data
+            self._place = place
+        if self._maps.length:
+            self._maps.fill(0, len(self))
+            if not place[VALIDITY]:
+                self._maps.tell(place, VALIDITY, VALID_ROOM - VALIDITY)
+        else:
+            place[VALIDITY] = 0
+        place[SIZE], place[STRIDE] = self.stride, self.stride if len(self) else 0
 
     def add(self, array: pa.Array) -> pa.Array | None:
         """The array of the next piece; the one to be kept alive for it, which is another if this one does not fit.

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from struct import pack_into
+from struct import Struct
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, SqlType
-from ivm.kernels.hashing.columns import COLUMN
-from ivm.kernels.hashing.packing import NULLS, STRIDE
-from ivm.kernels.memory.append import HEAD, append_columns
-from ivm.kernels.memory.places import PIECES, PLACED
+from ivm.kernels.hashing.keys import COLUMN
+from ivm.kernels.memory.append import append_columns
+from ivm.kernels.memory.places import STRIDE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
@@ -21,12 +20,15 @@ from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
+from ivm.trace.columns.places import Places, tell_of
 from ivm.trace.columns.segment import few_values, in_one
-from ivm.trace.delta import Delta, InPieces, Source, Where, in_array
+from ivm.trace.delta import Delta, Source
+from ivm.trace.index.keys import KeysAt
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
+_pack = Struct("2q").pack_into
 
 
 class StoredColumns(Source):
@@ -45,11 +47,13 @@ class StoredColumns(Source):
         self._dictionary = dictionary
         self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
-        self._sources = np.zeros((len(types), 4), np.int64)
-        self._given: Ints = np.empty(HEAD + COLUMN * len(types), np.int64)
+        self._places, self._coming = Places(len(types)), Places(len(types))
+        self._rows, self._given = [*self._places.words], np.zeros(2, np.int64)
         self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
         self._computed = ComputedColumns()
         self._newest: tuple[int, Batch] | None = None
+        self._told = set[int]()
+        self._is_fixed, self._fixed = False, dict[int, Column]()
 
     @property
     def nbytes(self) -> int:
@@ -65,12 +69,12 @@ class StoredColumns(Source):
         return made
 
     def _empty(self, indexes: Iterable[int]) -> Mapping[int, HotColumn]:
-        return {i: HotColumn(self.types[i].physical, self._sources[i]) for i in indexes}
+        return {i: HotColumn(self.types[i].physical, self._rows[i]) for i in indexes}
 
     def fixed(self, rows: int, strings: Strings) -> StoredColumns:
         """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
         fixed = StoredColumns(self.types, self._dictionary, cold=True)
-        fixed.rows, fixed._strings = rows, strings
+        fixed.rows, fixed._strings, fixed._is_fixed = rows, strings, True
         fixed._cold, fixed._hot, fixed._computed = self._cold.fixed(rows), self._hot, self._computed
         return fixed
 
@@ -95,29 +99,30 @@ class StoredColumns(Source):
             for batch in source.batches():
                 self._cold.append(batch)
             self._newest = self.rows, source
+            self._told.clear()
         self.rows += count
 
     def _append_hot(self, columns: Sequence[Column], count: int) -> None:
         """Add rows of the columns that are hot."""
-        told, plain = [self.rows, count, 0], []
+        coming: list[Column | None] = [None] * len(self.types)
         for (index, hot), column in zip(self._hot.items(), columns, strict=True):
-            if hot.is_plain and column.valid is None:
-                told += (index, id(column.values), column.values.itemsize)
-                plain.append(hot.values)
-            else:
-                hot.append(column)
-        if not plain:
-            return
-        told[2] = len(plain)
-        pack_into(f"{len(told)}q", self._given.data, 0, *told)
-        while (full := append_columns(self._sources, self._given)) >= 0:
-            self._hot[full].values.reserve(self.rows + count)
-        for values in plain:
-            values.length = self.rows + count
+            coming[index] = column
+            if column.valid is not None and hot.valid is None:
+                hot.begin_mask()
+        self._coming.tell(coming)
+        _pack(self._given.data, 0, self.rows, count)
+        while (full := append_columns(self._places.words, self._coming.words, self._given)) >= 0:
+            hot, place = self._hot[full], self._rows[full]
+            hot.reserve(self.rows + count)
+            if not place[STRIDE]:  # somebody was interrupted before he told of it
+                hot.tell(place)
+        for hot in self._hot.values():
+            hot.lengthen(self.rows + count)
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on, where a batch has begun."""
         self._newest = None
+        self._told.clear()
         self.rows = min(self.rows, rows)
         for column in self._hot.values():
             column.truncate(rows)
@@ -128,12 +133,14 @@ class StoredColumns(Source):
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
         if self._cold.has_small:
+            self._told.clear()
             self._cold.tidy()
 
     def copy_from(self, other: StoredColumns, rows: Ints) -> None:
         """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
         for i, column in self._hot.items():
             column.append(other.gather(i, rows))
+        self._told.clear()
         for batch in other._cold.table(rows).to_batches():
             self._cold.append(batch)
         self._computed.append_from(other._computed, rows)
@@ -147,44 +154,35 @@ class StoredColumns(Source):
         """Column `index`, or a function of one, all rows; not copied if it is hot, and a cold one stays cold."""
         return self.gather(index, slice(0, self.rows))
 
-    def sources(self, row: int) -> tuple[Ints, int] | None:
-        """Where kernels find columns of the rows from this one on (see `ivm.kernels.hashing.packing`), and its number
-        there. None if that is nowhere. What is not found has no stride.
-        """
-        newest = self._newest
+    def keys_at(self, form: Ints, row: int, stop: int) -> KeysAt:
+        """Keys of rows, where kernels find their columns."""
+        columns, newest = form[:, COLUMN].tolist(), self._newest
         if newest is not None and row >= newest[0]:
-            found = newest[1].addresses()
-            return None if found is None else (found, row - newest[0])
-        return (self._sources, row) if self._hot else None
-
-    def hot(self, index: Read) -> HotColumn | None:
-        """Column `index` if it is hot, or the function if its values are kept; then it stays the same."""
-        return self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
+            return KeysAt(form, newest[1].places(columns), row - newest[0], stop - row)
+        return KeysAt(form, self.places(columns), row, stop - row)
 
     def piece(self, index: Read) -> Column | None:
         """Column `index` if it is hot, or the function if its values are kept."""
-        kept = self.hot(index)
+        kept = self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
         return None if kept is None else kept.part(0, self.rows)
 
-    def in_pieces(self, index: int) -> InPieces | None:
-        """A cold column where its batches lie, if it is read there and has no NULLs."""
-        return self._cold.in_pieces(index)
+    def places(self, columns: Iterable[int]) -> Ints:
+        """Where columns are kept, hot or cold; see `Source.places`."""
+        if not self._told.issuperset(columns):
+            for index in columns:
+                if index not in self._told:
+                    self._tell(index)
+        return self._places.words
 
-    def where(self, index: Read, held: list[object]) -> Where | None:
-        """Where the column is kept, hot or cold, if it is read there."""
-        if not isinstance(index, tuple):
-            stride, nulls = self._sources.item(index, STRIDE), self._sources.item(index, NULLS)
-            if stride and not nulls:
-                return PLACED, id(self._sources), index, 0, 0
-        piece = self.piece(index)
-        if piece is not None:
-            return in_array(piece, held)
-        pieces = None if isinstance(index, tuple) else self.in_pieces(index)
-        if pieces is None:
-            return None
-        pages, starts = pieces.arguments
-        held.append((pieces.bases, pages, starts))
-        return PIECES, id(pieces.bases), pieces.stride, id(pages), id(starts)
+    def _tell(self, index: int) -> None:
+        """Write down where a column is kept; what has been told of it holds until rows come or go."""
+        hot, place = self._hot.get(index), self._rows[index]
+        if hot is None:
+            self._cold.tell(index, place)
+        elif self._is_fixed:
+            self._fixed[index] = hot.part(0, self.rows)
+            tell_of(self._fixed[index], self._places.words, index)
+        self._told.add(index)
 
     def gather(self, index: Read, rows: Array | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied.
@@ -231,8 +229,9 @@ class StoredColumns(Source):
         hot = HotColumn(self.types[index].physical)
         yield from self._fill(hot, index)
         if index not in self._hot:
+            self._told.clear()
             self._hot, self._cold = {**self._hot, index: hot}, self._cold.without(index)
-            hot.tell(self._sources[index])
+            hot.tell(self._rows[index])
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether the column is cold, or their values are kept."""

@@ -11,8 +11,9 @@ from ivm.trace.delta import Group
 from ivm.trace.helpers import Errand, Errands, at_hand
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.index import Index
-from ivm.trace.index.keys import DistinctKeys, KeyLayout, KeysAt
+from ivm.trace.index.keys import DistinctKeys, KeyLayout
 from ivm.trace.index.look_up import LookUp
+from ivm.trace.index.search import Run
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.state import StateSize
 from ivm.trace.time import one, readable_as_of, stamp, stamps
@@ -34,6 +35,10 @@ class _Keys:
     key: tuple[int, ...]
     layout: KeyLayout
     form: Ints
+
+    def at(self) -> Run:
+        """Where kernels find the keys."""
+        return self.form, self.store.columns.places(self.key)
 
     def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
@@ -57,9 +62,11 @@ class Arrangement(Follower):
         self.layout = layout
         self._is_aside = False
         self._coming: Errand[bool] | Errand[None] | None = None
-        self._keys = _Keys(store, self.key, layout, layout.form(self.key))
+        self._keys = _Keys(store, self.key, layout, layout.form_of([(0, column) for column in self.key]))
         runs = unique or layout.words == 1
-        self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
+        self.index = Index(
+            layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0, self._keys.at
+        )
 
     @property
     def unique(self) -> bool:
@@ -86,17 +93,11 @@ class Arrangement(Follower):
             return 0
         while row < end:
             stop = min(row + _CATCH_UP_ROWS, end)
-            keys = self._where(row, stop)
-            if keys is None or not index.insert_packed(keys, store.died):
+            if not index.insert_packed(store.columns.keys_at(self._keys.form, row, stop), store.died):
                 words, dropped = self._keys.pack(slice(row, stop))
                 index.insert(words, dropped, store.died)
             row = stop
         return store.rows - row
-
-    def _where(self, row: int, stop: int) -> KeysAt | None:
-        """Where kernels find the keys of these rows, if they do."""
-        found = self.store.columns.sources(row)
-        return None if found is None else KeysAt(self._keys.form, *found, stop - row)
 
     def _catch_up_aside(self, errands: Errands, count: int) -> bool:
         """Let others do it, unless that are too many rows. Nobody changes the store meanwhile.
@@ -107,9 +108,9 @@ class Arrangement(Follower):
         if count > _CATCH_UP_ROWS:
             return False
         index, died, columns = self.index, self.store.died, self.store.columns
-        keys = self._where(index.rows, self.store.rows)
+        keys = columns.keys_at(self._keys.form, index.rows, self.store.rows)
         columns.settle(self.key)
-        if keys is not None and keys.are_readable:
+        if keys.are_complete:
             self._coming = errands.send(partial(index.insert_packed, keys, died))
         else:
             words, dropped = self._keys.pack(slice(index.rows, self.store.rows))

@@ -18,7 +18,7 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
-from ivm.kernels.hashing.packed import UNREADABLE, insert_packed
+from ivm.kernels.hashing.packed import INCOMPLETE, insert_packed
 from ivm.kernels.hashing.slots import ALIVE, FEW_SLOTS, LOADS, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, Bools, Ints
@@ -112,17 +112,17 @@ class Chains:
         self._came += len(words)
 
     def insert_packed(
-        self, form: Ints, sources: Ints, first: int, words: Ints, first_row: int, died: Ints, since: int
+        self, form: Ints, places: Ints, first: int, words: Ints, first_row: int, died: Ints, since: int
     ) -> bool:
-        """As `insert`, of keys that lie somewhere (see `ivm.kernels.hashing.packing`), and are written to `words`.
+        """As `insert`, of keys that lie somewhere (see `ivm.kernels.hashing.packed`), and are written to `words`.
 
         False, and nothing is changed, if they do not.
         """
         count = len(words)
         self._lengthen(first_row, count)
         hashes = np.empty(count, np.uint64)
-        at = insert_packed(self._block, died, form, sources, first, words, hashes, first_row, since)
-        if at == UNREADABLE:
+        at = insert_packed(self._block, died, form, places, first, words, hashes, first_row, since)
+        if at == INCOMPLETE:
             return False
         if at < count:
             self.insert(words, hashes, ALL, first_row, died, since, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -9,14 +10,14 @@ import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
 from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, STOP
-from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, pack_keys
-from ivm.kernels.hashing.probe import absent_keys
+from ivm.kernels.hashing.index import absent_keys, hash_rows
+from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.index.chains import Chains
-from ivm.trace.index.index_reader import IndexReader, Lesson, find_rows, hashed
 from ivm.trace.index.keys import KeysAt
-from ivm.trace.index.run import EMPTY, AscendingRun, Melting, WordsOf, no_words
+from ivm.trace.index.run import AscendingRun, Melting, WordsOf, no_words
+from ivm.trace.index.search import Run, Search, Searched, asked_of_words, seen_of
 from ivm.trace.rows.changes import Applied
 from ivm.trace.time import BEGINNING
 
@@ -48,33 +49,40 @@ class Index:
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
     `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
-    unique ones); where it is given, and as long as keys come in the ascending order of their leads (see
-    `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash table and move there by and
-    by, in proportion to what is asked for, never all at once for the sake of a few keys. A key that has a slot has all
-    of its rows in that slot's chain; the rows of the others are in the run.
+    unique ones), `keys_at` says how kernels do; where it is given, and as long as keys come in the ascending order of
+    their leads (see `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash table and
+    move there by and by, in proportion to what is asked for, never all at once for the sake of a few keys. A key that
+    has a slot has all of its rows in that slot's chain; the rows of the others are in the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
     Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing. Changes can be undone until
     the next `seal`. Size: see `Chains` and `AscendingRun`.
     """
 
-    def __init__(self, words: int, unique: bool = False, words_of: WordsOf | None = None, shift: int = 0) -> None:
+    def __init__(
+        self,
+        words: int,
+        unique: bool = False,
+        words_of: WordsOf | None = None,
+        shift: int = 0,
+        keys_at: Callable[[], Run] | None = None,
+    ) -> None:
         self.words = words
         self.unique = unique
         self.rows = 0
         self.visited = 0
         self.since = BEGINNING
-        self._words_of = words_of
+        self._words_of, self._keys_at = words_of, keys_at
         self.block: Ints = np.zeros(LAST + words, np.int64)
         self._no_words = np.empty((0, words), np.int64)
         self._chains = Chains(words, self.block)
         self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self.block)
         self._ascending = words_of is not None
-        self._lessons: list[Lesson] = []
+        self._search = Search()
+        self._long: list[Ints] = []
         self._melting = Melting(is_needed=unique)
         self._journal: list[_Step] = []
         self._final = 0
-        self._undone = [0]
 
     @property
     def nbytes(self) -> int:
@@ -133,10 +141,10 @@ class Index:
         Does what use has taught, and moves what waits to its place, in proportion to what came and what was asked for.
         """
         self.since = since
-        if self._lessons:
+        if self._long:
             with suppress(MemoryError):  # it can all wait
-                self._maintain(died)
-            self._lessons.clear()
+                self._shorten(died)
+            self._long.clear()
         self._chains.seal(died, since)
         self._final = self.rows
         self._journal.clear()
@@ -158,10 +166,10 @@ class Index:
             if words is not None and not done:
                 self._insert_further(words, ALL, died)
             return words is not None
-        form, sources, first, count = keys
+        form, places, first, count = keys
         words, rows = np.empty((count, self.words), np.int64), self.rows
         self._journal.append(_Step(rows, words if self._is_named(count) else None))
-        if not self._chains.insert_packed(form, sources, first, words, rows, died, self.since):
+        if not self._chains.insert_packed(form, places, first, words, rows, died, self.since):
             return False
         self.rows = rows + count
         return True
@@ -181,25 +189,23 @@ class Index:
 
     def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> tuple[bool, Ints | None]:
         """As `extend` where it `is_ascending`, of rows whose keys lie somewhere; their words, None if they do not."""
-        form, sources, first, count = keys
+        form, places, first, count = keys
         words = np.empty((count, self.words), np.int64)
         self._journal.append(_Step(self.rows, self._no_words))
-        said = extend_packed(self.block, form, sources, first, words, FENCED, len(died) > 0)
-        if said == UNREADABLE:
+        said = extend_packed(self.block, form, places, first, words, FENCED, len(died) > 0)
+        if said == INCOMPLETE:
             return False, None
         if said == REFUSED:
             return False, words
         if said not in (TAKEN, TAKEN_ON):
             return self.extend(words, None, died), words
-        if said == TAKEN_ON:
-            self._lessons.clear()  # it may have been learnt how many rows the key had
         self.rows += count
         return True, words
 
     def packed(self, keys: KeysAt) -> Ints | None:
         """The words of keys that lie somewhere; None if some value is NULL, or they do not."""
         words = np.empty((keys.rows, self.words), np.int64)
-        return words if pack_keys(keys.form, keys.sources, keys.first, words) else None
+        return words if pack_complete(keys.form, keys.places, keys.first, words) else None
 
     def apply(
         self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied, *, replace: bool = False
@@ -227,54 +233,56 @@ class Index:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
         position.
 
-        For steps, which the index learns from; others take a `reader`. `limits` and `times` have length n, or 1 if all
-        are the same; times are at least `since`. The order of the rows of one key is unspecified. Cost: about two
-        random accesses a key and one for each further entry of its chain; a key changed k times between `since` and its
-        time has k entries more.
+        `limits` and `times` have length n, or 1 if all are the same; times are at least `since`. The order of the rows
+        of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its chain; a
+        key changed k times between `since` and its time has k entries more.
         """
         words = words.reshape(-1, self.words)
-        hashes, dropped = hashed(words), ALL if dropped is None else dropped
         self.learn(died)
-        absent = self._absent_of(words, hashes, dropped, died)
-        chains, run = self._chains, self._run.reader() if len(absent) else EMPTY
-        positions, rows, visited, lesson = find_rows(
-            chains.tables, chains.following, run, self.unique, self.since, words, hashes, dropped, absent, limits, died,
-            times,
-        )  # fmt: skip
-        self.visited += visited
-        if lesson is not None:
-            self._lessons.append(lesson)
-        return positions, rows
+        run, positions, rows = self.run_at(), list[Ints](), list[Ints]()
+        if self.backlog and run is None:
+            self._settle(words, hashed(words), ALL if dropped is None else dropped, died)
+        start, n = 0, len(words)
+        while start < n:
+            valid = None if dropped is None else ~dropped[start:]
+            asked = asked_of_words(words[start:], valid)
+            seen = seen_of(limits, times, start)
+            found = self._search.run(self, asked, seen, died, run)
+            if not isinstance(found, Searched):
+                self._settle(words, hashed(words), ALL if dropped is None else dropped, died)
+                run = None
+                continue
+            at, count, every, out, room = found
+            positions.append(np.arange(start, start + count) if every else out[:count] + start)
+            rows.append(out[room : room + count])
+            start += at
+        if len(rows) == 1:
+            return positions[0], rows[0]
+        return np.concatenate([NOBODY, *positions]), np.concatenate([NOBODY, *rows])
+
+    def run_at(self) -> Run | None:
+        """How kernels read the keys of the run; None if it is empty, or they do not."""
+        return self._keys_at() if self._keys_at is not None and self.backlog else None
 
     def learn(self, died: Ints) -> None:
         """Do what earlier probes have taught, before the next one."""
         if self._melting.asked:
             self._let_leave(self._melting.after_steps(self.backlog), died)
-        if self._lessons:
-            self._maintain(died)
+        if self._long:
+            self._shorten(died)
             self._settled(died)
 
     def note(self, searched: int, long: Ints) -> None:
         """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
         self._melting.asked += searched
         if len(long):
-            self._lessons.append(Lesson(self._no_words, NOBODY, NOBODY, long))
-
-    def reader(self, words_of: WordsOf | None = None) -> IndexReader:
-        """What the index is now, for whoever reads while it changes. `words_of` reads keys from the store meanwhile.
-
-        Nothing is written, here or there.
-        """
-        return IndexReader(
-            self.words, self.unique, self.since, self._chains.tables, self._chains.following,
-            self._run.reader(words_of), self._undone,
-        )  # fmt: skip
+            self._long.append(long)
 
     def _undo(self, last: int, kept: int, first_row: int) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""
         if len(self._journal) <= last:
             return
-        self._lessons.clear()
+        self._long.clear()
         ascending, cut = self._ascending, 0
         self._ascending = False
         for number in range(len(self._journal) - 1, last - 1, -1):
@@ -287,7 +295,6 @@ class Index:
         self._run.truncate(first_row)
         self._chains.following.truncate(first_row)
         self.rows = min(self.rows, first_row)
-        self._undone[0] += 1
         # The table may know keys above the run's last one now: then order alone no longer proves a key new.
         self._ascending = ascending and not cut
         del self._journal[kept:]
@@ -302,7 +309,8 @@ class Index:
         """The positions of the keys that the table does not know and the run may; before, rows leave it: `Melting`."""
         if self._run.start == self._run.stop:
             return NOBODY
-        absent = self.reader().absent(words, hashes, dropped)
+        run, (slots, old, _), found = self._run.reader(), self._chains.tables, np.empty(len(words), np.int64)
+        absent = found[: absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, found)]
         if len(absent):
             self._let_leave(self._melting.before_search(len(absent), self.backlog), died)
         return absent if self.backlog else NOBODY
@@ -313,15 +321,11 @@ class Index:
             self._ascending = self._ascending and (self.unique or not self._melting.is_detour)
             self._settled(died)
 
-    def _maintain(self, died: Ints) -> None:
-        """Do what probes have taught: link what they found in the run, and shorten long chains."""
-        while self._lessons:
-            lesson = self._lessons[-1]
-            if len(lesson.words):
-                self._link(lesson.words, hashed(lesson.words), lesson.firsts, lesson.lengths, died)
-            if len(lesson.long):
-                self._chains.shorten(lesson.long, died, self.since)
-            self._lessons.pop()
+    def _shorten(self, died: Ints) -> None:
+        """Shorten the chains that probes have found to be long."""
+        while self._long:
+            self._chains.shorten(self._long[-1], died, self.since)
+            self._long.pop()
 
     def _melt(self, count: int, died: Ints) -> None:
         """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
@@ -348,7 +352,6 @@ class Index:
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        self._lessons.clear()  # it may have been learnt how many rows the key had
         self._journal.append(_Step(self.rows, self._no_words))
         if not self._run.extend(words):
             return False
@@ -388,3 +391,10 @@ class Index:
     def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
         self._journal.append(_Step(self.rows, words if self._is_named(len(words)) else None))
         self._chains.insert(words, hashes, dropped, self.rows, died, self.since)
+
+
+def hashed(words: Ints) -> Hashes:
+    """The hash of each key."""
+    hashes = np.empty(len(words), np.uint64)
+    hash_rows(words, hashes)
+    return hashes

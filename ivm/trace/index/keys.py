@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.hashing.columns import INTEGER, LAYOUT
-from ivm.kernels.hashing.index import hash_rows, mark_hashes, pack_halves, pack_words
-from ivm.kernels.hashing.packing import BOOL, FLOAT64, INT32, INT64, NULLS, STRIDE, WIDE
-from ivm.trace.columns.column import ALL, KINDS, Array, Bools, Column, Ints, readonly
+from ivm.kernels.hashing.index import hash_rows, mark_hashes
+from ivm.kernels.hashing.keys import COLUMN, FORM, INTEGER, pack_keys
+from ivm.kernels.memory.places import STRIDE, VALIDITY
+from ivm.trace.columns.column import ALL, KINDS, Array, Bools, Column, Ints
+from ivm.trace.columns.places import places_of
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
-_KINDS = {
-    Physical.INT32: INT32,
-    Physical.CODE: INT32,
-    Physical.INT64: INT64,
-    Physical.FLOAT64: FLOAT64,
-    Physical.BOOL: BOOL,
-    Physical.WIDE: WIDE,
-}
 _HALF_BITS = 32
 _BITS = 1 << 22
 
@@ -90,33 +83,28 @@ class KeyLayout:
         n = len(columns[0]) if length is None else length
         if not columns:
             return np.zeros(n, np.int64), None
-        dropped = None if self.nulls == "match" else _dropped(columns)
-        if self._is_plain:
-            return np.ascontiguousarray(columns[0].values, np.int64), dropped
-        places = self._places
-        words: Ints = np.empty((n, places.words), np.int64)
-        if self._pair is not None:
-            kernel, dtype = self._pair
-            first, second = columns
-            kernel(
-                readonly(np.ascontiguousarray(first.values, dtype)),
-                readonly(np.ascontiguousarray(second.values, dtype)),
-                words,
-            )
-            return (words.reshape(n) if places.words == 1 else words), dropped
-        for half in places.null_halves:
-            words.view(np.int32)[:, half] = 0
-        for place, column in zip(places.parts, columns, strict=True):
-            _write(words, place, column)
-        return (words.reshape(n) if places.words == 1 else words), dropped
+        if self._is_plain and (columns[0].valid is None or self.nulls == "match"):
+            return np.ascontiguousarray(columns[0].values, np.int64), None
+        words, missing = np.empty((n, self.words), np.int64), np.empty(n, np.int64)
+        pack_keys(self.form, places_of(columns), words, missing)
+        dropped = missing != 0 if self.nulls != "match" and missing.any() else None
+        return (words.reshape(n) if self.words == 1 else words), dropped
 
-    def form(self, columns: Sequence[int]) -> Ints:
-        """How kernels pack keys of these columns where they lie; see `ivm.kernels.hashing.packing`."""
+    @cached_property
+    def form(self) -> Ints:
+        """How kernels pack keys of columns that follow each other in their order, those of one source.
+
+        int64 (parts, FORM); see `ivm.kernels.hashing.keys`.
+        """
+        return self.form_of([(0, column) for column in range(len(self.parts))])
+
+    def form_of(self, columns: Sequence[tuple[int, int]]) -> Ints:
+        """The same of other columns: of each the number of its source, and its own there."""
         rows = [
-            (column, _KINDS[place.physical], place.word, -1 if place.half is None else place.half % 2)
-            for column, place in zip(columns, self._places.parts, strict=True)
+            (*column, KINDS.get(p.physical, INTEGER), p.word, -1 if p.half is None else p.half, *(p.null or (-1, 0)))
+            for column, p in zip(columns, self._places.parts, strict=True)
         ]
-        return np.array(rows, np.int64).reshape(-1, 4)
+        return np.array(rows, np.int64).reshape(len(rows), FORM)
 
     def unpack(self, words: Ints) -> list[Column]:
         """The columns that `pack` made `words` of, but for NaN and -0.0, which come back as the one NaN and 0.0.
@@ -151,15 +139,6 @@ class KeyLayout:
                 yield _target(rows, place)
 
     @cached_property
-    def table(self) -> Ints:
-        """The layout as kernels take it, int64 (parts, LAYOUT); see `ivm.kernels.hashing.columns`."""
-        rows = [
-            (KINDS.get(p.physical, INTEGER), p.word, -1 if p.half is None else p.half, *(p.null or (-1, 0)))
-            for p in self._places.parts
-        ]
-        return np.array(rows, np.int64).reshape(len(rows), LAYOUT)
-
-    @cached_property
     def _views(self) -> tuple[tuple[int, int, int], ...] | None:
         """For each part how many items a word is made of, and with which item a row begins, of how many.
 
@@ -186,17 +165,6 @@ class KeyLayout:
             and not places.null_halves
             and places.parts[0].physical is not Physical.FLOAT64
         )
-
-    @cached_property
-    def _pair(self) -> tuple[Callable[[Array, Array, Ints], None], type[np.integer[Any]]] | None:
-        """The kernel for two integers without NULL bits, which takes half of numpy's time, and what it takes."""
-        places = self._places
-        kinds = {place.physical for place in places.parts}
-        if len(places.parts) != 2 or places.null_halves:
-            return None
-        if places.words == 1 and kinds <= {Physical.INT32, Physical.CODE}:
-            return pack_halves, np.int32
-        return (pack_words, np.int64) if places.words == 2 and kinds <= {Physical.INT32, Physical.INT64} else None
 
     @cached_property
     def _places(self) -> _Places:
@@ -241,26 +209,6 @@ def _target(words: Ints, place: _Place) -> Array:
     return (words.view(np.float64) if place.physical is Physical.FLOAT64 else words)[:, place.word]
 
 
-def _write(words: Ints, place: _Place, column: Column) -> None:
-    target = _target(words, place)
-    if place.physical is Physical.FLOAT64:
-        np.add(column.values, 0.0, out=target)  # turns -0.0 into 0.0
-        nan = np.isnan(target)
-        if nan.any():
-            target[nan] = np.nan
-    elif target.ndim == 2:  # numpy copies rows of two much slower than two columns
-        target[:, 0] = column.values[:, 0]
-        target[:, 1] = column.values[:, 1]
-    else:
-        target[...] = column.values
-    if place.null is not None and column.valid is not None and not column.valid.all():
-        null = ~column.valid
-        for values in target.T if target.ndim == 2 else (target,):
-            np.copyto(values, 0, where=null)
-        half, bit = place.null
-        words.view(np.uint32)[:, half] |= null.astype(np.uint32) << np.uint32(bit)
-
-
 def _read(words: Ints, place: _Place) -> Column:
     values = _target(words, place)
     if place.physical is Physical.BOOL:
@@ -274,28 +222,19 @@ def _read(words: Ints, place: _Place) -> Column:
     return Column(values, ~null if null.any() else None)
 
 
-def _dropped(columns: Sequence[Column]) -> Bools | None:
-    """The rows where some column is NULL."""
-    dropped: Bools | None = None
-    for column in columns:
-        if column.valid is not None:
-            dropped = ~column.valid if dropped is None else dropped | ~column.valid
-    return dropped if dropped is not None and dropped.any() else None
-
-
 class KeysAt(NamedTuple):
-    """Keys of `rows` rows from `first` on, where their columns lie; see `ivm.kernels.hashing.packing`."""
+    """Keys of `rows` rows from `first` on, where their columns lie; see `ivm.kernels.hashing.packed`."""
 
     form: Ints
-    sources: Ints
+    places: Ints
     first: int
     rows: int
 
     @property
-    def are_readable(self) -> bool:
+    def are_complete(self) -> bool:
         """Whether kernels find all values there, none of which is NULL."""
-        columns = self.form[:, 0]
-        return bool(self.sources[columns, STRIDE].all() and not self.sources[columns, NULLS].any())
+        columns = self.places[self.form[:, COLUMN]]
+        return bool(columns[:, STRIDE].all() and not columns[:, VALIDITY].any())
 
 
 class DistinctKeys:

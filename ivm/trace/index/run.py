@@ -195,20 +195,17 @@ class AscendingRun:
         """Bytes of the fences."""
         return 8 * _fences_of(self.stop)
 
-    def reader(self, words_of: WordsOf | None = None) -> RunReader:
-        """The run as it is now; it reads the store, or `words_of`."""
+    def reader(self) -> RunReader:
+        """The run as it is now."""
         start, stop = self.start, self.stop
         if start == stop:
             return EMPTY
         kept = self._reader
-        if kept is not None and kept.start == start and kept.stop == stop and words_of is None:
-            return kept
-        last_lead = self.last_lead
-        fences = self._fences.array[: _fences_of(stop)]
-        source = self._words_of if words_of is None else words_of
-        made = RunReader(start, stop, self._shift, self._distinct, last_lead, fences, source)
-        self._reader = made if words_of is None else None
-        return made
+        if kept is None or kept.start != start or kept.stop != stop:
+            fences = self._fences.array[: _fences_of(stop)]
+            kept = RunReader(start, stop, self._shift, self._distinct, self.last_lead, fences, self._words_of)
+            self._reader = kept
+        return kept
 
     def extend(self, words: Ints) -> bool:
         """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.

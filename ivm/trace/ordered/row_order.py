@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.hashing.columns import INTEGER
+from ivm.kernels.hashing.keys import INTEGER
 from ivm.kernels.ordered.encode import TERM, encode_rows
-from ivm.trace.columns.column import KINDS, Array, Column, Ints, named, zeroed
+from ivm.trace.columns.column import KINDS, Array, Column, Ints, zeroed
+from ivm.trace.columns.places import places_of
 
 _SIGN = np.int64(-(2**63))
 _REST = np.int64(2**63 - 1)
@@ -110,8 +111,8 @@ class RowOrder:
     def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
         """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
         rows = np.empty((count, ahead + len(self.kinds)), np.int64)
-        told = np.array([word for term in self.terms for word in named(columns[term.column])], np.int64)
-        encode_rows(told, self.table, ahead, rows)
+        places = places_of([columns[term.column] for term in self.terms])
+        encode_rows(places, self.table, ahead, rows)
         return rows
 
     @cached_property

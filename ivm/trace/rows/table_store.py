@@ -47,7 +47,7 @@ class TableStore(Rows):
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
-            self._forms = layout.form(range(len(key))), layout.form(key)
+            self._forms = (layout.form, range(len(key))), (layout.form_of([(0, column) for column in key]), key)
 
     @property
     def last_time(self) -> int:
@@ -117,9 +117,9 @@ class TableStore(Rows):
         """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
         key = self._key
         assert key is not None, "there is a primary key"
-        words = key.index.packed(KeysAt(self._forms[0], addresses, 0, 1))
+        batch = Batch(keys, self._key_readers, addresses)
+        words = key.index.packed(self._keys_at(batch, 1, whole=False))
         if words is None:
-            batch = Batch(keys, self._key_readers, addresses)
             words = key.layout.pack([batch.column(c) for c in range(len(key.key))], 1)[0]
         numbers = key.probe(words, None, self.last_time, True)[1]
         return numbers.item(0) if len(numbers) else None
@@ -127,7 +127,7 @@ class TableStore(Rows):
     def value(self, column: int, number: int) -> object:
         """The value of a column in the row of a number, as Python has it."""
         columns, row = self.store.columns, slice(number, number + 1)
-        array = columns.kept(column, row) if columns.hot(column) is None else columns.arrow(column, row)
+        array = columns.kept(column, row) if columns.piece(column) is None else columns.arrow(column, row)
         found = array[0].as_py()
         is_whole = found is not None and self._types[column].kind is Kind.HUGEINT
         return int(found) if is_whole else found
@@ -204,8 +204,8 @@ class TableStore(Rows):
             self._check_time(time)
         batch = Batch(data, self._readers, addresses)
         if self._key is not None:
-            sources = batch.addresses() if addresses is None else addresses
-            if sources is None or not self._key.index.extend_packed(KeysAt(self._forms[1], sources, 0, count))[0]:
+            keys = self._keys_at(batch, count, whole=True)
+            if not self._key.index.extend_packed(keys)[0]:
                 return None
         self.store.append(batch, count, time)
         return Delta([Group(batch)], self._layout, count, time)
@@ -242,15 +242,13 @@ class TableStore(Rows):
     ) -> Delta | Ints:
         store, count = self.store, len(changes)
         whole = batch.rows.num_columns == len(self._types)
-        sources, words = batch.addresses(), None
-        if sources is not None:
-            keys = KeysAt(self._forms[whole], sources, 0, count)
-            if changes.only_inserts and key.index.is_ascending:
-                done, words = key.index.extend_packed(keys)
-                if done:
-                    return self._append(batch, changes)
-            else:
-                words = key.index.packed(keys)
+        keys = self._keys_at(batch, count, whole=whole)
+        if changes.only_inserts and key.index.is_ascending:
+            done, words = key.index.extend_packed(keys)
+            if done:
+                return self._append(batch, changes)
+        else:
+            words = key.index.packed(keys)
         if words is None:
             columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
             words, dropped = key.layout.pack(columns, len(batch))
@@ -264,6 +262,11 @@ class TableStore(Rows):
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, inserts, times, died, applied, replace=replace)
         return self._changed(batch, changes, applied, go_on, mark)
+
+    def _keys_at(self, batch: Batch, count: int, *, whole: bool) -> KeysAt:
+        """The keys of a batch's rows, which are `whole` or keys alone, where they lie."""
+        form, columns = self._forms[whole]
+        return KeysAt(form, batch.places(columns), 0, count)
 
     def _append(self, batch: Batch, changes: Changes) -> Delta:
         self.store.append(batch, len(batch), changes.times)

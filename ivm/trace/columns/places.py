@@ -1,0 +1,52 @@
+"""Where columns lie, as kernels are told of it, for those that lie in numpy's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ivm.kernels.memory.places import WORDS, tell
+from ivm.trace.columns.column import Array, Column, Ints
+
+_NONE = id(None)
+
+
+class Places:
+    """The places of so many columns (see `ivm.kernels.memory.places`), which stand at `address`."""
+
+    __slots__ = ("address", "words")
+
+    def __init__(self, count: int) -> None:
+        self.words: Ints = np.zeros((count, WORDS), np.int64)
+        self.address: int = self.words.ctypes.data
+
+    def tell(self, columns: Sequence[Column | None]) -> None:
+        """Here they lie, as long as somebody has them; None is one that there is not.
+
+        Cost: 0.3 microseconds for four columns.
+        """
+        _tell(columns, self.words)
+
+
+def places_of(columns: Sequence[Column]) -> Ints:
+    """The places of columns, for as long as somebody has these."""
+    places = np.empty((len(columns), WORDS), np.int64)
+    _tell(columns, places)
+    return places
+
+
+def tell_of(column: Column, places: Ints, index: int) -> None:
+    """Here a column lies, as long as somebody has it: number `index` of these places."""
+    _tell((column,), places[index : index + 1])
+
+
+def _tell(columns: Sequence[Column | None], places: Ints) -> None:
+    arrays = list[Array | None]()
+    for column in columns:
+        arrays += (None, None) if column is None else (column.values, column.valid)
+    if tell(id(arrays), _NONE, places):
+        for column in columns:
+            if column is not None and column.valid is not None:
+                column.valid = column.valid.copy()
+        _tell(columns, places)
