@@ -174,10 +174,13 @@ def batches(edits: Sequence[tuple[str, Edit]], times: Sequence[int]) -> dict[str
     """Edits as changes of one commit, those of each at a logical time of their own, or at that of others."""
     found: dict[str, list[Row]] = {}
     for (table, edit), time in zip(edits, times, strict=True):
-        found.setdefault(table, []).extend((*row, time, diff // abs(diff)) for row, diff in edit for _ in range(abs(diff)))
+        found.setdefault(table, []).extend(
+            (*row, time, diff // abs(diff)) for row, diff in edit for _ in range(abs(diff))
+        )
     return {
         table: pa.Table.from_arrays(
-            [pa.array(values, TYPES[name]) for name, values in zip(names, zip(*rows, strict=True), strict=True)], [*names]
+            [pa.array(values, TYPES[name]) for name, values in zip(names, zip(*rows, strict=True), strict=True)],
+            [*names],
         )
         for table, rows in found.items()
         for names in [(*COLUMNS[table], "_time", "_diff")]

@@ -79,7 +79,8 @@ def test_texts_of_different_dictionaries():
 def test_many_rows_are_not_put_together(rows, counts):
     tables = [pa.record_batch({"a": np.arange(count)}) for count in rows]
     commits = [
-        Commit([Given("t", each, None, None, "diff", "error")], time, [(time, None)]) for time, each in enumerate(tables)
+        Commit([Given("t", each, None, None, "diff", "error")], time, [(time, None)])
+        for time, each in enumerate(tables)
     ]
     assert [count for _, count in records_of(commits, Streams())] == counts
 

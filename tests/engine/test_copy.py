@@ -181,7 +181,9 @@ def test_a_number_of_json_is_read_exactly_or_refused(db, tmp_path):
     file = tmp_path / "x.jsonl"
     for number in ("1234567890123456.78", "1e30", "-10000000000000.01"):
         file.write_text(f'{{"d": {number}}}')
-        with pytest.raises(ivm.TypeMismatchError, match=r"^cannot put a JSON number of more than 15 digits into column d"):
+        with pytest.raises(
+            ivm.TypeMismatchError, match=r"^cannot put a JSON number of more than 15 digits into column d"
+        ):
             db.sql(f"COPY n FROM '{file}'")
     exact = ("9999999999999.99", "1e-2", "123456789012345678901234567890", '"1234567890123456.78"', "-0.5", "null")
     file.write_text("\n".join(f'{{"d": {number}}}' for number in exact))

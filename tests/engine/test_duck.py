@@ -92,6 +92,8 @@ def of_one_row() -> ivm.Database:
 
 
 def test_columns_of_one_name_are_told_apart() -> None:
-    found = ivm.connect().sql("SELECT 1::HUGEINT AS x, DATE '2020-01-01' AS x, (~ 170141183460469231731687303715884105727) AS x")
+    found = ivm.connect().sql(
+        "SELECT 1::HUGEINT AS x, DATE '2020-01-01' AS x, (~ 170141183460469231731687303715884105727) AS x"
+    )
     assert found.fetchall() == [(1, date(2020, 1, 1), -(2**127))]
     assert str(-(2**127)) in repr(found)

@@ -15,7 +15,9 @@ from ivm.shell.printing import WRITERS
 def db() -> ivm.Database:
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (i INTEGER, a DATE, s TIMESTAMP)")
-    db.sql("INSERT INTO t VALUES (1, '9999-12-31', '9999-12-31 23:00'), (1, '0001-01-01', NULL), (2, '2020-01-01', NULL)")
+    db.sql(
+        "INSERT INTO t VALUES (1, '9999-12-31', '9999-12-31 23:00'), (1, '0001-01-01', NULL), (2, '2020-01-01', NULL)"
+    )
     db.sql("CREATE MATERIALIZED VIEW later AS SELECT i, a + 400 AS x FROM t")
     db.sql("CREATE MATERIALIZED VIEW earlier AS SELECT a - INTERVAL 2 YEAR AS x FROM t ORDER BY x")
     db.sql("CREATE MATERIALIZED VIEW zoned AS SELECT s::TIMESTAMPTZ + INTERVAL 2 HOUR AS x FROM t")
@@ -86,8 +88,6 @@ FAR = (
 
 
 @pytest.mark.parametrize(("query", "error", "message"), FAR, ids=[query for query, _, _ in FAR])
-def test_what_no_moment_is_is_refused(
-    db: ivm.Database, query: str, error: type[ivm.Error], message: str
-) -> None:
+def test_what_no_moment_is_is_refused(db: ivm.Database, query: str, error: type[ivm.Error], message: str) -> None:
     with pytest.raises(error, match=message):
         db.sql(f"CREATE MATERIALIZED VIEW never AS {query}")

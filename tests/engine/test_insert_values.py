@@ -53,7 +53,10 @@ def test_each_literal_as_duckdb_takes_it(sql):
         for number, literal in enumerate(LITERALS):
             statement = f"INSERT INTO t VALUES ({number}, {literal}\n)"
             ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
-            if sql in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and literal in ("'inf'", "'10000-01-01'"):  # which Python cannot show
+            if sql in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and literal in (
+                "'inf'",
+                "'10000-01-01'",
+            ):  # which Python cannot show
                 assert (ours, theirs) == ("refused", None)
                 duck.execute(f"DELETE FROM t WHERE n = {number}")
             else:

@@ -53,7 +53,9 @@ def test_numbers_choose_and_may_repeat():
 def test_an_operator_behind_a_parameter_is_no_part_of_it():
     assert filled("SELECT ?::INT+?::INT, (?::DATE)", [1, 2, "x"]) == "SELECT 1::INT+2::INT, ('x'::DATE)"
     assert filled("SELECT 'a'||?||?, ?|?, ?&?", ["b", "c", 1, 2, 3, 4], "postgres") == "SELECT 'a'||'b'||'c', 1|2, 3&4"
-    assert filled("SELECT j ?| ?, (j)?&?, a[1]?::INT", ["k", "l"], "postgres") == "SELECT j ?| 'k', (j)?&'l', a[1]?::INT"
+    assert (
+        filled("SELECT j ?| ?, (j)?&?, a[1]?::INT", ["k", "l"], "postgres") == "SELECT j ?| 'k', (j)?&'l', a[1]?::INT"
+    )
 
 
 def test_what_looks_like_a_parameter_in_text_or_a_comment_is_none():

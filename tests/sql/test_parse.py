@@ -79,9 +79,7 @@ def test_a_view_may_say_that_its_changes_are_written_down():
         "CREATE OR REPLACE MATERIALIZED VIEW v (a) WITH (Change_Feed = true) AS SELECT 1;"
         "CREATE MATERIALIZED VIEW v WITH (change_feed = false) AS WITH q AS (SELECT 1) FROM q"
     )
-    assert feed == CreateView(
-        "v", "SELECT 1", True, origin=(1, 72), columns=("a",), replace=True, change_feed=True
-    )
+    assert feed == CreateView("v", "SELECT 1", True, origin=(1, 72), columns=("a",), replace=True, change_feed=True)
     assert isinstance(none, CreateView)
     assert (none.query_text, none.change_feed) == ("WITH q AS (SELECT 1) FROM q", False)
 
@@ -156,7 +154,11 @@ def test_nothing_is_no_statement():
         ("CREATE VIEW v", ParseError, "needs AS SELECT"),
         ("CREATE VIEW v WITH (change_feed = true) AS SELECT 1", BindError, "write CREATE MATERIALIZED VIEW"),
         ("CREATE MATERIALIZED VIEW v WITH (change_feed = 1) AS SELECT 1", BindError, "must be true or false"),
-        ("CREATE MATERIALIZED VIEW v WITH (feed = true) AS SELECT 1", UnsupportedError, r"WITH \(change_feed = true\) is"),
+        (
+            "CREATE MATERIALIZED VIEW v WITH (feed = true) AS SELECT 1",
+            UnsupportedError,
+            r"WITH \(change_feed = true\) is",
+        ),
         (
             "CREATE MATERIALIZED VIEW v AS SELEC 1",
             ParseError,

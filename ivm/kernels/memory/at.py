@@ -22,7 +22,7 @@ from numba.np.arrayobj import populate_array
 from ivm.kernels.compiling.part import operation, part
 
 _HEAD = object.__basicsize__
-_STRIDES, _ITEM_TYPE, _NUMBER = _HEAD + 24, _HEAD + 40, _HEAD + 12
+_LENGTHS, _STRIDES, _ITEM_TYPE, _NUMBER = _HEAD + 16, _HEAD + 24, _HEAD + 40, _HEAD + 12
 _BOOL, _INT32 = np.dtype(np.bool_).num, np.dtype(np.int32).num
 _WORD = np.int64(0)
 _INT = np.int32(0)
@@ -132,6 +132,12 @@ def bools_at(typing_context: Any, address: Any, rows: Any, width: Any) -> Any:
 def data_of(array: Any) -> Any:
     """The address of the items of an array of numpy, of which `array` is the `id`."""
     return load(array + _HEAD, _WORD)
+
+
+@part(inline=True)
+def length_of(array: Any, dimension: Any) -> Any:
+    """How many items an array of numpy has, of which `array` is the `id`, along a dimension."""
+    return load(load(array + _LENGTHS, _WORD) + 8 * dimension, _WORD)
 
 
 @part(inline=True)

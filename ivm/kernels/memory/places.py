@@ -31,6 +31,7 @@ from ivm.kernels.memory.at import (
     dimensions_of,
     int32s_at,
     ints_at,
+    length_of,
     load,
     size_of,
     stride_of,
@@ -57,8 +58,9 @@ def tell(arrays: Word, none: Word, places: Ints) -> Word:
     """Write down where columns lie.
 
     `arrays` is the `id` of a list of numpy's arrays, of each column its values and its mask; `none` that of None, which
-    stands for a mask where all are valid, and for the values of a column that there is not. How many masks there are
-    that a place cannot tell of, since they go backwards or do not move.
+    stands for a mask where all are valid, and for the values of a column that there is not.
+
+    How many arrays there are that a place cannot tell of: masks that go backwards or do not move, words that lie apart.
     """
     untold = np.int64(0)
     items = load(arrays + _ITEMS, _WORD)
@@ -71,8 +73,12 @@ def tell(arrays: Word, none: Word, places: Ints) -> Word:
             continue
         place[ADDRESS], place[STRIDE] = data_of(values), stride_of(values, 0)
         place[SIZE] = 16 if dimensions_of(values) == 2 else size_of(values)
+        if dimensions_of(values) == 2:
+            untold += np.int64(stride_of(values, 1) != 8 and length_of(values, 0) > 0)
         if mask != none:
             place[VALIDITY], place[BIT] = data_of(mask), -stride_of(mask, 0)
+            if length_of(mask, 0) == 0:
+                place[BIT] = -1  # what is empty may have no stride
             untold += np.int64(place[BIT] >= 0)
     return untold
 

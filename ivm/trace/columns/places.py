@@ -47,6 +47,7 @@ def _tell(columns: Sequence[Column | None], places: Ints) -> None:
         arrays += (None, None) if column is None else (column.values, column.valid)
     if tell(id(arrays), _NONE, places):
         for column in columns:
-            if column is not None and column.valid is not None:
-                column.valid = column.valid.copy()
+            if column is not None:
+                column.values = np.ascontiguousarray(column.values)
+                column.valid = None if column.valid is None else column.valid.copy()
         _tell(columns, places)
