@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 
 import numpy as np
 
 from catalog.types import Physical
+from ivm.kernels.groups.emit import AGGREGATE, KEY, NO_PLACE, SHOWN
 from ivm.kernels.groups.step import (
     AFTER,
     AFTER_ROWS,
@@ -15,9 +16,11 @@ from ivm.kernels.groups.step import (
     DONE,
     FAILED,
     LENGTH,
+    LISTED,
     NO_FIELDS,
     NO_ROOM,
     NO_SLOTS,
+    NOT_READABLE,
     OPENING,
     PAUSED,
     ROOM,
@@ -27,52 +30,80 @@ from ivm.kernels.groups.step import (
     add_apart,
     step_groups,
 )
-from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
-from ivm.trace.columns.column import Array, Bools, Column, Ints
-from ivm.trace.columns.places import Places
-from ivm.trace.delta import Delta, delta_of
+from ivm.kernels.hashing.keys import HALF, NULL, WORD
+from ivm.kernels.memory.places import SOURCE, STRIDE, WORDS
+from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
+from ivm.trace.columns.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.computed import Read
+from ivm.trace.columns.places import places_of, tell_of
+from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
 
-Between = Callable[[Cells, Ints], None]
+Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
 _MORE = 16
+_NONE = id(None)
 
 
 class GroupStep:
-    """Steps of groups whose fields are `parts`. It remembers how many cells the last one had, to have room for more."""
+    """Steps of groups whose fields are `parts`, by deltas of one layout, of which `keys` are the columns of the keys.
 
-    def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
+    It remembers how many cells the last one had, to have room for more.
+    """
+
+    def __init__(self, parts: Accumulators, form: OutputForm, keys: Sequence[int], layout: Layout) -> None:
         self.parts = parts
-        self._form = OutputForm(parts, layout)
-        self._keys = len(layout.parts)
-        self._places = Places(self._keys + len(parts.arguments))
-        self._request = _request(parts, layout, self._places)
-        self._words = self._request.data
-        self._step = Struct(f"{len(self._request) - STAGE}q")
+        self._form = form
+        self._groups: dict[int, dict[int, None]] = {}
+        self._apart: list[int] = []
+        read, places = (*keys, *parts.arguments), list[tuple[int, int]]()
+        for column in read:
+            place = layout.places[column]
+            assert place is not None, f"column {column} is not bound"
+            group, index = place
+            if isinstance(index, int):
+                self._groups.setdefault(group, {})[index] = None
+        numbers = {group: number for number, group in enumerate(self._groups)}
+        for column in read:
+            group, index = layout.places[column]  # type: ignore[misc]  # it is bound
+            if isinstance(index, int):
+                places.append((numbers[group], index))
+            else:
+                places.append((len(numbers), len(self._apart)))
+                self._apart.append(column)
+        self._key_form = form.layout.form_of(places[: len(keys)])
+        self._request, self._held = _request(
+            parts, form, self._key_form, places[len(keys) :], len(numbers) + bool(self._apart)
+        )
+        self._words, self._step = self._request.data, Struct(f"{LENGTH - STAGE}q")
         self._cells = 0
 
-    def run(
-        self, groups: Groups[Accumulators], columns: Sequence[Column], delta: Delta, between: Between
-    ) -> Delta | None:
-        """The changes of the groups' rows by a delta whose times ascend; `columns` are its keys, then its arguments.
+    def run(self, groups: Groups[Accumulators], delta: Delta, between: Between) -> Delta | None:
+        """The changes of the groups' rows by a delta whose times ascend.
 
-        Raises NumericError if a sum does not fit its type.
+        Raises NumericError if a sum does not fit its type, and NotReadable, before anything is done, if some column
+        cannot be read where it lies.
         """
-        times, diffs, rows = delta.times, delta.diffs, len(delta)
-        one = isinstance(times, int)
-        least = 1 if one and not self._keys else min(rows, 2 * self._cells + _MORE)
-        each_time = NO_TIMES if one else np.ascontiguousarray(times)
-        changes = NO_TIMES if diffs is None else np.ascontiguousarray(diffs)
+        times, diffs, rows, sources = delta.times, delta.diffs, delta.length, delta.groups
+        one, arrays = isinstance(times, int), list[Array | None]()
+        for number, columns in self._groups.items():
+            source = sources[number]
+            arrays += source.source.places(columns), source.refs
+        if self._apart:
+            computed = [delta.column(column) for column in self._apart]
+            arrays += places_of(computed), None
+        each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
+        least = 1 if one and not self._form.keys else min(rows, 2 * self._cells + _MORE)
         cells = groups.begin(rows, times)
         after = cells.after = np.empty((least, self.parts.fields), np.int64)
         output = Output(self._form, 2 * least, not one)
-        told = [*(OPENING, 0, 0, 0), *(id(after), least, id(output.room), 2 * least)]
-        told += (id(changes), len(changes), id(each_time), groups.folds)
-        self._places.tell(columns)
         request = self._request
-        self._step.pack_into(self._words, 8 * STAGE, *told)
+        self._step.pack_into(
+            self._words, 8 * STAGE, OPENING, 0, 0, 0, id(after), least, id(output.room), 2 * least,
+            0 if diffs is None else id(diffs), id(each_time), groups.folds, id(arrays),
+        )  # fmt: skip
         while (wants := step_groups(groups.block(), cells.memory, request)) != DONE:
             if wants == NO_SLOTS:
                 groups.make_room()
@@ -84,8 +115,11 @@ class GroupStep:
                 request[ROOM], request[CAPACITY] = id(output.room), output.capacity
             elif wants == PAUSED:
                 groups.end()
-                between(cells.filled(), after[: len(cells)])
+                between(delta, cells.filled(), after[: len(cells)])
                 groups.version |= 1
+            elif wants == NOT_READABLE:
+                groups.rollback(groups.mark() - 1)
+                raise NotReadable
             else:
                 failed = request.item(FAILED)
                 groups.end()
@@ -100,11 +134,16 @@ class GroupStep:
         return output.delta(written, times) if written else None
 
 
+class NotReadable(Exception):
+    """Some column is to be copied first."""
+
+
 def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints:
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
-    places = Places(len(columns))
-    places.tell(columns)
-    request = _request(parts, _NO_KEYS, places)
+    form = OutputForm(parts, _NO_KEYS)
+    request, _held = _request(parts, form, _NO_KEYS.form, [(0, number) for number in range(len(columns))], 1)
+    arrays = [places_of(columns), None]
+    request[LISTED] = id(arrays)
     fields: Ints = np.empty((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
     if failed >= 0:
@@ -112,90 +151,129 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     return fields
 
 
-def _request(parts: Accumulators, layout: KeyLayout, places: Places) -> Ints:
-    """What is always the same, and room for the rest."""
-    keys = len(layout.parts)
-    request: Ints = np.zeros(LENGTH, np.int64)
+def _request(
+    parts: Accumulators, form: OutputForm, key_form: Ints, arguments: Sequence[tuple[int, int]], sources: int
+) -> tuple[Ints, object]:
+    """What is always the same, and room for the rest; and what is to be held meanwhile.
+
+    `arguments`: of each its source, of so many, and its column.
+    """
+    placed: Ints = np.array(arguments, np.int64).reshape(len(arguments), 2)
+    request: Ints = np.zeros(LENGTH + SOURCE * sources, np.int64)
     request[:STAGE] = (
         *(id(parts.plan), len(parts.plan), id(parts.outputs), len(parts.outputs)),
         *(id(parts.scratch), parts.scratch.shape[1]),
-        *(keys, id(layout.form), parts.fields, parts.words, parts.pauses, places.address, 0),
+        *(len(key_form), id(key_form), parts.fields, parts.words, parts.pauses),
+        *(id(placed), len(placed), id(form.shown), len(form.shown), _NONE),
     )
-    return request
+    return request, (placed, key_form)
 
 
 class OutputForm:
-    """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns."""
+    """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns: the keys, then the aggregates.
 
-    __slots__ = ("columns", "key_words", "layout", "outputs", "words")
+    `shown`: what the kernel is told of that.
+    """
+
+    __slots__ = ("columns", "keys", "layout", "parts", "plain", "shown")
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
-        self.layout = layout
-        self.key_words = layout.words
-        self.outputs, self.words = len(parts.placed), parts.words
-        self.columns = tuple((at, _cut(spec), words, spec) for at, words, spec in parts.placed)
+        self.parts, self.layout, self.keys = parts, layout, len(layout.parts)
+        keys = zip(layout.parts, layout.form[:, [WORD, HALF, NULL]].tolist(), strict=True)
+        shown = [_key(physical, *where) for (physical, _), where in keys]
+        for output, (at, words, spec) in enumerate(parts.placed):
+            is_made = spec.function in ("min", "max") or spec.ordered is not None
+            from_ = NO_PLACE if is_made and spec.type.physical is not Physical.INT64 else AGGREGATE
+            shown.append((from_, at, 8 * words, output))
+        self.shown: Ints = np.array(shown, np.int64).reshape(len(shown), SHOWN)
+        self.columns = tuple(shown)
+        self.plain = plain_layout(len(shown))
 
 
-class Output:
-    """Room for so many output rows; `many`: at times of their own."""
+def _key(physical: Physical, word: int, half: int, null: int) -> tuple[int, int, int, int]:
+    size = DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
+    return NO_PLACE if null >= 0 else KEY, 8 * word if half < 0 else 4 * half, size, 0
 
-    __slots__ = ("_form", "_many", "capacity", "room")
+
+class Output(Source):
+    """Room for so many output rows; once they are there, the source of their columns. `many`: at times of their own."""
+
+    __slots__ = ("_form", "_made", "_many", "_rows", "capacity", "room")
 
     def __init__(self, form: OutputForm, capacity: int, many: bool) -> None:
         self._form = form
         self.capacity = capacity
         self._many = many
-        words = form.outputs + capacity * (form.words + form.key_words + 1 + many)
-        self.room: Ints = np.empty(words + (form.outputs * capacity + 7 >> 3), np.int64)
+        self._rows = 0
+        self._made: dict[Read, Column] = {}
+        parts = form.parts
+        outputs = len(parts.placed)
+        words = WORDS * len(form.columns) + outputs + capacity * (parts.words + form.layout.words + 1 + many)
+        self.room: Ints = np.empty(words + (outputs * capacity + 7 >> 3), np.int64)
 
     def delta(self, rows: int, times: Ints | int, *, counted: bool = True) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates. `times` where all have one, else they are there.
 
         `counted`: whether each row has a diff, instead of all being one.
         """
-        form, capacity, room = self._form, self.capacity, self.room
-        outputs = form.outputs
-        behind = outputs + capacity * form.words
-        columns = form.layout.cut(room, behind, rows)
-        if outputs:
-            doubles = room.view(np.float64)
-            for output, none in enumerate(room[:outputs].tolist()):
-                at, cut, words, spec = form.columns[output]
-                begin = outputs + at * capacity
-                values: Array
-                if cut == _NUMBERS:
-                    values = room[begin : begin + rows]
-                elif cut == _DOUBLES:
-                    values = doubles[begin : begin + rows]
-                else:
-                    values = room[begin : begin + rows * words].reshape(rows, words)
-                    if cut == _MADE:
-                        values = aggregate_values(values, spec)
-                columns.append(Column(values, self._valid(output, rows) if none else None))
-        behind += capacity * form.key_words
-        diffs = room[behind : behind + rows] if counted else None
-        if self._many:
-            times = room[behind + capacity : behind + capacity + rows]
-        return delta_of(columns, times, diffs, rows)
+        self._rows = rows
+        room, diffs = self.room, None
+        if counted:
+            behind = self._flat + self.capacity * (self._form.parts.words + self._form.layout.words)
+            diffs = room[behind : behind + rows]
+            if self._many:
+                times = room[behind + self.capacity : behind + self.capacity + rows]
+        return Delta([Group(self)], self._form.plain, rows, times, diffs)
 
-    def _valid(self, output: int, rows: int) -> Bools:
-        masks = self._form.outputs * self.capacity
-        begin = 8 * (len(self.room) - (masks + 7 >> 3)) + output * self.capacity
-        return self.room.view(np.bool_)[begin : begin + rows]
+    def places(self, columns: Iterable[int]) -> Ints:
+        """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""
+        width = len(self._form.columns)
+        places = self.room[: WORDS * width].reshape(width, WORDS)
+        for index in columns:
+            if not places.item(index, STRIDE):
+                tell_of(self.column(index), places, index)
+        return places
+
+    def column(self, index: Read) -> Column:
+        """A key, or behind the keys an aggregate."""
+        column = self._made.get(index)
+        if column is None:
+            assert not isinstance(index, tuple), "groups compute no functions of texts"
+            column = self._made[index] = self._key(index) if index < self._form.keys else self._aggregate(index)
+        return column
+
+    @property
+    def _flat(self) -> int:
+        """The word with which the outputs' columns begin."""
+        return WORDS * len(self._form.columns) + len(self._form.parts.placed)
+
+    def _key(self, index: int) -> Column:
+        form, rows, layout = self._form, self._rows, self._form.layout
+        from_, begin, _, _ = form.columns[index]
+        keys = 8 * (self._flat + self.capacity * form.parts.words)
+        if from_ == NO_PLACE:
+            return layout.unpack(np.ndarray((rows, layout.words), np.int64, self.room, keys))[index]
+        return self._at(layout.parts[index][0], keys + begin, 8 * layout.words)
+
+    def _aggregate(self, index: int) -> Column:
+        form, capacity, rows = self._form, self.capacity, self._rows
+        from_, at, stride, output = form.columns[index]
+        spec, begin = form.parts.aggregates[output], 8 * (self._flat + capacity * at)
+        if from_ == NO_PLACE:
+            words: Ints = np.ndarray((rows, stride // 8), np.int64, self.room, begin)
+            column = Column(aggregate_values(words, spec))
+        else:
+            column = self._at(spec.type.physical, begin, stride)
+        if self.room[self._flat - len(form.parts.placed) + output]:
+            masks = 8 * len(self.room) - (len(form.parts.placed) * capacity + 7 >> 3 << 3)
+            column.valid = np.ndarray((rows,), np.bool_, self.room, masks + output * capacity)
+        return column
+
+    def _at(self, physical: Physical, begin: int, stride: int) -> Column:
+        """The values that begin at a byte of the room, so many bytes apart."""
+        if physical is Physical.WIDE:
+            return Column(np.ndarray((self._rows, 2), np.int64, self.room, begin, (stride, 8)))
+        return Column(np.ndarray((self._rows,), DTYPES[physical], self.room, begin, (stride,)))
 
 
-_NUMBERS, _DOUBLES, _PAIRS, _MADE = range(4)
-"""What a column is: a stretch of the room, of it as doubles, as pairs; or made of its words."""
-
-
-def _cut(spec: AggregateSpec) -> int:
-    physical = spec.type.physical
-    if physical is Physical.INT64:
-        return _NUMBERS
-    if spec.function in ("min", "max") or spec.ordered is not None:
-        return _MADE
-    return _PAIRS if physical is Physical.WIDE else _DOUBLES if physical is Physical.FLOAT64 else _NUMBERS
-
-
-NO_TIMES: Ints = np.empty(0, np.int64)
 _NO_KEYS = KeyLayout((), nulls="match")

@@ -158,13 +158,13 @@ class Extremes:
                 self._trees[spec.argument] = OrderedRows(order, dictionary, places=False)
         self.states = tuple(self._trees.values())
 
-    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
+    def apply(self, delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the extremes of each cell into `after`.
 
         `state` are the groups' rows, whose last words are the fields that they came with.
         """
         for argument, tree in self._trees.items():
-            column = columns[argument]
+            column = delta.column(argument)
             batch = tree.batch([column], cells.slot[cells.row_cell], mask(column), delta.diffs, delta.times)
             least = self._parts.parts.get((EXTREME, argument, False))
             most = self._parts.parts.get((EXTREME, argument, True))
@@ -187,13 +187,13 @@ class AppendOnlyExtremes:
         self._parts = parts
         self._dictionary = dictionary
 
-    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
+    def apply(self, delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
         """Write the extremes of each cell into `after`; AssertionError for a row that goes, a bug in a plan."""
         assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
         for (kind, argument, largest), part in self._parts.parts.items():
             if kind != EXTREME or argument is None:
                 continue
-            column, physical = columns[argument], self._parts.arguments[argument].physical
+            column, physical = delta.column(argument), self._parts.arguments[argument].physical
             kinds = np.array(word_kinds(physical), np.int64)
             strings = self._dictionary.now()
             gather_extremes(

@@ -12,12 +12,12 @@ from catalog.types import SqlType
 from ivm.kernels.groups.emit import read_groups
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values
-from ivm.operators.group_step import GroupStep, Output, OutputForm
+from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.trace.columns.column import Bools, Column, Ints
 from ivm.trace.columns.computed import Read
-from ivm.trace.delta import Delta, Group, Source
+from ivm.trace.delta import Delta, Group, Layout, Source, delta_of
 from ivm.trace.index.follower import Lookup
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader
@@ -49,8 +49,8 @@ class Reduce(Kept):
         parts = Accumulators(aggregates)
         self.groups = Groups(keys, parts, dictionary)
         self._layout = self.groups.layout
-        self._stepped = GroupStep(parts, self._layout)
-        self._read_of = (*range(self._keys), *parts.arguments)
+        self._form = OutputForm(parts, self._layout)
+        self._steps: dict[Layout, GroupStep] = {}
         self.lookup = GroupLookup(self.groups)
         self._extremes = (AppendOnlyExtremes if append_only else Extremes)(parts, dictionary)
         self._ordered = ordered_sets(parts, dictionary)
@@ -64,26 +64,35 @@ class Reduce(Kept):
         delta = live_input(inputs)
         if delta is None:
             return None
-        columns = [delta.column(i) for i in self._read_of]
-        if self.groups.fields.doubles:
-            self._widen(self._arguments(columns))
-        if self._stepped.parts is not self.groups.fields:
-            self._stepped = GroupStep(self.groups.fields, self._layout)
-        return self._stepped.run(self.groups, columns, delta, partial(self._put_ordered, columns, delta))
+        parts = self.groups.fields
+        if parts.doubles:
+            parts = self._widened(delta, parts)
+        step = self._steps.get(delta.layout)
+        if step is None or step.parts is not parts:
+            step = self._begun(parts, delta.layout)
+        try:
+            return step.run(self.groups, delta, self._put_ordered)
+        except NotReadable:
+            return self.step([_copied(delta)])
 
-    def _arguments(self, columns: list[Column]) -> dict[int, Column]:
-        return dict(zip(self._read_of[self._keys :], columns[self._keys :], strict=True))
+    def _begun(self, parts: Accumulators, layout: Layout) -> GroupStep:
+        """How deltas of a layout are stepped from now on, where the fields are `parts`."""
+        if self._form.parts is not parts:
+            self._form = OutputForm(parts, self._layout)
+        step = self._steps[layout] = GroupStep(parts, self._form, range(self._keys), layout)
+        return step
 
-    def _widen(self, columns: dict[int, Column]) -> None:
-        """Let the sums have room for the doubles that come."""
-        narrow = self.groups.fields
-        wide = narrow.widened(columns)
-        if wide is not None:
-            self.groups.widen(wide, partial(wide.move, narrow))
+    def _widened(self, delta: Delta, narrow: Accumulators) -> Accumulators:
+        """The fields, with room in the sums for the doubles that come."""
+        wide = narrow.widened({column: delta.column(column) for column in narrow.doubles})
+        if wide is None:
+            return narrow
+        self.groups.widen(wide, partial(wide.move, narrow))
+        return wide
 
-    def _put_ordered(self, columns: list[Column], delta: Delta, cells: Cells, after: Ints) -> None:
+    def _put_ordered(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Put what comes of rows that are kept in order."""
-        self._extremes.apply(self._arguments(columns), delta, cells, self.groups.state, after)
+        self._extremes.apply(delta, cells, self.groups.state, after)
         for each in self._ordered:
             each.apply(delta, cells, after)
 
@@ -97,11 +106,18 @@ class Reduce(Kept):
 
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta:
         """What these rows of the groups show."""
-        output = Output(OutputForm(parts, self._layout), len(rows), False)
+        form = OutputForm(parts, self._layout)
+        output, width, always = Output(form, len(rows), False), self._layout.words, self._keys == 0
         count = read_groups(
-            parts.outputs, self._layout.words, parts.words, rows, self._keys == 0, parts.scratch, output.room
-        )
+            parts.outputs, width, parts.words, rows, always, parts.scratch, form.shown, output.room
+        )  # fmt: skip
         return output.delta(count, time, counted=False)
+
+
+def _copied(delta: Delta) -> Delta:
+    """The same updates, all that they have in memory of its own."""
+    columns = [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in delta.columns()]
+    return delta_of(columns, delta.times, None if delta.diffs is None else delta.diffs.copy(), delta.length)
 
 
 class GroupLookup(Lookup):

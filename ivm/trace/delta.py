@@ -15,10 +15,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import Array, Column, Ints, concat
 from ivm.trace.columns.computed import Read, TextFunction
-from ivm.trace.columns.places import places_of, tell_of
+from ivm.trace.columns.places import places_of
 from ivm.trace.time import chosen
 
 Place = tuple[int, Read]
@@ -33,10 +32,12 @@ class Layout:
     remember by the layout what they found out about it.
     """
 
-    __slots__ = ("_made", "places")
+    __slots__ = ("_made", "columns", "places")
 
     def __init__(self, places: Iterable[Place | None]) -> None:
         self.places = tuple(places)
+        self.columns = _columns(self.places)
+        """Of which column of the source each is one, where there is one group, and no function is read of it."""
         self._made: dict[tuple[int, ...], Layout] = {}
 
     def __len__(self) -> int:
@@ -58,6 +59,11 @@ class Layout:
             behind = total - offset - len(self.places)
             made = self._made[offset, total] = Layout((*(None,) * offset, *self.places, *(None,) * behind))
         return made
+
+
+def _columns(places: tuple[Place | None, ...]) -> tuple[int, ...] | None:
+    columns = tuple(place[1] for place in places if place is not None and place[0] == 0 and isinstance(place[1], int))
+    return columns if len(columns) == len(places) else None
 
 
 @cache
@@ -82,11 +88,8 @@ class Source(Protocol):
         That holds until somebody asks for more of them, or changes the source. One that has no stride is to be had by
         `gather` alone.
         """
-        wanted = tuple(columns)
-        places = np.zeros((max(wanted, default=-1) + 1, WORDS), np.int64)
-        for index in wanted:
-            tell_of(self.column(index), places, index)
-        return places
+        wanted = set(columns)
+        return places_of([self.column(i) if i in wanted else None for i in range(max(wanted, default=-1) + 1)])
 
     def gather(self, index: Read, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""

@@ -3,10 +3,11 @@
 Cells are worked through in blocks that stay in the cache, a column at a time within each. See `groups.table` for groups
 and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `outputs`.
 
-`room` is where output rows are written, int64, with space for `capacity` of them. It has one after the other: how many
-NULLs each output has; `flat`, the columns of the outputs, where word w of output o of row i is
-`flat[capacity * at + words * i + w]`, `at` and `words` being the output's; the key words of each row; the diffs; the
-times, if there are many; the validity of each row of each output that has NULLs, a byte each.
+`room` is where output rows are written, int64, with space for `capacity` of them. It has one after the other: the
+places of the rows' columns (see `memory.places`), the keys, then the outputs; how many NULLs each output has; `flat`,
+the columns of the outputs, where word w of output o of row i is `flat[capacity * at + words * i + w]`, `at` and `words`
+being the output's; the key words of each row; the diffs; the times, if there are many; the validity of each row of each
+output that has NULLs, a byte each.
 """
 
 from __future__ import annotations
@@ -18,10 +19,18 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.accumulate import add_before
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.kernels.memory.at import address_of, bools_at, ints_at, words_at
+from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, SIZE, STRIDE, VALIDITY
+from ivm.kernels.memory.places import WORDS as PLACE_WORDS
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
 BLOCK = 128
+
+FROM, BEGIN, ITEM, OUTPUT = range(4)
+SHOWN = 4
+"""What is said of a column of output rows: whether it lies in NO_PLACE, among the KEY words, or is an AGGREGATE; with
+which byte of a row's key words, or which word of an output row, it begins; how many bytes an item has; which output."""
+NO_PLACE, KEY, AGGREGATE = range(3)
 
 
 @part(counted=True)
@@ -38,14 +47,18 @@ def emit(
     scratch: Ints,
     words: Word,
     capacity: Word,
+    shown_columns: Ints,
     room: Word,
 ) -> tuple[Word, Word, Word]:
     """Turn what was added to each cell, `cells`, into totals, and write the updates of the output in the cells' order.
 
-    `always`: a group exists also where its multiplicity is zero. There is space for two rows a cell in `room`, an
-    address; outputs have `words` words in all. Returns (rows written, accumulator that overflowed or -1, output that
-    overflowed or -1). Cost: a random access a cell, then what the aggregates cost.
+    `always`: a group exists also where its multiplicity is zero. `shown_columns` int64 (columns, SHOWN) are those of
+    the rows. There is space for two rows a cell in `room`, an address; outputs have `words` words in all. Returns (rows
+    written, accumulator that overflowed or -1, output that overflowed or -1). Cost: a random access a cell, then what
+    the aggregates cost.
     """
+    places = words_at(room, len(shown_columns), PLACE_WORDS)
+    room += 8 * PLACE_WORDS * len(places)
     nulls, flat = ints_at(room, len(outputs)), ints_at(room + 8 * len(outputs), capacity * words)
     at = room + 8 * (len(outputs) + capacity * words)
     keys, diffs = words_at(at, capacity, width), ints_at(at + 8 * capacity * width, capacity)
@@ -87,7 +100,24 @@ def emit(
                     rows += 1
         for o in range(len(outputs)):
             _write(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
+    _tell(shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places)
     return rows, np.int64(-1), np.int64(-1)
+
+
+@part()
+def _tell(
+    columns: Ints, width: Word, capacity: Word, nulls: Ints, flat: Word, keys: Word, masks: Word, places: Ints
+) -> None:  # fmt: skip
+    """Write down where the columns of output rows lie; those in NO_PLACE have no stride."""
+    for c in range(len(columns)):
+        place, size, output = places[c], columns[c, ITEM], columns[c, OUTPUT]
+        place[SIZE], place[STRIDE], place[PIECES], place[VALIDITY] = size, np.int64(0), np.int64(0), np.int64(0)
+        if columns[c, FROM] == KEY:
+            place[ADDRESS], place[STRIDE] = keys + columns[c, BEGIN], 8 * width
+        elif columns[c, FROM] == AGGREGATE:
+            place[ADDRESS], place[STRIDE] = flat + 8 * capacity * columns[c, BEGIN], size
+            if nulls[output] > 0:
+                place[VALIDITY], place[BIT] = masks + capacity * output, np.int64(-1)
 
 
 @part()
@@ -171,12 +201,16 @@ def _write(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def read_groups(outputs: Ints, width: Word, words: Word, state: Ints, always: bool, scratch: Ints, room: Ints) -> Word:
+def read_groups(
+    outputs: Ints, width: Word, words: Word, state: Ints, always: bool, scratch: Ints, shown_columns: Ints, room: Ints
+) -> Word:  # fmt: skip
     """Write what these rows of groups show, for all of which `room` has space; rows written."""
-    capacity, places = len(state), len(outputs) + len(state) * words
-    nulls, flat = room[: len(outputs)], room[len(outputs) : places]
-    keys = room[places : places + capacity * width].reshape(capacity, width)
-    flat_valid = bools_at(address_of(room) + 8 * (places + capacity * (width + 1)), len(outputs), capacity)
+    capacity, places = len(state), words_at(address_of(room), len(shown_columns), PLACE_WORDS)
+    room = room[PLACE_WORDS * len(places) :]
+    behind = len(outputs) + capacity * words
+    nulls, flat = room[: len(outputs)], room[len(outputs) : behind]
+    keys = room[behind : behind + capacity * width].reshape(capacity, width)
+    flat_valid = bools_at(address_of(room) + 8 * (behind + capacity * (width + 1)), len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(state))
     shown, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
@@ -193,4 +227,5 @@ def read_groups(outputs: Ints, width: Word, words: Word, state: Ints, always: bo
         for o in range(len(outputs)):
             finalize(outputs, o, always, state, first, width + 1, count, shown, valid, 0, scratch)
             _write(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
+    _tell(shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places)
     return rows

@@ -40,10 +40,11 @@ def open_keyed(block: Ints, memory: Ints, sources: Word, keys: Word, form: Word,
 @part(counted=True)
 def _key_words(form: Ints, sources: Word, rows: Word, width: Word) -> Ints:
     """The words (rows, width) of a key: where they lie, or made."""
-    place = place_of(sources, form[0, SOURCE_NUMBER], form[0, COLUMN])
+    source = form[0, SOURCE_NUMBER]
+    place, references = place_of(sources, source, form[0, COLUMN]), references_of(sources, source)
     if len(form) == 1 and form[0, NULL] < 0 and form[0, KIND] == INTEGER:
-        if (references_of(sources, form[0, SOURCE_NUMBER]) | told(place, PIECES)) == 0:
-            return words_of(place, np.int64(0), rows, width)
+        if (references | told(place, PIECES)) == 0:
+            return words_of(place, references, np.int64(0), rows, width)
     words = np.empty((rows, width), np.int64)
     pack_all(form, sources, np.int64(0), words)
     return words

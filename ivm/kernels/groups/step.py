@@ -2,8 +2,9 @@
 
 `request` int64 tells what is to be done. First what is always the same: arrays by their `id` with their lengths, and
 numbers; from STAGE on what belongs to one step: how far it is, then the same about its rows and about the memory for
-what it makes. At SOURCE is the source of its rows (see `memory.places`): the columns of its keys, then those of its
-arguments. See `groups.emit` for ROOM.
+what it makes. At LISTED is the `id` of a list of the sources of its rows (see `memory.places.lay_sources`), which are
+written down behind the request; the key's form (see `hashing.keys`) says which columns of these the keys are, ARGUMENTS
+of each argument its source and its column. See `groups.emit` for ROOM.
 
 A step that needs more memory ends where it is, and goes on when it is called again.
 """
@@ -26,23 +27,33 @@ from ivm.kernels.groups.accumulate import (
     accumulate,
 )
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
-from ivm.kernels.groups.emit import emit
+from ivm.kernels.groups.emit import SHOWN, emit
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.groups.opening import open_keyed
 from ivm.kernels.groups.table import fold
+from ivm.kernels.hashing.keys import COLUMN, FORM, SOURCE_NUMBER
 from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
-from ivm.kernels.memory.places import mask_of, place_of, words_of
+from ivm.kernels.memory.places import (
+    STRIDE,
+    is_packed,
+    lay_sources,
+    mask_of,
+    place_of,
+    references_of,
+    told,
+    words_of,
+)
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
-KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, SOURCE = range(6, 12)
-STAGE, AT, FAILED, WRITTEN, AFTER, AFTER_ROWS, ROOM, CAPACITY, DIFFS, DIFF_COUNT, ROW_TIMES, FOLDS = range(13, 25)
-LENGTH = 25
-"""PAUSES: whether others have something to do between what is added and what is emitted; FOLDS: whether the groups get
-the fields at once."""
+KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, ARGUMENTS, ARGUMENT_COUNT, COLUMNS, COLUMN_COUNT, NONE = range(6, 16)
+STAGE, AT, FAILED, WRITTEN, AFTER, AFTER_ROWS, ROOM, CAPACITY, DIFFS, ROW_TIMES, FOLDS, LISTED = range(16, 28)
+LENGTH = 28
+"""PAUSES: whether others have something to do between what is added and what is emitted; NONE: the `id` of None; DIFFS:
+0 if all are one; FOLDS: whether the groups get the fields at once."""
 OPENING, ADDING, EMITTING = range(3)
-DONE, NO_SLOTS, NO_FIELDS, PAUSED, NO_ROOM, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
+DONE, NO_SLOTS, NO_FIELDS, PAUSED, NO_ROOM, SUM_OVERFLOWED, OUTPUT_OVERFLOWED, NOT_READABLE = range(8)
 _AT_ONCE = 512
 _PLAN_WIDTH, _OUTPUT_WIDTH = len(PlanRow._fields), len(OutputRow._fields)
 
@@ -54,8 +65,10 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     Cost: two random accesses a row, one a cell, and what the aggregates cost.
     """
     if request[STAGE] == OPENING:
-        source, form, times = address_of(request) + 8 * SOURCE, request[KEY_FORM], request[ROW_TIMES]
-        request[AT] = open_keyed(block, memory, source, request[KEYS], form, times, request[AT])
+        if not _lay(request):
+            return NOT_READABLE
+        sources, form, times = address_of(request) + 8 * LENGTH, request[KEY_FORM], request[ROW_TIMES]
+        request[AT] = open_keyed(block, memory, sources, request[KEYS], form, times, request[AT])
         if request[AT] >= 0:
             return NO_SLOTS
         request[STAGE] = ADDING
@@ -85,6 +98,7 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
         words_at(data_of(request[SCRATCH]), 1, request[SCRATCH_WIDTH]),
         request[OUTPUT_WORDS],
         request[CAPACITY],
+        words_at(data_of(request[COLUMNS]), request[COLUMN_COUNT], SHOWN),
         data_of(request[ROOM]),
     )
     request[WRITTEN] = rows
@@ -95,6 +109,25 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     if request[FOLDS] != 0:
         fold(block, memory, after)
     return DONE
+
+
+@part()
+def _lay(request: Ints) -> bool:
+    """Write down where the sources are; whether all columns that are wanted of them can be read, and diffs as well."""
+    sources = address_of(request) + 8 * LENGTH
+    if not lay_sources(request[LISTED], request[NONE], request[LENGTH:]):
+        return False
+    if request[DIFFS] != 0 and not is_packed(request[DIFFS]):
+        return False
+    form = words_at(data_of(request[KEY_FORM]), request[KEYS], FORM)
+    for key in range(len(form)):
+        if told(place_of(sources, form[key, SOURCE_NUMBER], form[key, COLUMN]), STRIDE) == 0:
+            return False
+    arguments = words_at(data_of(request[ARGUMENTS]), request[ARGUMENT_COUNT], 2)
+    for number in range(len(arguments)):
+        if told(place_of(sources, arguments[number, 0], arguments[number, 1]), STRIDE) == 0:
+            return False
+    return True
 
 
 @part(counted=True)
@@ -131,18 +164,22 @@ def _zeros_up_to(row_cell: Int32s, zeroed: Word, after: Ints) -> Word:
 def _add_part(request: Ints, first: Word, row_cell: Int32s, after: Ints) -> Word:
     """Add rows, from `first` on, to their cells; the accumulator that overflowed, or -1."""
     rows, plan = len(row_cell), words_at(data_of(request[PLAN]), request[PLANS], _PLAN_WIDTH)
-    count = rows if request[DIFF_COUNT] else 0
-    diffs = ints_at(data_of(request[DIFFS]) + 8 * first if count else np.int64(0), count)
+    diffs = ints_at(np.int64(0), 0)
+    if request[DIFFS] != 0:
+        diffs = ints_at(data_of(request[DIFFS]) + 8 * first, rows)
+    sources = address_of(request) + 8 * LENGTH
+    arguments = words_at(data_of(request[ARGUMENTS]), request[ARGUMENT_COUNT], 2)
     for k in range(len(plan)):
         kind, argument = plan[k, KIND], plan[k, ARGUMENT]
         if kind in (EXTREME, ORDERED):
             continue
         values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
         if argument >= 0:
-            place = place_of(address_of(request) + 8 * SOURCE, np.int64(0), request[KEYS] + argument)
-            valid = mask_of(place, first, rows)
+            source = arguments[argument, 0]
+            place, references = place_of(sources, source, arguments[argument, 1]), references_of(sources, source)
+            valid = mask_of(place, references, first, rows)
             if kind != COUNT:
-                values = words_of(place, first, rows, 2 if kind == SUM_WIDE else 1)
+                values = words_of(place, references, first, rows, 2 if kind == SUM_WIDE else 1)
         if accumulate(plan, k, values, valid, diffs, row_cell, after):
             return np.int64(k)
     return np.int64(-1)
@@ -151,4 +188,5 @@ def _add_part(request: Ints, first: Word, row_cell: Int32s, after: Ints) -> Word
 @njit(cache=True, nogil=True, fastmath=False)
 def add_apart(request: Ints, row_cell: Int32s, fields: Ints) -> Word:
     """Add rows to the fields of their cells, which have none yet; the accumulator that overflowed, or -1."""
+    lay_sources(request[LISTED], request[NONE], request[LENGTH:])
     return _add(request, row_cell, fields)

@@ -83,6 +83,29 @@ def tell(arrays: Word, none: Word, places: Ints) -> Word:
     return untold
 
 
+@part()
+def lay_sources(listed: Word, none: Word, sources: Ints) -> bool:
+    """Write down sources, of each of which a list has an array of its places, and one of its references, or None.
+
+    `listed` is the `id` of the list, `none` that of None. False if references are not int64, one behind the other.
+    """
+    items = load(listed + _ITEMS, _WORD)
+    for at in range(0, len(sources), SOURCE):
+        references = load(items + 8 * (at + REFERENCES), _WORD)
+        sources[at + PLACES], sources[at + REFERENCES] = data_of(load(items + 8 * (at + PLACES), _WORD)), 0
+        if references != none:
+            if not is_packed(references):
+                return False
+            sources[at + REFERENCES] = data_of(references)
+    return True
+
+
+@part(inline=True)
+def is_packed(array: Word) -> bool:
+    """Whether an array of numpy, of which this is the `id`, has int64 or float64, one behind the other."""
+    return size_of(array) == 8 and stride_of(array, 0) == 8
+
+
 @part(inline=True)
 def told(place: Word, which: Word) -> Word:
     """A word of the place at an address."""
@@ -164,34 +187,48 @@ def _in_pieces(bases: Word, stride: Word, pieces: Word, validity: Word, at: Ints
 
 
 @part(counted=True)
-def words_of(place: Word, first: Word, rows: Word, width: Word) -> Ints:
-    """The words of a column in one piece from row `first` on, (rows, width), the bits of doubles among them.
+def words_of(place: Word, references: Word, first: Word, rows: Word, width: Word) -> Ints:
+    """The words of a column that can be read, from row `first` on, (rows, width), the bits of doubles among them.
 
     Where they lie, or a copy.
     """
     stride, size = told(place, STRIDE), told(place, SIZE)
-    address = told(place, ADDRESS) + first * stride
-    if stride == 8 * width and size == stride:
+    address, in_place = told(place, ADDRESS) + first * stride, (references | told(place, PIECES)) == 0
+    if in_place and stride == 8 * width and size == stride:
         return words_at(address, rows, width)
     words = np.empty((rows, width), np.int64)
+    if in_place:
+        for row in range(rows):
+            for w in range(width):
+                words[row, w] = integer_at(address + row * stride + 8 * w, size)
+        return words
+    at, missing = np.empty(rows, np.int64), np.empty(rows, np.int64)
+    locate(place, references, first, at, missing)
     for row in range(rows):
         for w in range(width):
-            words[row, w] = integer_at(address + row * stride + 8 * w, size)
+            words[row, w] = integer_at(at[row] + 8 * w, size)
     return words
 
 
 @part(counted=True)
-def mask_of(place: Word, first: Word, rows: Word) -> Bools:
-    """The mask of a column in one piece from row `first` on, (rows, 1), of length 0 if all are valid.
+def mask_of(place: Word, references: Word, first: Word, rows: Word) -> Bools:
+    """The mask of a column that can be read, from row `first` on, (rows, 1), of length 0 if all are valid.
 
     Where it lies, or a copy.
     """
     validity, bit = told(place, VALIDITY), told(place, BIT)
     if validity == 0:
         return bools_at(np.int64(0), 0, 1)
-    if bit == -1:
+    in_place = (references | told(place, PIECES)) == 0
+    if in_place and bit == -1:
         return bools_at(validity + first, rows, 1)
     valid = np.empty((rows, 1), np.bool_)
+    if in_place:
+        for row in range(rows):
+            valid[row, 0] = not is_missing(validity, bit, first + row)
+        return valid
+    at, missing = np.empty(rows, np.int64), np.zeros(rows, np.int64)
+    locate(place, references, first, at, missing)
     for row in range(rows):
-        valid[row, 0] = not is_missing(validity, bit, first + row)
+        valid[row, 0] = missing[row] == 0
     return valid

@@ -29,8 +29,8 @@ class Places:
         _tell(columns, self.words)
 
 
-def places_of(columns: Sequence[Column]) -> Ints:
-    """The places of columns, for as long as somebody has these."""
+def places_of(columns: Sequence[Column | None]) -> Ints:
+    """The places of columns, for as long as somebody has these; see `Places.tell`."""
     places = np.empty((len(columns), WORDS), np.int64)
     _tell(columns, places)
     return places
