@@ -12,11 +12,11 @@ from catalog.types import SqlType
 from ivm.kernels.groups.clamp import AT, LENGTH, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
 from ivm.trace.columns.column import Ints
-from ivm.trace.columns.places import Places
 from ivm.trace.delta import Delta, concat_deltas, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
+from ivm.trace.placed import PlacedColumns
 from ivm.trace.text.dictionary import TextDictionary
 
 
@@ -55,7 +55,7 @@ class Threshold(Kept):
         self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
         self.states = (self._groups,)
-        self._places = Places(len(types))
+        self._places = PlacedColumns(range(len(types)))
         self._frame: Ints = np.zeros(LENGTH, np.int64)
         self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - AT}q")
         self._frame[:AT] = len(types), id(self._layout.form), self._places.address, 0
@@ -66,17 +66,17 @@ class Threshold(Kept):
         if delta is None:
             return None
         rows, times, diffs, width = len(delta), delta.times, delta.diffs, self._layout.words
-        many, columns = not isinstance(times, int), delta.columns()
+        many, held = not isinstance(times, int), self._places.read(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
         changes = None if diffs is None else np.ascontiguousarray(diffs)
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
         told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows, self._groups.folds]
-        self._places.tell(columns)
         self._told.pack_into(self._words, 8 * AT, *told)
         while (count := step_multiplicities(self._groups.block(), cells.memory, self._frame)) < 0:
             self._groups.make_room()
+        del held  # what was read lay there until now
         self._groups.end()
         if count == 0:
             return None

@@ -13,13 +13,13 @@ from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, LENGTH, TREE_META, show_windows, step_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.trace.columns.column import Ints, readonly, readonly_diffs
-from ivm.trace.columns.places import Places
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.ordered.ordered_tree import ALL_COUNT, OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import total_order
+from ivm.trace.placed import PlacedColumns
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
 
@@ -58,8 +58,7 @@ class TopK(Kept):
         self._layout = self._groups.layout
         self._rows = OrderedRows(self._order, dictionary, places=True)
         self.states = (self._groups, self._rows)
-        self._read_of = (*group, *(term.column for term in self._order.terms))
-        self._places = Places(len(self._read_of))
+        self._places = PlacedColumns((*group, *(term.column for term in self._order.terms)))
         self._frame: Ints = np.zeros(LENGTH, np.int64)
         self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - TREE_META}q")
         self._frame[:TREE_META] = (
@@ -75,7 +74,7 @@ class TopK(Kept):
             return None
         rows, times, diffs = len(delta), delta.times, delta.diffs
         one, tree, width = isinstance(times, int), self._rows, len(self._rows.kinds)
-        columns, each_time = delta.columns(), None if one else np.ascontiguousarray(times)
+        held, each_time = self._places.read(delta), None if one else np.ascontiguousarray(times)
         changes = None if diffs is None else np.ascontiguousarray(diffs)
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)
@@ -86,7 +85,6 @@ class TopK(Kept):
         entries, heads, meta = tree.arrays
         told = [id(meta), 0, id(each_time), 0 if changes is None else id(changes), id(keys), id(order), id(net)]
         told += (id(after), self._groups.folds, id(entries), len(entries), id(heads), len(heads))
-        self._places.tell([columns[column] for column in self._read_of])
         self._told.pack_into(self._words, 8 * TREE_META, *told)
         strings = tree.dictionary.now()
         while True:
@@ -94,6 +92,7 @@ class TopK(Kept):
             if count >= 0:
                 break
             self._groups.make_room()
+        del held  # what was read lay there until now
         self._groups.end()
         if count == 0:
             return None

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.memory.append import append_updates
-from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY
+from ivm.kernels.memory.append import NO_MASK, append_updates
+from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints, part_of
 from ivm.trace.columns.growable import Growable
-from ivm.trace.columns.places import Places
+from ivm.trace.columns.places import places_of
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
+from ivm.trace.placed import PlacedColumns
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import WORKED, of_log
@@ -33,7 +34,7 @@ _FUEL = 16
 _LEAST_FUEL = 256
 _CHUNK = 1 << 16
 _BEFORE_ALL = np.iinfo(np.int64).min
-_pack = Struct("3q").pack_into
+_pack = Struct("5q").pack_into
 
 
 class _Updates:
@@ -46,8 +47,9 @@ class _Updates:
             *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
         ]
         self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
-        self._kept, self._coming = Places(len(self._values)), Places(len(self._values))
-        self._given: Ints = np.zeros(3, np.int64)
+        self._kept: Ints = np.zeros((len(self._values), WORDS), np.int64)
+        self._coming = PlacedColumns(range(len(types)))
+        self._given: Ints = np.zeros(5, np.int64)
         self._room = 0
         self._length = 0
 
@@ -59,21 +61,30 @@ class _Updates:
         masks = sum(mask is not None for mask in self._valid)
         return self._length * (sum(each.array.strides[0] for each in self._values) + masks)
 
-    def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
+    def add(self, delta: Delta) -> int:
         """More of them; how many of them take something back."""
-        before, end, is_one = self._length, self._length + length, isinstance(times, int)
-        coming: list[Column | None] = [*columns]
-        for index, column in enumerate(columns):
-            if column.valid is not None and self._valid[index] is None:
-                self._begin_mask(index)
-        coming += None if isinstance(times, int) else Column(times), None if diffs is None else Column(diffs)
+        held = self._coming.read(delta)
+        retracted = self._append(self._coming.words, delta.times, delta.diffs, delta.length)
+        del held  # what was read lay there until now
+        return retracted
+
+    def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
+        """The same, of columns."""
+        return self._append(places_of(columns), times, diffs, length)
+
+    def _append(self, places: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
+        """The same, of columns that lie in these places."""
+        before, end = self._length, self._length + length
         if end > self._room:
             self._make_room(end)
-        self._coming.tell(coming)
-        _pack(self._given.data, 0, before, length, times if is_one else 0)
-        retracted: int = append_updates(self._kept.words, self._coming.words, self._given)
+        time, each = (times, 0) if isinstance(times, int) else (0, id(times))
+        _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs))
+        while (retracted := append_updates(self._kept, places, self._given)) == NO_MASK:
+            for index in np.flatnonzero(places[:, VALIDITY]).tolist():
+                self._begin_mask(index)
+            self._make_room(end)
         self._length = end
-        return retracted
+        return int(retracted)
 
     @property
     def diffs(self) -> Ints:
@@ -91,11 +102,12 @@ class _Updates:
         return [Column(*both) for both in zip(values, masks, strict=True)], times, diffs
 
     def _begin_mask(self, column: int) -> None:
-        """A mask for a column, of which all values were valid so far."""
-        mask = Growable(np.dtype(np.bool_))
-        mask.fill(True, self._length)
-        self._room = 0
-        self._valid[column] = mask
+        """A mask for a column, if it has none: all values were valid so far."""
+        if self._valid[column] is None:
+            mask = Growable(np.dtype(np.bool_))
+            mask.fill(True, self._length)
+            self._room = 0
+            self._valid[column] = mask
 
     def _make_room(self, length: int) -> None:
         """Room for so many updates."""
@@ -104,9 +116,9 @@ class _Updates:
         for each in growing:
             each.length = self._length
             each.reserve(length)
-        for place, each in zip(self._kept.words, self._values, strict=True):
+        for place, each in zip(self._kept, self._values, strict=True):
             place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
-        for place, mask in zip(self._kept.words, self._valid, strict=False):
+        for place, mask in zip(self._kept, self._valid, strict=False):
             place[VALIDITY], place[BIT] = 0 if mask is None else mask.array.ctypes.data, -1
         self._room = min(len(each.array) for each in growing)
 
@@ -220,7 +232,7 @@ class ViewLog(State):
 
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
-        self._retracted += self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, delta.length)
+        self._retracted += self.sealed.updates.add(delta)
 
     def mark(self) -> int:
         """Where the log ends now, to come back to with `rollback` before the next `seal`."""

@@ -13,7 +13,7 @@ from numba.core import cgutils
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.at import load
+from ivm.kernels.memory.at import data_of, load, stride_of
 from ivm.kernels.memory.places import (
     ADDRESS,
     BIT,
@@ -30,6 +30,8 @@ from ivm.kernels.types import Ints
 
 DONE = -1
 """What `append_columns` says in place of the number of a column."""
+NO_MASK = -1
+"""What `append_updates` says in place of how many take something back."""
 _memcpy: Any = cgutils.raw_memcpy
 
 
@@ -49,24 +51,35 @@ def _copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> None:
 def append_updates(columns: Ints, coming: Ints, given: Ints) -> Word:
     """Copy updates behind what is there, where there is room; how many diffs are below zero.
 
-    `given` has the length so far, how many rows come, and their time. The last two columns are times and diffs; where
-    none come, they are all that time, or one.
+    The last two columns are times and diffs. `given` has the length so far; how many rows come, and their time; then
+    the `id` of their times and of their diffs, 0 where they have all that time, or one. Nothing is done if there is
+    NO_MASK for the NULLs of some column.
     """
-    length, rows, time = given[0], given[1], given[2]
-    for c in range(len(columns) - 2):
+    length, rows, count = given[0], given[1], len(columns) - 2
+    for c in range(count):
+        if coming[c, VALIDITY] != 0 and columns[c, VALIDITY] == 0:
+            return np.int64(NO_MASK)
+    for c in range(count):
         _append(columns[c], coming[c], length, rows)
-    times, diffs = columns[len(columns) - 2], columns[len(columns) - 1]
-    _append(times, coming[len(columns) - 2], length, rows)
-    _append(diffs, coming[len(columns) - 1], length, rows)
-    if coming[len(columns) - 2, STRIDE] == 0:
-        _fill(times[ADDRESS] + 8 * length, rows, 8, time)
-    if coming[len(columns) - 1, STRIDE] == 0:
-        _fill(diffs[ADDRESS] + 8 * length, rows, 8, np.int64(1))
-        return np.int64(0)
+    _numbers(columns[count, ADDRESS] + 8 * length, rows, given[3], given[2])
+    diffs = columns[count + 1, ADDRESS] + 8 * length
+    _numbers(diffs, rows, given[4], np.int64(1))
     retracted = np.int64(0)
-    for row in range(rows):
-        retracted += np.int64(load(diffs[ADDRESS] + 8 * (length + row), np.int64(0)) < 0)
+    if given[4] != 0:
+        for row in range(rows):
+            retracted += np.int64(load(diffs + 8 * row, np.int64(0)) < 0)
     return retracted
+
+
+@part()
+def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
+    """Copy the int64 of an array of numpy, of which `array` is the `id`, or `each` so often if that is 0."""
+    if array == 0:
+        _fill(to, rows, 8, each)
+        return
+    source, stride = data_of(array), stride_of(array, 0)
+    for row in range(rows):
+        _store(to + 8 * row, load(source + stride * row, np.int64(0)))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

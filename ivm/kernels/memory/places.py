@@ -83,6 +83,21 @@ def tell(arrays: Word, none: Word, places: Ints) -> Word:
     return untold
 
 
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def choose(told_of: Ints, order: Ints, places: Ints) -> bool:
+    """Let `places` be those of the columns `order` that somebody has told of.
+
+    Whether all of them lie in one piece; those that have a mask have bytes.
+    """
+    for number in range(len(order)):
+        place = told_of[order[number]]
+        if place[STRIDE] == 0 or place[PIECES] != 0 or (place[VALIDITY] != 0 and place[BIT] >= 0):
+            return False
+        for word in range(WORDS):
+            places[number, word] = place[word]
+    return True
+
+
 @part()
 def lay_sources(listed: Word, none: Word, sources: Ints) -> bool:
     """Write down sources, of each of which a list has an array of its places, and one of its references, or None.
