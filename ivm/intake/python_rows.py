@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from catalog.schema import Field
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
+from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import arrow_type, item_of
 from ivm.trace.columns.column import Array, Ints
@@ -33,6 +34,7 @@ _PAGE_ROWS, _FEW, _WIDE = 64, 16, 16
 _ROW_BYTES, _LONG = 16, 1 << 8
 """Bytes of text of a row that a page has room for in each column; with more of them rows have a page for themselves."""
 _MOST_BYTES = 2**31 - 1
+_ENDS = np.dtype(np.int32)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
@@ -99,7 +101,7 @@ class _Bytes:
     """Room for strings of bytes, one after the other."""
 
     def __init__(self, rows: int, size: int) -> None:
-        self._ends = np.zeros(rows + 1, np.int32)
+        self._ends = np.zeros(rows + 1, _ENDS)
         self._bytes = memoryview(bytearray(size))
 
     def left(self, at: int) -> int:
@@ -162,6 +164,10 @@ class _Page:
             if stride:
                 first[place, [ADDRESS, STRIDE, SIZE]] = buffers[0].address, stride, stride
                 each[place, [ADDRESS, BIT]] = stride, 1
+            elif isinstance(room, _Bytes):
+                ends, data = buffers
+                first[place, [ADDRESS, OFFSET_BYTES, BYTES]] = ends.address, _ENDS.itemsize, data.address
+                each[place, ADDRESS] = _ENDS.itemsize
             validity = None if there is None else there.buffers()[0]
             self._maps[place] = validity.address if validity is not None and stride else 0
             arrays.append(pa.Array.from_buffers(column.arrow, most, [validity, *buffers]))
@@ -183,6 +189,8 @@ class _Page:
             if there is not None:
                 there.put(at, (True,) * count if valid is None else valid)
             places[place, VALIDITY] = 0 if valid is None else self._maps[place]
+            if valid is not None and not places[place, STRIDE]:
+                places[place, OFFSET_BYTES] = 0
             self.rooms[place].put(at, values)
         self.rows += count
         return self._batch.slice(at, count), places

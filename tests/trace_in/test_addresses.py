@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from catalog.schema import Field
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -24,6 +25,8 @@ from catalog.types import (
     SqlType,
     decimal,
 )
+from ivm.intake.as_it_is import AsItIs
+from ivm.kernels.memory.exported import OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, SIZE, STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers
@@ -95,6 +98,31 @@ def test_they_say_where_each_value_lies(begin: int, null: int | None) -> None:
             is_half = expected.values.dtype == np.int32
             raw = np.ascontiguousarray(expected.values).view(np.int32 if is_half else np.int64)
             assert words == np.atleast_1d(raw.reshape(len(there), -1)[row]).tolist()
+
+
+@pytest.mark.parametrize("encoding", [pa.string(), pa.large_string(), None])
+@pytest.mark.parametrize(
+    "values", [["Bern"], ["", "ä\0日", "x" * 300, "", "Bern"], ["", ""], ["a", None, "b"], [None, "a"], ["a"] * 70]
+)
+@pytest.mark.parametrize("begin", [0, 1])
+def test_texts_have_the_same_codes_read_where_they_lie(
+    encoding: pa.DataType | None, values: list[Any], begin: int
+) -> None:
+    intake = AsItIs([Field("t", VARCHAR), Field("n", BIGINT)])
+    if encoding is None:  # rows of Python's, which come one behind the other in one page
+        given_rows = [{"t": value, "n": 1} for value in values]
+        assert begin == 0 or intake.taken([{"t": "before", "n": 0}])
+        taken = intake.taken(given_rows)
+    else:
+        table = pa.table({"t": pa.array(values, encoding), "n": [1] * len(values)})
+        taken = intake.taken(table.slice(begin) if begin < len(values) else table)
+    assert taken is not None
+    assert taken.addresses is not None
+    assert bool(taken.addresses[0, OFFSET_BYTES]) is (taken.rows.column(0).null_count == 0)
+    readers = Readers([Reader(VARCHAR, DICTIONARY), Reader(BIGINT, DICTIONARY)])
+    column, expected = Batch(taken.rows, readers, taken.addresses).column(0), Batch(taken.rows, readers).column(0)
+    assert column.values.tolist() == expected.values.tolist()
+    assert (column.valid is None) is (expected.valid is None)
 
 
 def test_columns_in_several_pieces_are_nowhere() -> None:

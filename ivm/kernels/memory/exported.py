@@ -16,7 +16,7 @@ from numba import types
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.memory.at import load, words_at
-from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, SIZE, STRIDE, VALIDITY
+from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, ROOM, SIZE, STRIDE, VALIDITY
 from ivm.kernels.types import Ints
 
 EXPORT = 10
@@ -27,6 +27,10 @@ SEEN, WIDTH = VALIDITY, BIT
 """What the place of a column says instead where STRIDE is 0, by `examine`: which dictionary a column's codes are of, by
 the number that it is known by, 0 if it is not or codes are missing; and the bytes of a code. The first code lies at
 ADDRESS."""
+
+OFFSET_BYTES, BYTES = SIZE, ROOM
+"""What it says of texts of which none is NULL, where STRIDE and SEEN are 0: the bytes of an offset, of which the first
+lies at ADDRESS, and where the bytes begin. OFFSET_BYTES is 0 of all others that have no STRIDE."""
 
 PLACE, LOOK, REQUIRED, STEP, FIRST, LAST = range(6)
 """What a test of a column says: which child of the batch it is, how to look at its values, whether none may be NULL,
@@ -110,7 +114,7 @@ def _nulls(array: Any, rows: Any) -> Any:
 @part()
 def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
     """Where the values of an array lie, if they lie side by side, aligned."""
-    place[STRIDE] = place[SEEN] = place[PIECES] = 0
+    place[STRIDE] = place[SEEN] = place[PIECES] = place[OFFSET_BYTES] = 0
     if stride != 0:
         buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
         address = _word(buffers, 1) + stride * offset
@@ -123,7 +127,16 @@ def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
 def _locate_codes(array: Any, size: Any, number: Any, place: Ints) -> None:
     """Where codes of so many bytes lie, of the dictionary with a number."""
     place[ADDRESS] = _word(_word(array, BUFFERS), 1) + size * _word(array, OFFSET)
-    place[STRIDE], place[SEEN], place[WIDTH], place[PIECES] = 0, number, size, 0
+    place[STRIDE], place[SEEN], place[WIDTH], place[PIECES], place[OFFSET_BYTES] = 0, number, size, 0, 0
+
+
+@part()
+def _locate_texts(array: Any, size: Any, place: Ints) -> None:
+    """Where texts lie, with offsets of so many bytes."""
+    offsets, data = _word(_word(array, BUFFERS), 1), _word(_word(array, BUFFERS), 2)
+    place[STRIDE] = place[SEEN] = place[PIECES] = 0
+    place[ADDRESS], place[BYTES] = offsets + size * _word(array, OFFSET), data
+    place[OFFSET_BYTES] = size if offsets != 0 and data != 0 else 0
 
 
 @part(inline=True)
@@ -333,6 +346,8 @@ def examine(exported: Ints, places: Ints, rows: int, first: int, step: int) -> i
             break
         if seen == WELL and nulls == 0 and tests[column, LOOK] == CODES:
             _locate_codes(array, tests[column, FIRST], known[column, NUMBER], places[column])
+        elif seen == WELL and nulls == 0 and tests[column, LOOK] == TEXTS:
+            _locate_texts(array, tests[column, FIRST], places[column])
         else:
             _locate(array, tests[column, STEP], nulls, places[column])
     if step == 1:

@@ -8,17 +8,18 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.memory.exported import SEEN, WIDTH
-from ivm.kernels.memory.places import STRIDE, WORDS
+from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES, SEEN
+from ivm.kernels.memory.places import ADDRESS, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.columns.computed import Read, TextFunction, compute
-from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of
+from ivm.trace.columns.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of, texts_at
 from ivm.trace.columns.places import tell_of
 from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.seen_texts import SeenTexts, seen_texts
 
+_WORDS = ADDRESS, STRIDE, VALIDITY, OFFSET_BYTES, BYTES
 _PATIENCE = 16
 _LOOKED_AT = 256
 
@@ -77,6 +78,10 @@ class Reader:
         seen = self._seen_in(only, number) if self.type.kind is Kind.VARCHAR else None
         return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
 
+    def encode(self, data: Array, offsets: Array) -> Column:
+        """The codes of texts, none of which is NULL; see `text_buffers`."""
+        return Column(self._dictionary.encode_parts(data, offsets))
+
     def compute(self, arrays: Sequence[pa.Array], function: TextFunction, number: int = 0) -> Column:
         """A function of texts, from their bytes; see `compute`. `number`: by which their dictionary is known."""
         seen = self._seen_in(arrays[0], number) if len(arrays) == 1 else None
@@ -84,7 +89,7 @@ class Reader:
 
     def known(self, place: Sequence[int], rows: int, function: TextFunction | None = None) -> Column | None:
         """The codes of so many texts at a place, or values of a function, if their dictionary is the one met last."""
-        address, _, number, width = place
+        address, _, number, width, *_ = place
         seen = self._seen
         return None if seen is None or seen.number != number else seen.known(function, address, width, rows)
 
@@ -191,20 +196,22 @@ class Batch(Source):
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
         place = self._place(index)
-        address, stride, validity, _ = place
+        address, stride, validity, size, data = (place[word] for word in _WORDS)
+        if self._memory is None:
+            self._memory = memory_of(self.rows)
         if stride and not validity:
-            if self._memory is None:
-                self._memory = memory_of(self.rows)
             return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
         if self._by_bytes.get(index):
             reader.habit.encoded()
+        if not stride and size:
+            return reader.encode(*texts_at(self._memory, address, size, data, len(self)))
         number = 0 if stride else validity
         known = reader.known(place, len(self)) if number else None
         return reader.read(self._arrays(index), number) if known is None else known
 
     def _place(self, index: int) -> Sequence[int]:
         """Where a column lies, as `Located` has it."""
-        place: list[int] = self._located()[index, : WIDTH + 1].tolist()
+        place: list[int] = self._located()[index].tolist()
         return place
 
     def _arrays(self, index: int) -> Sequence[pa.Array]:

@@ -16,6 +16,7 @@ from ivm.trace.columns.column import DTYPES, Array, Ints
 from ivm.trace.columns.in_place import is_readable
 
 _PAGE = 1 << 12
+_OFFSETS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 Each = TypeVar("Each")
 
 
@@ -25,7 +26,7 @@ ArrowRows: TypeAlias = "pa.Table | pa.RecordBatch"
 Located = tuple[pa.RecordBatch, Ints]
 """Rows that came in one piece, and where their columns lie in memory, as `Batch.places` has it.
 
-Of codes, whose STRIDE is 0, SEEN and WIDTH may say more; see `ivm.kernels.memory.exported`."""
+Of codes and texts, whose STRIDE is 0, other words may say more; see `ivm.kernels.memory.exported`."""
 
 
 class Exported:
@@ -118,3 +119,9 @@ def array_at(memory: Memory, address: int, physical: Physical, length: int, stri
     if stride < dtype.itemsize:
         return np.ndarray((length,), np.int32, memory, address - _PAGE, (stride,)).astype(dtype)
     return np.ndarray((length,), dtype, memory, address - _PAGE, (stride,))
+
+
+def texts_at(memory: Memory, address: int, size: int, data: int, length: int) -> tuple[Array, Array]:
+    """The bytes of texts, and their offsets of `size` bytes each, where they lie: see `text_buffers`."""
+    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], memory, address - _PAGE)
+    return np.ndarray((offsets.item(length),), np.uint8, memory, data - _PAGE), offsets
