@@ -172,10 +172,11 @@ def _request(
 class OutputForm:
     """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns: the keys, then the aggregates.
 
-    `shown`: what the kernel is told of that.
+    `shown`: what the kernel is told of that; `flat`: the word of the room with which the outputs' columns begin;
+    `outputs`: how many these are; `words`: how many an output row takes there, with its key and diff.
     """
 
-    __slots__ = ("columns", "keys", "layout", "parts", "plain", "shown")
+    __slots__ = ("columns", "flat", "keys", "layout", "outputs", "parts", "plain", "shown", "words")
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
         self.parts, self.layout, self.keys = parts, layout, len(layout.parts)
@@ -186,7 +187,9 @@ class OutputForm:
             from_ = NO_PLACE if is_made and spec.type.physical is not Physical.INT64 else AGGREGATE
             shown.append((from_, at, 8 * words, output))
         self.shown: Ints = np.array(shown, np.int64).reshape(len(shown), SHOWN)
-        self.columns = tuple(shown)
+        self.columns, self.outputs = tuple(shown), len(parts.placed)
+        self.flat = WORDS * len(shown) + self.outputs
+        self.words = parts.words + layout.words + 1
         self.plain = plain_layout(len(shown))
 
 
@@ -206,10 +209,9 @@ class Output(Source):
         self._many = many
         self._rows = 0
         self._made: dict[Read, Column] = {}
-        parts = form.parts
-        outputs = len(parts.placed)
-        words = WORDS * len(form.columns) + outputs + capacity * (parts.words + form.layout.words + 1 + many)
-        self.room: Ints = np.empty(words + (outputs * capacity + 7 >> 3), np.int64)
+        self.room: Ints = np.empty(
+            form.flat + capacity * (form.words + many) + (form.outputs * capacity + 7 >> 3), np.int64
+        )
 
     def delta(self, rows: int, times: Ints | int, *, counted: bool = True) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates. `times` where all have one, else they are there.
@@ -217,13 +219,13 @@ class Output(Source):
         `counted`: whether each row has a diff, instead of all being one.
         """
         self._rows = rows
-        room, diffs = self.room, None
+        room, form, diffs = self.room, self._form, None
         if counted:
-            behind = self._flat + self.capacity * (self._form.parts.words + self._form.layout.words)
+            behind = form.flat + self.capacity * (form.words - 1)
             diffs = room[behind : behind + rows]
             if self._many:
                 times = room[behind + self.capacity : behind + self.capacity + rows]
-        return Delta([Group(self)], self._form.plain, rows, times, diffs)
+        return Delta([Group(self)], form.plain, rows, times, diffs)
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""
@@ -242,15 +244,10 @@ class Output(Source):
             column = self._made[index] = self._key(index) if index < self._form.keys else self._aggregate(index)
         return column
 
-    @property
-    def _flat(self) -> int:
-        """The word with which the outputs' columns begin."""
-        return WORDS * len(self._form.columns) + len(self._form.parts.placed)
-
     def _key(self, index: int) -> Column:
         form, rows, layout = self._form, self._rows, self._form.layout
         from_, begin, _, _ = form.columns[index]
-        keys = 8 * (self._flat + self.capacity * form.parts.words)
+        keys = 8 * (form.flat + self.capacity * form.parts.words)
         if from_ == NO_PLACE:
             return layout.unpack(np.ndarray((rows, layout.words), np.int64, self.room, keys))[index]
         return self._at(layout.parts[index][0], keys + begin, 8 * layout.words)
@@ -258,14 +255,14 @@ class Output(Source):
     def _aggregate(self, index: int) -> Column:
         form, capacity, rows = self._form, self.capacity, self._rows
         from_, at, stride, output = form.columns[index]
-        spec, begin = form.parts.aggregates[output], 8 * (self._flat + capacity * at)
+        spec, begin = form.parts.aggregates[output], 8 * (form.flat + capacity * at)
         if from_ == NO_PLACE:
             words: Ints = np.ndarray((rows, stride // 8), np.int64, self.room, begin)
             column = Column(aggregate_values(words, spec))
         else:
             column = self._at(spec.type.physical, begin, stride)
-        if self.room[self._flat - len(form.parts.placed) + output]:
-            masks = 8 * len(self.room) - (len(form.parts.placed) * capacity + 7 >> 3 << 3)
+        if self.room[form.flat - form.outputs + output]:
+            masks = 8 * len(self.room) - (form.outputs * capacity + 7 >> 3 << 3)
             column.valid = np.ndarray((rows,), np.bool_, self.room, masks + output * capacity)
         return column
 

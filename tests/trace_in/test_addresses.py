@@ -108,7 +108,7 @@ def test_they_say_where_each_value_lies(begin: int, null: int | None) -> None:
 def test_texts_have_the_same_codes_read_where_they_lie(
     encoding: pa.DataType | None, values: list[Any], begin: int
 ) -> None:
-    intake = AsItIs([Field("t", VARCHAR), Field("n", BIGINT)])
+    intake = AsItIs((Field("t", VARCHAR), Field("n", BIGINT)))
     if encoding is None:  # rows of Python's, which come one behind the other in one page
         given_rows = [{"t": value, "n": 1} for value in values]
         assert begin == 0 or intake.taken([{"t": "before", "n": 0}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from ivm.trace.columns.column import DTYPES, Array, Ints
 from ivm.trace.columns.in_place import is_readable
 
 _PAGE = 1 << 12
-_OFFSETS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_OFFSETS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 Each = TypeVar("Each")
 
 

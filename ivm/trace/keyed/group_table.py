@@ -202,7 +202,7 @@ class Cells:
         self._jumps: Int32s | None = None
 
     def __len__(self) -> int:
-        return int(self.memory[CELLS])
+        return self.memory.item(CELLS)
 
     def filled(self) -> Cells:
         """The cells, now that kernels have noted them."""
