@@ -138,6 +138,8 @@ class Graph:
         view is not there yet fails its installation alone. Cost: that of the operators that a change reaches.
         """
         deltas: dict[Node, Delta] = {**before, **changes}
+        if not deltas:
+            return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
         steps, first = self._ways.get(sources) or self._way(sources)
         marks, installation, now = self.marks, self.installation, perf_counter_ns()

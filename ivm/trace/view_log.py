@@ -49,19 +49,17 @@ class _Updates:
         self._kept, self._coming = Places(len(self._values)), Places(len(self._values))
         self._given: Ints = np.zeros(3, np.int64)
         self._room = 0
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
+        self.length = 0
+        """How many there are."""
 
     @property
     def nbytes(self) -> int:
         masks = sum(mask is not None for mask in self._valid)
-        return self._length * (sum(each.array.strides[0] for each in self._values) + masks)
+        return self.length * (sum(each.array.strides[0] for each in self._values) + masks)
 
     def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
         """More of them; how many of them take something back."""
-        before, end, is_one = self._length, self._length + length, isinstance(times, int)
+        before, end, is_one = self.length, self.length + length, isinstance(times, int)
         coming: list[Column | None] = [*columns]
         for index, column in enumerate(columns):
             if column.valid is not None and self._valid[index] is None:
@@ -72,7 +70,7 @@ class _Updates:
         self._coming.tell(coming)
         _pack(self._given.data, 0, before, length, times if is_one else 0)
         retracted: int = append_updates(self._kept.words, self._coming.words, self._given)
-        self._length = end
+        self.length = end
         return retracted
 
     @property
@@ -82,7 +80,7 @@ class _Updates:
 
     def truncate(self, length: int) -> None:
         """Cut the tail off."""
-        self._length = min(self._length, length)
+        self.length = min(self.length, length)
 
     def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
         """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
@@ -93,7 +91,7 @@ class _Updates:
     def _begin_mask(self, column: int) -> None:
         """A mask for a column, of which all values were valid so far."""
         mask = Growable(np.dtype(np.bool_))
-        mask.fill(True, self._length)
+        mask.fill(True, self.length)
         self._room = 0
         self._valid[column] = mask
 
@@ -102,7 +100,7 @@ class _Updates:
         self._room = 0  # until everything has moved, and it is written down where to
         growing = [each for each in (*self._values, *self._valid) if each is not None]
         for each in growing:
-            each.length = self._length
+            each.length = self.length
             each.reserve(length)
         for place, each in zip(self._kept.words, self._values, strict=True):
             place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
@@ -216,7 +214,7 @@ class ViewLog(State):
 
     def __len__(self) -> int:
         """The number of updates in the log."""
-        return len(self.sealed.updates)
+        return self.sealed.updates.length
 
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
@@ -224,7 +222,7 @@ class ViewLog(State):
 
     def mark(self) -> int:
         """Where the log ends now, to come back to with `rollback` before the next `seal`."""
-        return len(self)
+        return self.sealed.updates.length
 
     def rollback(self, mark: int) -> None:
         """Take back what was appended after `mark`; what is sealed stays."""
@@ -240,12 +238,12 @@ class ViewLog(State):
         Now and then equal rows at times up to `since` are merged: amortized, a few accesses an update appended.
         """
         old = self.sealed
-        length, since = len(old.updates), max(old.since, since)
+        length, since = old.updates.length, since if since > old.since else old.since
         if length == old.length and since == old.since:
             return
         appended, last = length - old.length, old.last
-        if appended:
-            last = max(last, upper - 1)
+        if appended and upper > last:
+            last = upper - 1
         if old.merged is None:
             kept, retracted, distinct = old.kept, old.retracted + self._retracted, old.is_distinct and not appended
             self.sealed = Sealed(self._types, old.updates, length, since, last, kept, retracted, distinct)
@@ -271,7 +269,7 @@ class ViewLog(State):
             columns = each.columns(self._types, self._dictionary)
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
         since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
-        self.sealed = Sealed(self._types, updates, len(updates), since, last, kept, retracted, is_distinct=False)
+        self.sealed = Sealed(self._types, updates, updates.length, since, last, kept, retracted, is_distinct=False)
 
     def codes(self) -> Iterator[Array]:
         """Those of the texts in rows that are still there as of some time that can be read; see `State.codes`."""
@@ -301,11 +299,10 @@ class ViewLog(State):
             self._compaction = compaction
             return
         kept = compaction.kept
-        _, _, diffs = compaction.made.part(kept, len(compaction.made))
-        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and len(compaction.made) == kept
-        self.sealed = Sealed(
-            self._types, compaction.made, len(compaction.made), sealed.since, sealed.last, kept, retracted, distinct
-        )
+        made, length = compaction.made, compaction.made.length
+        _, _, diffs = made.part(kept, length)
+        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and length == kept
+        self.sealed = Sealed(self._types, made, length, sealed.since, sealed.last, kept, retracted, distinct)
 
 
 def _segments(sealed: Sealed, strings: Strings) -> Iterator[Segment]:
@@ -364,9 +361,9 @@ class _Compaction:
             times = np.maximum(self._times[rows], self._since)
             self.made.append([c.take(rows) for c in self._columns], times, sums, len(rows))
             self._copied += fuel
-            self.kept = len(self.made)
+            self.kept = self.made.length
             return False
-        start = self._begun + len(self.made) - self.kept
+        start = self._begun + self.made.length - self.kept
         end = min(start + fuel, sealed.length)
         columns, times, diffs = sealed.updates.part(start, end)
         self.made.append(columns, times, diffs, end - start)
