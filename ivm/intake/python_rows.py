@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -267,7 +268,7 @@ def _plain_for(type_: SqlType) -> _Plain | None:
     kind = type_.kind
     if kind is Kind.DECIMAL:
         scale, bound = 10**type_.scale, 10**type_.precision
-        return _Plain(frozenset((int, Decimal)), lambda rows, _: _Pairs(rows, bound), lambda v: _decimals(v, scale))
+        return _Plain(frozenset((int, Decimal)), lambda rows, _: _Pairs(rows, bound), partial(_decimals, scale))
     if kind is Kind.HUGEINT:
         return _Plain(frozenset((int,)), lambda rows, _: _Pairs(rows, 10**MAX_DIGITS))
     if kind in _BYTES:
@@ -282,7 +283,7 @@ def _plain_for(type_: SqlType) -> _Plain | None:
     return None
 
 
-def _decimals(values: Sequence[Any], scale: int) -> list[int]:
+def _decimals(scale: int, values: Sequence[Any]) -> list[int]:
     made = []
     for value in values:
         if type(value) is int:
@@ -309,7 +310,7 @@ def _moments(values: Sequence[datetime.datetime]) -> list[int]:
 
 
 _BYTES: dict[Kind, tuple[type, Callable[[Sequence[Any]], list[Any]] | None]] = {
-    Kind.VARCHAR: (str, lambda values: [value.encode() for value in values]),
+    Kind.VARCHAR: (str, lambda values: list(map(str.encode, values))),
     Kind.BLOB: (bytes, None),
 }
 _WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Sequence[Any]], list[Any]] | None]] = {
