@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from time import perf_counter_ns
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
@@ -14,6 +15,17 @@ from ivm.trace.state import Marks, State
 
 _MOST_WAYS = 1 << 8
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
+
+
+class _Way(NamedTuple):
+    """The nodes of a level that changes of some sources may reach, each after those that it reads.
+
+    `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
+    is there before, a source or a node of an earlier level.
+    """
+
+    steps: Sequence[tuple[Node, Sequence[int]]]
+    first: bytes
 
 
 class Graph:
@@ -32,7 +44,7 @@ class Graph:
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
-        self._ways: dict[tuple[int, tuple[Node, ...]], Sequence[Node]] = {}
+        self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
 
     def add(
         self,
@@ -123,19 +135,18 @@ class Graph:
 
         A commit of several levels begins with the first, and goes on with what the level `before` has returned.
         Raises what an operator raises (NumericError), after which `rollback` must be called; what a node raises whose
-        view is not there yet fails its installation alone. Cost: that of the operators that a change reaches, and a
-        look at those that it might have reached.
+        view is not there yet fails its installation alone. Cost: that of the operators that a change reaches.
         """
         deltas: dict[Node, Delta] = {**before, **changes}
-        marks, installation = self.marks, self.installation
+        if not deltas:
+            return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
-        way = self._ways.get(sources)
-        if way is None:
-            way = self._way(sources)
-        now = perf_counter_ns()
-        for node in way:
-            inputs = [deltas.get(other) for other in node.inputs]
-            given = 0
+        steps, first = self._ways.get(sources) or self._way(sources)
+        marks, installation, now = self.marks, self.installation, perf_counter_ns()
+        due, at = bytearray(first), -1
+        while (at := due.find(1, at + 1)) >= 0:
+            node, readers = steps[at]
+            inputs, given = [deltas.get(other) for other in node.inputs], 0
             for each in inputs:
                 if each is not None:
                     given += each.length
@@ -143,7 +154,8 @@ class Graph:
                 continue
             self.last = node
             if installation is None or node not in installation.nodes:
-                marks.add(node.operator.states)
+                if states := node.operator.states:
+                    marks.add(states)
                 delta = node.operator.step(inputs)
             else:
                 delta = self._step_of(installation, node, inputs)
@@ -153,6 +165,8 @@ class Graph:
             if delta is not None and delta.length:
                 node.updates_out += delta.length
                 deltas[node] = delta
+                for reader in readers:
+                    due[reader] = 1
         return deltas
 
     def seal(self, time: int, since: int) -> None:
@@ -166,9 +180,9 @@ class Graph:
             self.installation.backlog.pop(self.time, None)
         self.marks.rollback()
 
-    def _way(self, key: tuple[int, tuple[Node, ...]]) -> Sequence[Node]:
-        """The nodes of a level that changes of some sources may reach, each after those that it reads."""
-        level, changed = key
+    def _way(self, sources: tuple[int, tuple[Node, ...]]) -> _Way:
+        """How changes go through a level; see `step`."""
+        level, changed = sources
         found: dict[Node, None] = {}
         pending = list(changed)
         while pending:
@@ -176,9 +190,13 @@ class Graph:
                 if reader not in found and reader not in changed:
                     found[reader] = None
                     pending.append(reader)
+        nodes = sorted((node for node in found if node.level == level), key=lambda node: node.number)
+        places = {node: place for place, node in enumerate(nodes)}
+        steps = [(node, [places[reader] for reader in node.readers if reader in places]) for node in nodes]
+        first = bytes(any(other not in places for other in node.inputs) for node in nodes)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}
-        way = self._ways[key] = sorted((node for node in found if node.level == level), key=lambda node: node.number)
+        way = self._ways[sources] = _Way(steps, first)
         return way
 
     def _step_of(self, installation: Installation, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:

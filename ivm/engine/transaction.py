@@ -40,8 +40,11 @@ class Change(NamedTuple):
 
 def last_time(changes: Sequence[Change], least: int) -> tuple[int, bool]:
     """The last logical time of a commit, which is `least` or later, and whether some rows have times of their own."""
-    own = [int(change.times.max()) for change in changes if change.times is not None and len(change.times)]
-    return max(least, *own) if own else least, bool(own)
+    last, are_apart = least, False
+    for change in changes:
+        if change.times is not None and len(change.times):
+            last, are_apart = max(last, int(change.times.max())), True
+    return last, are_apart
 
 
 class Transaction:

@@ -42,6 +42,7 @@ from ivm.trace.columns.exported import ArrowRows, Exported, Located, one_batch, 
 from ivm.trace.helpers import LARGE, side_by_side
 
 TIME, DIFF = "_time", "_diff"
+_ARROW = pa.Table, pa.RecordBatch
 _MOST_FORMS = 16
 _REMEMBERED_BYTES = 1 << 24
 _MICROSECONDS_A_DAY = 86_400_000_000
@@ -151,8 +152,11 @@ class _Form:
 
     def of_rows(self, rows: Sequence[Any]) -> Sequence[Sequence[Any]] | None:
         """The columns of some rows, at least one; None if they have not these names, or are many."""
-        if len(rows) > MOST_ROWS or set(map(type, rows)) != {dict} or set(map(len, rows)) != {self._width}:
+        if len(rows) > MOST_ROWS:
             return None
+        for row in rows:
+            if type(row) is not dict or len(row) != self._width:
+                return None
         try:
             return tuple(zip(*map(self._values, rows), strict=True))
         except KeyError:
@@ -185,7 +189,7 @@ class AsItIs:
 
         As it comes: its diffs may be any numbers.
         """
-        if not isinstance(data, pa.Table | pa.RecordBatch):
+        if not isinstance(data, _ARROW):
             return self._plainly_taken(data)
         schema, known = data.schema, self._last
         if known is None or not schema.equals(known.schema):
@@ -209,14 +213,18 @@ class AsItIs:
         elif type(data) is dict and data:
             form = self._form(tuple(data))
             columns = None if form is None else form.of_columns(data)
-        if form is None or columns is None or not all(set(map(type, each)) == {int} for each in columns[own:]):
+        if form is None or columns is None:
             return None
-        try:
-            numbers = {name: np.array(each, np.int64) for name, each in zip(form.extra, columns[own:], strict=True)}
-        except OverflowError:
-            return None
+        numbers: dict[str, Ints | None] = {TIME: None, DIFF: None}
+        for name, each in zip(form.extra, columns[own:], strict=True):
+            if set(map(type, each)) != {int}:
+                return None
+            try:
+                numbers[name] = np.array(each, np.int64)
+            except OverflowError:
+                return None
         taken = form.plain.batch(columns[:own])
-        return None if taken is None else Updates(taken[0], numbers.get(TIME), numbers.get(DIFF), taken[1])
+        return None if taken is None else Updates(taken[0], numbers[TIME], numbers[DIFF], taken[1])
 
     def _form(self, names: tuple[Any, ...]) -> _Form | None:
         """How rows that have these names are read."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Container, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Field
-from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
+from catalog.types import MAX_DIGITS, Kind, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import arrow_type, item_of
@@ -39,7 +40,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_DIGITS = 40
-_NARROW = 10**MAX_NARROW_DIGITS
+_PAIR = 16
 
 
 class _Words:
@@ -48,35 +49,42 @@ class _Words:
     def __init__(self, items: Array) -> None:
         self._items = items
 
-    def put(self, at: int, values: Sequence[Any]) -> None:
-        """Write values, at least one, from row `at` on; ValueError or OverflowError where one does not fit."""
+    def put(self, at: int, values: Sequence[Any]) -> bool:
+        """Write values, at least one, from row `at` on; ValueError or OverflowError where one does not fit.
+
+        Whether they have gone in: there is room for so many values, but not for strings of any length.
+        """
         if len(values) == 1:
             self._items[at] = values[0]
         else:
             self._items[at : at + len(values)] = np.array(values, self._items.dtype)
+        return True
 
     def buffers(self) -> list[pa.Buffer]:
         """What Arrow is to read."""
         return [pa.py_buffer(self._items)]
 
 
-class _Pairs(_Words):
+class _Pairs:
     """Room for numbers of 128 bits that stay below a bound."""
 
     def __init__(self, rows: int, bound: int) -> None:
-        super().__init__(np.zeros(2 * rows, np.int64))
+        self._bytes = memoryview(bytearray(_PAIR * rows))
         self._bound = bound
 
-    def put(self, at: int, values: Sequence[int]) -> None:
+    def put(self, at: int, values: Sequence[int]) -> bool:
         """See `_Words.put`."""
-        if not -self._bound < min(values) <= max(values) < self._bound:
-            raise OverflowError(values)
-        room = self._items[2 * at : 2 * (at + len(values))]
-        if self._bound <= _NARROW:
-            low = np.array(values, np.int64)
-            room[::2], room[1::2] = low, low >> 63
-        else:
-            room[:] = np.frombuffer(b"".join([value.to_bytes(16, "little", signed=True) for value in values]), "<i8")
+        bound, written = self._bound, []
+        for value in values:
+            if not -bound < value < bound:
+                raise OverflowError(value)
+            written.append(value.to_bytes(_PAIR, "little", signed=True))
+        self._bytes[_PAIR * at : _PAIR * (at + len(values))] = b"".join(written)
+        return True
+
+    def buffers(self) -> list[pa.Buffer]:
+        """See `_Words.buffers`."""
+        return [pa.py_buffer(self._bytes)]
 
 
 class _Bits:
@@ -85,12 +93,13 @@ class _Bits:
     def __init__(self, rows: int) -> None:
         self._bits = bytearray(rows + 7 >> 3)
 
-    def put(self, at: int, values: Sequence[bool]) -> None:
+    def put(self, at: int, values: Sequence[bool]) -> bool:
         """See `_Words.put`."""
         bits = self._bits
         for place, value in enumerate(values, at):
             bit = 1 << (place & 7)
             bits[place >> 3] = bits[place >> 3] & ~bit | (bit if value else 0)
+        return True
 
     def buffers(self) -> list[pa.Buffer]:
         """See `_Words.buffers`."""
@@ -104,23 +113,25 @@ class _Bytes:
         self._ends = np.zeros(rows + 1, _ENDS)
         self._bytes = memoryview(bytearray(size))
 
-    def left(self, at: int) -> int:
-        """The bytes that there is room for from row `at` on."""
-        return len(self._bytes) - self._ends.item(at)
-
-    def put(self, at: int, values: Sequence[bytes]) -> None:
-        """See `_Words.put`; there is room for so many bytes."""
+    def put(self, at: int, values: Sequence[bytes]) -> bool:
+        """See `_Words.put`."""
         begin, given = self._ends.item(at), values[0] if len(values) == 1 else b"".join(values)
         end = begin + len(given)
+        if end > len(self._bytes):
+            return False
         self._bytes[begin:end] = given
         if len(values) == 1:
             self._ends[at + 1] = end
         else:
             self._ends[at : at + 1 + len(values)] = list(accumulate(map(len, values), initial=begin))
+        return True
 
     def buffers(self) -> list[pa.Buffer]:
         """See `_Words.buffers`."""
         return [pa.py_buffer(self._ends), pa.py_buffer(self._bytes)]
+
+
+_Room = _Words | _Pairs | _Bits | _Bytes
 
 
 class _Plain(NamedTuple):
@@ -129,7 +140,7 @@ class _Plain(NamedTuple):
     """
 
     classes: frozenset[type]
-    room: Callable[[int, int], _Words | _Bits | _Bytes]
+    room: Callable[[int, int], _Room]
     stored: Callable[[Sequence[Any]], list[Any]] | None = None
     nothing: object = 0
 
@@ -142,7 +153,7 @@ class _Written(NamedTuple):
     arrow: pa.DataType
     stride: int
     nullable: bool
-    room: Callable[[int, int], _Words | _Bits | _Bytes]
+    room: Callable[[int, int], _Room]
 
 
 _Made = Sequence[tuple[Sequence[Any], Sequence[bool] | None]]
@@ -154,12 +165,12 @@ class _Page:
 
     def __init__(self, schema: pa.Schema, columns: Sequence[_Written], most: int, size: int, *, shared: bool) -> None:
         self.rows, self.most, self.is_shared = 0, most, shared
-        self.rooms = [column.room(most, size) for column in columns]
-        self.there = [_Bits(most) if column.nullable else None for column in columns]
-        self._texts = [(place, room) for place, room in enumerate(self.rooms) if isinstance(room, _Bytes)]
+        self._columns: list[tuple[_Room, _Bits | None, int]] = []
+        """Of each what it is written to, where it says which values are there, and the address of that for kernels."""
         first, each = np.zeros((2, len(columns), WORDS), np.int64)
-        self._maps, arrays = [0] * len(columns), []
-        for place, (column, room, there) in enumerate(zip(columns, self.rooms, self.there, strict=True)):
+        arrays = []
+        for place, column in enumerate(columns):
+            room, there = column.room(most, size), _Bits(most) if column.nullable else None
             buffers, stride = room.buffers(), column.stride
             if stride:
                 first[place, [ADDRESS, STRIDE, SIZE]] = buffers[0].address, stride, stride
@@ -169,29 +180,25 @@ class _Page:
                 first[place, [ADDRESS, OFFSET_BYTES, BYTES]] = ends.address, _ENDS.itemsize, data.address
                 each[place, ADDRESS] = _ENDS.itemsize
             validity = None if there is None else there.buffers()[0]
-            self._maps[place] = validity.address if validity is not None and stride else 0
+            self._columns.append((room, there, validity.address if validity is not None and stride else 0))
             arrays.append(pa.Array.from_buffers(column.arrow, most, [validity, *buffers]))
         self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         self._places: Ints = first + each * np.arange(most)[:, None, None] if shared else first[None]
 
-    def has_room(self, count: int, made: _Made) -> bool:
-        """Whether so many rows go in."""
+    def add(self, count: int, made: _Made) -> Located | None:
+        """Write so many rows behind the others; they are there as soon as all are written. None: they do not go in."""
         at = self.rows
-        fits = all(room.left(at) >= sum(map(len, made[place][0])) for place, room in self._texts)
-        return fits and at + count <= self.most
-
-    def add(self, count: int, made: _Made) -> Located:
-        """Write so many rows, for which there is room, behind the others; they are there as soon as all are written."""
-        at = self.rows
+        if at + count > self.most:
+            return None
         places = self._places[at]
-        for place, (values, valid) in enumerate(made):
-            there = self.there[place]
+        for place, ((room, there, validity), (values, valid)) in enumerate(zip(self._columns, made, strict=True)):
             if there is not None:
                 there.put(at, (True,) * count if valid is None else valid)
-            places[place, VALIDITY] = 0 if valid is None else self._maps[place]
+            places[place, VALIDITY] = 0 if valid is None else validity
             if valid is not None and not places[place, STRIDE]:
                 places[place, OFFSET_BYTES] = 0
-            self.rooms[place].put(at, values)
+            if not room.put(at, values):
+                return None
         self.rows += count
         return self._batch.slice(at, count), places
 
@@ -220,9 +227,11 @@ class PlainRows:
         try:
             made = [self._stored(place, values, place in stored) for place, values in enumerate(columns)]
             page = taken_from(self._idle) if count <= _FEW else None
-            if page is None or not page.has_room(count, made):
+            located = None if page is None else page.add(count, made)
+            if located is None:
                 page = self._page(count, made)
-            return page.add(count, made)
+                located = page.add(count, made)
+            return located
         except (ValueError, OverflowError):
             return None
         finally:
@@ -267,7 +276,7 @@ def _plain_for(type_: SqlType) -> _Plain | None:
     kind = type_.kind
     if kind is Kind.DECIMAL:
         scale, bound = 10**type_.scale, 10**type_.precision
-        return _Plain(frozenset((int, Decimal)), lambda rows, _: _Pairs(rows, bound), lambda v: _decimals(v, scale))
+        return _Plain(frozenset((int, Decimal)), lambda rows, _: _Pairs(rows, bound), partial(_decimals, scale))
     if kind is Kind.HUGEINT:
         return _Plain(frozenset((int,)), lambda rows, _: _Pairs(rows, 10**MAX_DIGITS))
     if kind in _BYTES:
@@ -282,7 +291,7 @@ def _plain_for(type_: SqlType) -> _Plain | None:
     return None
 
 
-def _decimals(values: Sequence[Any], scale: int) -> list[int]:
+def _decimals(scale: int, values: Sequence[Any]) -> list[int]:
     made = []
     for value in values:
         if type(value) is int:
@@ -309,7 +318,7 @@ def _moments(values: Sequence[datetime.datetime]) -> list[int]:
 
 
 _BYTES: dict[Kind, tuple[type, Callable[[Sequence[Any]], list[Any]] | None]] = {
-    Kind.VARCHAR: (str, lambda values: [value.encode() for value in values]),
+    Kind.VARCHAR: (str, lambda values: list(map(str.encode, values))),
     Kind.BLOB: (bytes, None),
 }
 _WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Sequence[Any]], list[Any]] | None]] = {

@@ -51,15 +51,13 @@ class _Updates:
         self._coming = PlacedColumns(range(len(types)))
         self._given: Ints = np.zeros(5, np.int64)
         self._room = 0
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
+        self.length = 0
+        """How many there are."""
 
     @property
     def nbytes(self) -> int:
         masks = sum(mask is not None for mask in self._valid)
-        return self._length * (sum(each.array.strides[0] for each in self._values) + masks)
+        return self.length * (sum(each.array.strides[0] for each in self._values) + masks)
 
     def add(self, delta: Delta) -> int:
         """More of them; how many of them take something back."""
@@ -74,7 +72,7 @@ class _Updates:
 
     def _append(self, places: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
         """The same, of columns that lie in these places."""
-        before, end = self._length, self._length + length
+        before, end = self.length, self.length + length
         if end > self._room:
             self._make_room(end)
         time, each = (times, 0) if isinstance(times, int) else (0, id(times))
@@ -83,7 +81,7 @@ class _Updates:
             for index in np.flatnonzero(places[:, VALIDITY]).tolist():
                 self._begin_mask(index)
             self._make_room(end)
-        self._length = end
+        self.length = end
         return int(retracted)
 
     @property
@@ -93,7 +91,7 @@ class _Updates:
 
     def truncate(self, length: int) -> None:
         """Cut the tail off."""
-        self._length = min(self._length, length)
+        self.length = min(self.length, length)
 
     def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
         """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
@@ -105,7 +103,7 @@ class _Updates:
         """A mask for a column, if it has none: all values were valid so far."""
         if self._valid[column] is None:
             mask = Growable(np.dtype(np.bool_))
-            mask.fill(True, self._length)
+            mask.fill(True, self.length)
             self._room = 0
             self._valid[column] = mask
 
@@ -114,7 +112,7 @@ class _Updates:
         self._room = 0  # until everything has moved, and it is written down where to
         growing = [each for each in (*self._values, *self._valid) if each is not None]
         for each in growing:
-            each.length = self._length
+            each.length = self.length
             each.reserve(length)
         for place, each in zip(self._kept, self._values, strict=True):
             place[ADDRESS], place[STRIDE], place[SIZE] = each.array.ctypes.data, *2 * each.array.strides[:1]
@@ -228,7 +226,7 @@ class ViewLog(State):
 
     def __len__(self) -> int:
         """The number of updates in the log."""
-        return len(self.sealed.updates)
+        return self.sealed.updates.length
 
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
@@ -236,7 +234,7 @@ class ViewLog(State):
 
     def mark(self) -> int:
         """Where the log ends now, to come back to with `rollback` before the next `seal`."""
-        return len(self)
+        return self.sealed.updates.length
 
     def rollback(self, mark: int) -> None:
         """Take back what was appended after `mark`; what is sealed stays."""
@@ -252,12 +250,12 @@ class ViewLog(State):
         Now and then equal rows at times up to `since` are merged: amortized, a few accesses an update appended.
         """
         old = self.sealed
-        length, since = len(old.updates), max(old.since, since)
+        length, since = old.updates.length, since if since > old.since else old.since
         if length == old.length and since == old.since:
             return
         appended, last = length - old.length, old.last
-        if appended:
-            last = max(last, upper - 1)
+        if appended and upper > last:
+            last = upper - 1
         if old.merged is None:
             kept, retracted, distinct = old.kept, old.retracted + self._retracted, old.is_distinct and not appended
             self.sealed = Sealed(self._types, old.updates, length, since, last, kept, retracted, distinct)
@@ -283,7 +281,7 @@ class ViewLog(State):
             columns = each.columns(self._types, self._dictionary)
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
         since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
-        self.sealed = Sealed(self._types, updates, len(updates), since, last, kept, retracted, is_distinct=False)
+        self.sealed = Sealed(self._types, updates, updates.length, since, last, kept, retracted, is_distinct=False)
 
     def codes(self) -> Iterator[Array]:
         """Those of the texts in rows that are still there as of some time that can be read; see `State.codes`."""
@@ -313,11 +311,10 @@ class ViewLog(State):
             self._compaction = compaction
             return
         kept = compaction.kept
-        _, _, diffs = compaction.made.part(kept, len(compaction.made))
-        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and len(compaction.made) == kept
-        self.sealed = Sealed(
-            self._types, compaction.made, len(compaction.made), sealed.since, sealed.last, kept, retracted, distinct
-        )
+        made, length = compaction.made, compaction.made.length
+        _, _, diffs = made.part(kept, length)
+        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and length == kept
+        self.sealed = Sealed(self._types, made, length, sealed.since, sealed.last, kept, retracted, distinct)
 
 
 def _segments(sealed: Sealed, strings: Strings) -> Iterator[Segment]:
@@ -376,9 +373,9 @@ class _Compaction:
             times = np.maximum(self._times[rows], self._since)
             self.made.append([c.take(rows) for c in self._columns], times, sums, len(rows))
             self._copied += fuel
-            self.kept = len(self.made)
+            self.kept = self.made.length
             return False
-        start = self._begun + len(self.made) - self.kept
+        start = self._begun + self.made.length - self.kept
         end = min(start + fuel, sealed.length)
         columns, times, diffs = sealed.updates.part(start, end)
         self.made.append(columns, times, diffs, end - start)

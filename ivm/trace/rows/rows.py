@@ -123,10 +123,8 @@ class Rows(State):
             self._take_over(self._taking_over)
         self._since = since
         self.edition += 1
-        for reference in tuple(self._followers):
-            follower = reference()
-            if follower is not None:
-                follower.seal(since)
+        for follower in self.followers():
+            follower.seal(since)
         if self._living is not None:
             self._living.seal(since)
         is_dying = self._compaction is not None or self.store.dead >= compaction.FROM_ROWS
