@@ -168,3 +168,15 @@ def test_what_is_dropped_lets_go() -> None:
     made.clear()
     del each
     assert pa.total_allocated_bytes() == before
+
+
+def test_batches_over_the_same_rows_hold_what_they_convert_by_themselves() -> None:
+    rows = pa.record_batch({"n": pa.array([1, 2]), "s": pa.array(["one", "two"])})
+    readers = Readers([Reader(BIGINT, DICTIONARY), Reader(VARCHAR, DICTIONARY)])
+    found = located(rows, readers.strides(rows.schema))
+    assert found is not None
+    first, second = Batch(*found[:1], readers, found[1]), Batch(*found[:1], readers, found[1])
+    before = found[1].copy()
+    assert first.places((1,))[1, STRIDE] == second.places((1,))[1, STRIDE] == 4
+    assert first.places((1,))[1, ADDRESS] != second.places((1,))[1, ADDRESS]
+    assert (found[1] == before).all()

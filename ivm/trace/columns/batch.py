@@ -131,6 +131,7 @@ class Batch(Source):
         self.rows = rows
         self._readers = readers
         self._places = addresses
+        self._is_mine = False
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
@@ -168,6 +169,9 @@ class Batch(Source):
         places = self._located()
         for index in columns:
             if not places.item(index, STRIDE):
+                if not self._is_mine:  # others may have been given the same, who do not hold what is converted here
+                    places, self._is_mine = places.copy(), True
+                    self._places = places
                 tell_of(self.column(index), places, index)
         return places
 
