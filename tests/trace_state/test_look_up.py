@@ -281,3 +281,24 @@ def test_a_search_among_fences_may_begin_anywhere():
         lead, near = int(random.integers(-1, 32)), int(random.integers(0, 60))
         assert search(fences, lead, near, False) == np.searchsorted(fences, lead, "left")
         assert search(fences, lead, near, True) == np.searchsorted(fences, lead, "right")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_references_and_times_may_lie_apart(rows):
+    case = Case(1, ascending=True)
+    case.commit(300)
+    keys = Columns([Column(np.arange(100))])
+    step = case.arrangement.joiner((0,), 1, 1, inclusive=True)
+    refs, times = np.repeat(np.arange(rows), 2)[::2], np.full(2 * rows, case.time)[::2]
+    assert refs.strides == (16,)
+    found = []
+    for delta in (
+        Delta([Group(keys, refs)], Layout([(0, 0), None]), rows, times, None),
+        Delta([Group(keys, refs.copy())], Layout([(0, 0), None]), rows, times.copy(), None),
+    ):
+        answer = step.join(delta, 0)
+        assert answer is not None
+        assert answer[0] is not None
+        found.append(np.asarray(answer[0].groups[1].refs).tolist())
+    assert found[0] == found[1]
+    assert len(found[0]) == 3 * rows

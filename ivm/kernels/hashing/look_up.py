@@ -31,9 +31,9 @@ from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.keys import BLOCK, pack_block
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.slots import AHEAD, CACHED, EMPTY, OLD, SLOTS, fetch, find_head, same_key
-from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, size_of, stride_of, words_at
+from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at
 from ivm.kernels.memory.move import prefetch
-from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE, UNREADABLE
+from ivm.kernels.memory.places import REFERENCES, SOURCE, UNREADABLE, is_packed, lay_sources
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
@@ -109,30 +109,22 @@ def look_up_rows(frame: Ints) -> Word:
 @part()
 def _lay(frame: Ints) -> bool:
     """Lay down where the sources are, and what goes along; False if some of that is not one behind the other."""
-    items, sources = load(frame[LISTED] + _ITEMS, _WORD), frame[SOURCES]
+    sources = frame[SOURCES]
     frame[NEAR_PLACES] = data_of(frame[RUN_PLACES]) if frame[RUN] != 0 else _WORD
     along = HEAD + SOURCE * sources
-    for number in range(sources):
-        references = load(items + 16 * number + 8, _WORD)
-        frame[HEAD + SOURCE * number + PLACES] = data_of(load(items + 16 * number, _WORD))
-        frame[HEAD + SOURCE * number + REFERENCES] = 0
-        if references != frame[NONE]:
-            if not _is_packed(references):
-                return False
-            frame[HEAD + SOURCE * number + REFERENCES] = frame[along] = data_of(references)
+    if not lay_sources(frame[LISTED], frame[NONE], frame[HEAD:along]):
+        return False
+    further, end = load(frame[LISTED] + _ITEMS, _WORD) + 8 * SOURCE * sources, along + frame[ARRAYS]
+    for place in range(HEAD + REFERENCES, HEAD + SOURCE * sources, SOURCE):
+        if frame[place] != 0:
+            frame[along] = frame[place]
             along += 1
-    more = HEAD + SOURCE * sources + frame[ARRAYS] - along
-    for number in range(more):
-        array = load(items + 16 * sources + 8 * number, _WORD)
-        if not _is_packed(array):
+    for number in range(end - along):
+        array = load(further + 8 * number, _WORD)
+        if not is_packed(array):
             return False
         frame[along + number] = data_of(array)
     return True
-
-
-@part(inline=True)
-def _is_packed(array: Word) -> bool:
-    return size_of(array) == 8 and stride_of(array, 0) == 8
 
 
 @part(inline=True)

@@ -117,8 +117,11 @@ def lay_sources(listed: Word, none: Word, sources: Ints) -> bool:
 
 @part(inline=True)
 def is_packed(array: Word) -> bool:
-    """Whether an array of numpy, of which this is the `id`, has int64 or float64, one behind the other."""
-    return size_of(array) == 8 and stride_of(array, 0) == 8
+    """Whether an array of numpy, of which this is the `id`, has int64 or float64, one behind the other.
+
+    Where there are not two, numpy takes any stride for that, and so do its copies.
+    """
+    return size_of(array) == 8 and (stride_of(array, 0) == 8 or length_of(array, 0) < 2)
 
 
 @part(inline=True)
