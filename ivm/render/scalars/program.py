@@ -112,12 +112,15 @@ class Fused:
         except KeyError:
             held = self._new(delta.layout)
         given = held.take(delta)
-        bound = held.loops.get(given.key)
-        if bound is not None and bound.ticket.kernel is not None:
-            passed = bound.run(bound.ticket.kernel, delta, held, given.arrays)
-            if passed is not True:
-                return passed
-        # None is known or compiled, or columns lie otherwise than the last one was written for.
+        if given.key in held.loops:
+            bound = held.loops[given.key]
+            if bound is None:
+                return False
+            if bound.ticket.kernel is not None:
+                passed = bound.run(bound.ticket.kernel, delta, held, given.arrays)
+                if passed is not True:
+                    return passed
+        # Nothing is known or compiled, or columns lie otherwise than the last loop was written for.
         bound = self._found(held, delta)
         if bound is None or bound.ticket.kernel is None:
             return False
