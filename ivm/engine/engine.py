@@ -96,8 +96,6 @@ class Engine:
         self._memory_limit = memory_limit
         self._apart: list[Renderer] = []
         self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
-        self.texts_owed = 0
-        """How many pieces are owed of freeing the texts that nobody refers to any more."""
         self.listeners = Listeners()
         self._decided: Decided | None = None
         self._errands = Errands(self.helpers)
@@ -302,8 +300,12 @@ class Engine:
 
         Not while a view is installed, of which nobody knows yet what it has read. See `Sweep.work`.
         """
-        self.texts_owed = self._sweep.work() if self.renderer.graph.installation is None else 0
-        return self.texts_owed
+        return self._sweep.work() if self.renderer.graph.installation is None else 0
+
+    @property
+    def texts_owed(self) -> int:
+        """How many pieces of that are owed."""
+        return self._sweep.owed
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
         """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""
