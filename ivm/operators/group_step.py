@@ -58,16 +58,14 @@ class GroupStep:
         self._form = form
         self._groups: dict[int, dict[int, None]] = {}
         self._apart: list[int] = []
-        read, places = (*keys, *parts.arguments), list[tuple[int, int]]()
-        for column in read:
-            place = layout.places[column]
-            assert place is not None, f"column {column} is not bound"
-            group, index = place
+        read = *keys, *parts.arguments
+        found = [place for column in read if (place := layout.places[column]) is not None]
+        assert len(found) == len(read), "some column is not bound"
+        for group, index in found:
             if isinstance(index, int):
                 self._groups.setdefault(group, {})[index] = None
-        numbers = {group: number for number, group in enumerate(self._groups)}
-        for column in read:
-            group, index = layout.places[column]  # type: ignore[misc]  # it is bound
+        numbers, places = {group: number for number, group in enumerate(self._groups)}, list[tuple[int, int]]()
+        for column, (group, index) in zip(read, found, strict=True):
             if isinstance(index, int):
                 places.append((numbers[group], index))
             else:

@@ -184,7 +184,7 @@ class Batch(Source):
                 places = np.zeros((len(self._readers.each), WORDS), np.int64)
             else:
                 self.rows, places = found
-            self._places = places
+            self._places, self._is_mine = places, True
         return places
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
