@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -99,6 +99,6 @@ class _LinesRun:
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
 
-    def _count(self, frame: FrameType, event: str, argument: object) -> Callable[..., object]:
+    def _count(self, frame: FrameType, event: str, argument: Any) -> Any:
         self.count += event == "line"
         return self._count
