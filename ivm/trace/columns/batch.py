@@ -129,6 +129,7 @@ class Batch(Source):
     def __init__(self, rows: ArrowRows, readers: Readers, addresses: Ints | None = None) -> None:
         """`addresses`: where the columns of the rows lie, which are a record batch then, if that is known."""
         self.rows = rows
+        self.addresses = addresses
         self._readers = readers
         self._places = addresses
         self._is_mine = False

@@ -17,6 +17,10 @@ from ivm.trace.columns.in_place import is_readable
 
 _PAGE = 1 << 12
 _OFFSETS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_OFFSET_BYTES = {
+    **dict.fromkeys((pa.string().id, pa.binary().id), 4),
+    **dict.fromkeys((pa.large_string().id, pa.large_binary().id), 8),
+}
 Each = TypeVar("Each")
 
 
@@ -119,6 +123,18 @@ def array_at(memory: Memory, address: int, physical: Physical, length: int, stri
     if stride < dtype.itemsize:
         return np.ndarray((length,), np.int32, memory, address - _PAGE, (stride,)).astype(dtype)
     return np.ndarray((length,), dtype, memory, address - _PAGE, (stride,))
+
+
+def texts_in(array: pa.Array) -> tuple[int, int, int] | None:
+    """Where the first offset of texts lies, how many bytes it has, and where theirs do.
+
+    None if some text is NULL, or they are kept in another way.
+    """
+    size = _OFFSET_BYTES.get(array.type.id)
+    if size is None or array.null_count:
+        return None
+    _, offsets, data = array.buffers()
+    return None if offsets is None or data is None else (offsets.address + size * array.offset, size, data.address)
 
 
 def texts_at(memory: Memory, address: int, size: int, data: int, length: int) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -103,10 +104,8 @@ class Pieces:
 
     def piece_of(self, row: int) -> int:
         """The piece that a row lies in."""
-        piece = int(self._pages.array[row >> PAGE_BITS])
-        while self.start(piece + 1) <= row:
-            piece += 1
-        return piece
+        first, starts = self._pages.array.item(row >> PAGE_BITS), self._starts
+        return bisect_right(starts.array, row, first, starts.length) - 1
 
 
 class InPlace:
@@ -179,6 +178,19 @@ class InPlace:
             self._maps.append(np.array([[validity.address, made.offset]]))
         self._bases.fill(data.address + (made.offset - self._pieces.start(piece)) * self.stride, piece + 1)
         return made
+
+    def add_at(self, place: Ints) -> bool:
+        """As `add`, of an array behind the first one that lies at a place, if it fits as it is, and none is NULL."""
+        address, stride, validity = place.item(ADDRESS), place.item(STRIDE), place.item(VALIDITY)
+        piece = self._bases.length
+        if stride != self.stride or validity or not piece:
+            return False
+        self._bases.push(address - self._pieces.start(piece) * stride)
+        return True
+
+    def tells(self, rows: int) -> bool:
+        """Whether what `tell` was given tells where the first `rows` rows lie."""
+        return self._place is not None and self._pieces.start(self._bases.length) >= rows
 
     def wider(self) -> InPlace:
         """The same column without any array yet, of at least 8 bytes a value, as every value of it fits."""

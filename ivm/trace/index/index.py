@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, STOP
+from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, START, STOP
 from ivm.kernels.hashing.index import absent_keys, hash_rows
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
@@ -49,10 +49,11 @@ class Index:
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
     `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
-    unique ones), `keys_at` says how kernels do; where it is given, and as long as keys come in the ascending order of
-    their leads (see `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash table and
-    move there by and by, in proportion to what is asked for, never all at once for the sake of a few keys. A key that
-    has a slot has all of its rows in that slot's chain; the rows of the others are in the run.
+    unique ones), `keys_at` says how kernels do, those of so many first rows; where it is given, and as long as keys
+    come in the ascending order of their leads (see `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run
+    outside of the hash table and move there by and by, in proportion to what is asked for, never all at once for the
+    sake of a few keys. A key that has a slot has all of its rows in that slot's chain; the rows of the others are in
+    the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
     Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing. Changes can be undone until
@@ -65,7 +66,7 @@ class Index:
         unique: bool = False,
         words_of: WordsOf | None = None,
         shift: int = 0,
-        keys_at: Callable[[], Run] | None = None,
+        keys_at: Callable[[int], Run] | None = None,
     ) -> None:
         self.words = words
         self.unique = unique
@@ -262,7 +263,8 @@ class Index:
 
     def run_at(self) -> Run | None:
         """How kernels read the keys of the run; None if it is empty, or they do not."""
-        return self._keys_at() if self._keys_at is not None and self.backlog else None
+        keys_at, stop = self._keys_at, self.block.item(STOP)
+        return None if keys_at is None or stop == self.block.item(START) else keys_at(stop)
 
     def learn(self, died: Ints) -> None:
         """Do what earlier probes have taught, before the next one."""

@@ -25,6 +25,9 @@ from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
 
+_FEW = 4
+"""Rows that are read together from where they are stored, those that have just come too."""
+
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
 
@@ -285,26 +288,32 @@ class TableStore(Rows):
             places = changes.inserts.nonzero()[0]
             born, times = len(places), chosen(times, places)
             births = batch.take(places) if born else batch
-        if born:
-            self.store.append(births, born, times)
+        first = self.store.append(births, born, times) if born else 0
         died_at = times if isinstance(times, int) else times_of(applied.killed_at)
-        return self._difference(births, born, times, applied.killed, died_at)
+        return self._difference(births, born, first, times, applied.killed, died_at)
 
-    def _difference(self, births: Batch, born: int, times: Ints | int, killed: Ints, died_at: Ints | int) -> Delta:
-        """The delta of rows that came and rows that went, by time, what went first."""
-        if len(killed) == 0:
+    def _difference(
+        self, births: Batch, born: int, first: int, times: Ints | int, killed: Ints, died_at: Ints | int
+    ) -> Delta:
+        """The delta of rows that came, from number `first` on, and rows that went, by time, what went first."""
+        died = len(killed)
+        if died == 0:
             return self._delta(births, born, times, None)
-        deaths = StoredRows(self.store.columns, killed)
+        columns, length = self.store.columns, died + born
+        diffs: Ints = np.empty(length, np.int64)
+        diffs[:died], diffs[died:] = -1, 1
         if born == 0:
-            return self._delta(deaths, len(killed), died_at, np.full(len(killed), -1, np.int64))
-        both = self._delta(Concatenation((deaths, births)), len(killed) + born, 0, None)
-        both.diffs = np.empty(len(both), np.int64)
-        both.diffs[: len(killed)], both.diffs[len(killed) :] = -1, 1
+            return self._delta(StoredRows(columns, killed), died, died_at, diffs)
+        if length <= _FEW:
+            rows: Ints = np.empty(length, np.int64)
+            rows[:died], rows[died:] = killed, range(first, first + born)
+            source: Source = StoredRows(columns, rows)
+        else:
+            source = Concatenation((StoredRows(columns, killed), births))
         if isinstance(times, int) or isinstance(died_at, int):
-            both.times = times
-            return both
-        both.times = np.concatenate([died_at, times])
-        return both.take(np.argsort(both.times, kind="stable"))
+            return self._delta(source, length, times, diffs)
+        each = np.concatenate([died_at, times])
+        return self._delta(source, length, each, diffs).take(np.argsort(each, kind="stable"))
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
         return Delta([Group(source)], self._layout, length, times, diffs)
