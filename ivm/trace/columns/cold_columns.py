@@ -231,6 +231,11 @@ class ColdColumns:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
         return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
 
+    def cell(self, index: int, row: int) -> pa.Array:
+        """A column's value of one row, in the encoding that it came in."""
+        number = self._rows.pieces.piece_of(row)
+        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
+
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
         arrays = self.arrays(index, rows)
@@ -346,12 +351,8 @@ class ColdColumns:
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
         if len(rows) <= _SLICED:
-            return [self._cut(index, row) for row in rows.tolist()]
+            return [self.cell(index, row) for row in rows.tolist()]
         return [self._array(number, index).take(numbers_from(inside)) for number, inside in self._by_batch(rows)]
-
-    def _cut(self, index: int, row: int) -> pa.Array:
-        number = self._rows.pieces.piece_of(row)
-        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""

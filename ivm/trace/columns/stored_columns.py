@@ -212,6 +212,10 @@ class StoredColumns(Source):
         values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], strings)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
+    def cell(self, index: int, row: int) -> pa.Array | pa.ChunkedArray:
+        """Column `index` of one row, as it is kept."""
+        return self.arrow(index, slice(row, row + 1)) if index in self._hot else self._cold.cell(index, row)
+
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """Column `index` of `rows`, ascending, as it is kept, in one piece: text of few values with a dictionary."""
         if index not in self._hot:
