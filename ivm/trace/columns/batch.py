@@ -19,7 +19,6 @@ from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.seen_texts import SeenTexts, seen_texts
 
-_WORDS = ADDRESS, STRIDE, VALIDITY, OFFSET_BYTES, BYTES
 _PATIENCE = 16
 _LOOKED_AT = 256
 
@@ -201,7 +200,7 @@ class Batch(Source):
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
         place = self._place(index)
-        address, stride, validity, size, data = (place[word] for word in _WORDS)
+        address, stride, validity, size = place[ADDRESS], place[STRIDE], place[VALIDITY], place[OFFSET_BYTES]
         if self._memory is None:
             self._memory = memory_of(self.rows)
         if stride and not validity:
@@ -209,7 +208,7 @@ class Batch(Source):
         if self._by_bytes.get(index):
             reader.habit.encoded()
         if not stride and size:
-            return reader.encode(*texts_at(self._memory, address, size, data, len(self)))
+            return reader.encode(*texts_at(self._memory, address, size, place[BYTES], len(self)))
         number = 0 if stride else validity
         known = reader.known(place, len(self)) if number else None
         return reader.read(self._arrays(index), number) if known is None else known

@@ -24,7 +24,7 @@ _FAN = 16
 _SEALED = 9
 _SMALL = 512
 _FEW = 1 << 12
-"""Rows of which all columns are put together at once: a call for each column would take longer than what it copies."""
+"""Rows that are put together at once: a call for each column would take longer than what it copies."""
 _LARGE = 1 << 16
 _PARTS = 8
 _SLICED = 4
@@ -114,6 +114,7 @@ class ColdColumns:
         self.has_small = False
         """Whether there may be something to tidy."""
         self._look_further = False
+        self._staying: pa.Schema | None = None
 
     @property
     def indexes(self) -> tuple[int, ...]:
@@ -170,14 +171,15 @@ class ColdColumns:
             self._look_further = first is not None
             if first is None:
                 return
-            table = self._one_table(rows.batches[first : first + _FAN])
-            merge = self._merge = _Merge(first, rows.levels[first] + 1, table, [])
+            batches, level = rows.batches[first : first + _FAN], rows.levels[first] + 1
+            if rows.pieces.start(first + _FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):
+                with suppress(pa.ArrowInvalid):  # of batches that are not alike
+                    self._rows = rows.with_together(first, pa.concat_batches(batches), level)
+                    return
+            merge = self._merge = _Merge(first, level, self._one_table(batches), [])
         further = list(self._places.items())[len(merge.columns) :]
         if merge.table.num_rows > _FEW:
             further = further[: -(-len(self._places) // _PARTS)]
-        else:
-            with suppress(pa.ArrowInvalid):  # see `_whole`
-                merge.table = merge.table.combine_chunks()
         for index, place in further:
             merge.columns.append(self._whole(merge.table.column(place), index))
         if len(merge.columns) == len(self._places):
@@ -253,6 +255,16 @@ class ColdColumns:
             with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
                 return pa.concat_arrays(arrays)
         return self.arrow(index, rows).combine_chunks()
+
+    def _stay(self, schema: pa.Schema) -> bool:
+        """Whether columns of batches of this schema stay as they are when they are put together."""
+        known = self._staying
+        if known is None or not schema.equals(known):
+            types = zip(schema.types, self._places, strict=True)
+            if not all(_stays(given, self._types[index]) for given, index in types):
+                return False
+            self._staying = schema
+        return True
 
     def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
         """The batches one after the other, not copied, unless their types differ."""
@@ -372,3 +384,8 @@ class ColdColumns:
             arrays.append(self._array(number, index).slice(begin - start, stop - begin))
             begin = stop
         return arrays
+
+
+def _stays(given: pa.DataType, type: SqlType) -> bool:
+    """Whether arrays of a type are kept as they are: in that of the column, or one that is read in place."""
+    return is_readable_in(given, type) or (given == arrow_type(type) and not pa.types.is_dictionary(given))

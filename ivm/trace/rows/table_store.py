@@ -306,7 +306,7 @@ class TableStore(Rows):
             return self._delta(StoredRows(columns, killed), died, died_at, diffs)
         if length <= _FEW:
             rows: Ints = np.empty(length, np.int64)
-            rows[:died], rows[died:] = killed, range(first, first + born)
+            rows[:died], rows[died:] = killed, np.arange(first, first + born)
             source: Source = StoredRows(columns, rows)
         else:
             source = Concatenation((StoredRows(columns, killed), births))
