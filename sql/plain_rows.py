@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -25,8 +26,7 @@ _Key = tuple[str | None, ...]
 place of each literal."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainRows:
+class PlainRows(NamedTuple):
     """A statement of this kind: its `text`, and its `tree`, which nobody else has until it is given back.
 
     `source` is a text that differs from it in literals alone, in which the tree's places are; `literals` are its own.
