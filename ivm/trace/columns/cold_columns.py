@@ -15,7 +15,7 @@ from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
-from ivm.trace.columns.exported import memory_of, texts_at, texts_in
+from ivm.trace.columns.exported import text_at, texts_in
 from ivm.trace.columns.in_place import InPlace, Pieces, is_readable, is_readable_in, plain
 from ivm.trace.columns.segment import in_one
 from ivm.trace.text.dictionary import TextDictionary
@@ -346,20 +346,26 @@ class ColdColumns:
 
     def _codes(self, index: int, rows: Array) -> Column | None:
         """The codes of a few texts, read where they lie; None where that is not known."""
-        kept, memory, codes = self._rows, memory_of(self), list[Array]()
-        pieces = kept.pieces
+        texts = list[bytes]()
         for row in rows.tolist():
-            number = pieces.piece_of(row)
-            places = kept.places[number]
-            if places is None:
-                places = kept.places[number] = self._texts_of(kept.batches[number])
-            size = places.item(index, OFFSET_BYTES)
-            if not size or places.item(index, STRIDE):
+            text = self.text(index, row)
+            if text is None:
                 return None
-            address = places.item(index, ADDRESS) + size * (row - pieces.start(number))
-            texts = texts_at(memory, address, size, places.item(index, BYTES), 1)
-            codes.append(self._dictionary.encode_parts(*texts))
-        return Column(np.concatenate(codes)) if codes else None
+            texts.append(text)
+        return Column(self._dictionary.codes_of(texts))
+
+    def text(self, index: int, row: int) -> bytes | None:
+        """A text of one row, read where it lies; None where that is not known, or it is NULL."""
+        kept = self._rows
+        number = kept.pieces.piece_of(row)
+        places = kept.places[number]
+        if places is None:
+            places = kept.places[number] = self._texts_of(kept.batches[number])
+        place = places[index].tolist()
+        size = place[OFFSET_BYTES]
+        if place[STRIDE] or not size:
+            return None
+        return text_at(place[ADDRESS] + size * (row - kept.pieces.start(number)), size, place[BYTES])
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
         if len(rows) <= _SLICED:

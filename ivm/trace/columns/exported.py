@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from struct import Struct
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -59,6 +60,8 @@ class Memory(ctypes.c_char * (1 << 62)):  # type: ignore[misc]
 
 
 _idle: list[Exported] = []
+_MEMORY = Memory.from_address(_PAGE)
+_BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
 
 
 def located(data: ArrowRows, strides: Ints) -> Located | None:
@@ -135,6 +138,13 @@ def texts_in(array: pa.Array) -> tuple[int, int, int] | None:
         return None
     _, offsets, data = array.buffers()
     return None if offsets is None or data is None else (offsets.address + size * array.offset, size, data.address)
+
+
+def text_at(address: int, size: int, data: int) -> bytes:
+    """The bytes of a text, whose two offsets of `size` bytes lie at an address, among `data`."""
+    begin, end = _BOUNDS[size](_MEMORY, address - _PAGE)
+    data -= _PAGE
+    return _MEMORY[data + begin : data + end]
 
 
 def texts_at(memory: Memory, address: int, size: int, data: int, length: int) -> tuple[Array, Array]:

@@ -216,6 +216,10 @@ class StoredColumns(Source):
         """Column `index` of one row, as it is kept."""
         return self.arrow(index, slice(row, row + 1)) if index in self._hot else self._cold.cell(index, row)
 
+    def text(self, index: int, row: int) -> bytes | None:
+        """The bytes of a text, if it lies where that can be read at once."""
+        return None if index in self._hot else self._cold.text(index, row)
+
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """Column `index` of `rows`, ascending, as it is kept, in one piece: text of few values with a dictionary."""
         if index not in self._hot:

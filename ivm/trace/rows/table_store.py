@@ -131,8 +131,12 @@ class TableStore(Rows):
 
     def value(self, column: int, number: int) -> object:
         """The value of a column in the row of a number, as Python has it."""
-        found = self.store.columns.cell(column, number)[0].as_py()
-        is_whole = found is not None and self._types[column].kind is Kind.HUGEINT
+        kind, columns = self._types[column].kind, self.store.columns
+        text = columns.text(column, number) if kind is Kind.VARCHAR else None
+        if text is not None:
+            return text.decode()
+        found = columns.cell(column, number)[0].as_py()
+        is_whole = found is not None and kind is Kind.HUGEINT
         return int(found) if is_whole else found
 
     def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
