@@ -13,8 +13,9 @@ from catalog.schema import Table
 from catalog.types import Kind
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.columns.column import NOBODY, Ints
+from ivm.trace.columns.column import NOBODY, Ints, value_in
 from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.columns.in_place import is_readable
 from ivm.trace.columns.stored_columns import StoredRows
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.index.arrangement import Arrangement
@@ -127,17 +128,16 @@ class TableStore(Rows):
             words, dropped = key.layout.pack([batch.column(c) for c in range(width)], 1)
             numbers = key.probe(words, dropped, time, True)[1]
             return numbers.item(0) if len(numbers) else None
-        return None if found[0] is None else found[0].groups[-1].refs.item(0)
+        rows = None if found[0] is None else found[0].groups[-1].refs
+        return None if rows is None else rows.item(0)
 
     def value(self, column: int, number: int) -> object:
-        """The value of a column in the row of a number, as Python has it."""
-        kind, columns = self._types[column].kind, self.store.columns
-        text = columns.text(column, number) if kind is Kind.VARCHAR else None
-        if text is not None:
-            return text.decode()
-        found = columns.cell(column, number)[0].as_py()
-        is_whole = found is not None and kind is Kind.HUGEINT
-        return int(found) if is_whole else found
+        """The value of a column in the row of a number: as Python has it, or as it is stored if it is read in place."""
+        type_, columns = self._types[column], self.store.columns
+        if is_readable(type_):
+            return value_in(columns.gather(column, np.array([number])))
+        text = columns.text(column, number) if type_.kind is Kind.VARCHAR else None
+        return columns.cell(column, number)[0].as_py() if text is None else text.decode()
 
     def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
         """The arrangement of the rows by these columns, made if there is none; kept in step while somebody holds it.
