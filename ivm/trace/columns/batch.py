@@ -201,14 +201,14 @@ class Batch(Source):
         reader = self._readers.each[index]
         place = self._place(index)
         address, stride, validity, size = place[ADDRESS], place[STRIDE], place[VALIDITY], place[OFFSET_BYTES]
-        if self._memory is None:
-            self._memory = memory_of(self.rows)
         if stride and not validity:
+            if self._memory is None:
+                self._memory = memory_of(self.rows)
             return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
         if self._by_bytes.get(index):
             reader.habit.encoded()
         if not stride and size:
-            return reader.encode(*texts_at(self._memory, address, size, place[BYTES], len(self)))
+            return reader.encode(*texts_at(address, size, place[BYTES], len(self)))
         number = 0 if stride else validity
         known = reader.known(place, len(self)) if number else None
         return reader.read(self._arrays(index), number) if known is None else known

@@ -120,7 +120,9 @@ def every(mask: Bools) -> bool:
 
 
 def readonly(array: Array) -> Any:
-    """A view of the array, not to be written to. Arrays from outside may be so; kernels take one kind."""
+    """The array, or a view of it, not to be written to. Arrays from outside may be so; kernels take one kind."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.setflags(False)  # type: ignore[call-arg]  # by place: by name, or as `flags`, it takes six times as long
     return view

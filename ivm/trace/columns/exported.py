@@ -61,6 +61,7 @@ class Memory(ctypes.c_char * (1 << 62)):  # type: ignore[misc]
 
 _idle: list[Exported] = []
 _MEMORY = Memory.from_address(_PAGE)
+_BYTES = memoryview(_MEMORY).toreadonly()
 _BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
 
 
@@ -147,7 +148,10 @@ def text_at(address: int, size: int, data: int) -> bytes:
     return _MEMORY[data + begin : data + end]
 
 
-def texts_at(memory: Memory, address: int, size: int, data: int, length: int) -> tuple[Array, Array]:
-    """The bytes of texts, and their offsets of `size` bytes each, where they lie: see `text_buffers`."""
-    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], memory, address - _PAGE)
-    return np.ndarray((offsets.item(length),), np.uint8, memory, data - _PAGE), offsets
+def texts_at(address: int, size: int, data: int, length: int) -> tuple[Array, Array]:
+    """The bytes of texts, and their offsets of `size` bytes each, where they lie: see `text_buffers`.
+
+    They are not kept alive, nor to be written to.
+    """
+    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], _BYTES, address - _PAGE)
+    return np.ndarray((offsets.item(length),), np.uint8, _BYTES, data - _PAGE), offsets
