@@ -309,9 +309,7 @@ class TableStore(Rows):
         if born == 0:
             return self._delta(StoredRows(columns, killed), died, died_at, diffs)
         if length <= _FEW:
-            rows: Ints = np.empty(length, np.int64)
-            rows[:died], rows[died:] = killed, np.arange(first, first + born)
-            source: Source = StoredRows(columns, rows)
+            source: Source = StoredRows(columns, np.concatenate([killed, np.arange(first, first + born)]))
         else:
             source = Concatenation((StoredRows(columns, killed), births))
         if isinstance(times, int) or isinstance(died_at, int):
