@@ -238,6 +238,19 @@ class ColdColumns:
         number = self._rows.pieces.piece_of(row)
         return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
 
+    def text(self, index: int, row: int) -> bytes | None:
+        """A text of one row, read where it lies; None where that is not known, or it is NULL."""
+        kept = self._rows
+        number = kept.pieces.piece_of(row)
+        places = kept.places[number]
+        if places is None:
+            places = kept.places[number] = self._texts_of(kept.batches[number])
+        place = places[index].tolist()
+        size = place[OFFSET_BYTES]
+        if place[STRIDE] or not size:
+            return None
+        return text_at(place[ADDRESS] + size * (row - kept.pieces.start(number)), size, place[BYTES])
+
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
         arrays = self.arrays(index, rows)
@@ -353,19 +366,6 @@ class ColdColumns:
                 return None
             texts.append(text)
         return Column(self._dictionary.codes_of(texts))
-
-    def text(self, index: int, row: int) -> bytes | None:
-        """A text of one row, read where it lies; None where that is not known, or it is NULL."""
-        kept = self._rows
-        number = kept.pieces.piece_of(row)
-        places = kept.places[number]
-        if places is None:
-            places = kept.places[number] = self._texts_of(kept.batches[number])
-        place = places[index].tolist()
-        size = place[OFFSET_BYTES]
-        if place[STRIDE] or not size:
-            return None
-        return text_at(place[ADDRESS] + size * (row - kept.pieces.start(number)), size, place[BYTES])
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
         if len(rows) <= _SLICED:
