@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import cache
 
 from catalog.names import as_literal
 
@@ -168,6 +169,7 @@ def decimal(precision: int, scale: int) -> SqlType:
     return SqlType(Kind.DECIMAL, precision, scale)
 
 
+@cache
 def integer_range(kind: Kind) -> tuple[int, int]:
     """The least and the greatest value of an integer type."""
     bits = kind.bits - kind.signed

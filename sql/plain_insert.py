@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import NamedTuple
 
 from catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
 from sql.ir.scalar import Literal, Value
@@ -21,8 +21,7 @@ Written = tuple[str | None, str | None, str | None, str | None]
 NULL: Written = (None, None, None, "NULL")
 
 
-@dataclass(frozen=True, slots=True)
-class PlainInsert:
+class PlainInsert(NamedTuple):
     """INSERT INTO `table`: `columns` (empty: all) of rows of `width` literals each.
 
     `values` has one row after the other, `text` is the statement as it was written.
@@ -84,10 +83,10 @@ def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] |
 
 def value_of(written: Written, type_: SqlType) -> Value:
     """What DuckDB assigns to a column of a type, in physical form; ValueError where that is not certain."""
-    make = _MAKE.get(type_.kind)
+    make, word = _MAKE.get(type_.kind), written[3]
     if make is None:
         raise ValueError(written)
-    return None if _is_null(written) else make(written, type_)
+    return None if word is not None and word.upper() == "NULL" else make(written, type_)
 
 
 def _name(written: str) -> str:
@@ -139,11 +138,6 @@ def is_exact(cast: str, digits: int, scale: int) -> bool:
         return False
     whole, fraction = match[1].lstrip("-0"), match[2] or ""
     return len(fraction) == scale and len(whole) + scale <= digits
-
-
-def _is_null(written: Written) -> bool:
-    word = written[3]
-    return word is not None and word.upper() == "NULL"
 
 
 _WHOLE = re.compile(r"-?\d+", re.ASCII)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlglot import exp
 
@@ -20,12 +21,12 @@ from sql.sql_text import SqlText
 from sql.syntax import statements
 from sql.tree import ENDINGS, nodes_of
 
-_Key = tuple[str, ...]
-"""What stands between the literals of a text, and of what kind each is."""
+_Key = tuple[str | None, ...]
+"""What stands between the literals of a text, and of what kind each is: what `_PIECES` splits a text into, "" in the
+place of each literal."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainRows:
+class PlainRows(NamedTuple):
     """A statement of this kind: its `text`, and its `tree`, which nobody else has until it is given back.
 
     `source` is a text that differs from it in literals alone, in which the tree's places are; `literals` are its own.
@@ -64,12 +65,14 @@ _STARTS = re.compile(r"\s*(?:SELECT|UPDATE|DELETE)\b", re.IGNORECASE)
 _PIECES = re.compile(
     r"""
       (?P<other> [\w&]' | -- | /\* | \$ )             # texts of other kinds, comments, parameters
-    | '(?P<text> (?:[^']|'')* )'
+    | (?P<text> '(?:[^']|'')*' )
     | (?<![\w.]) (?P<number> \d+(?:\.\d+)?(?:[eE][-+]?\d+)? ) (?![\w.])
-    | " (?:[^"]|"")* "
+    | (?P<name> " (?:[^"]|"")* " )
     """,
     re.VERBOSE | re.ASCII,
 )
+_OTHER, _TEXT, _STEP = 1, 2, 5
+"""Where the groups begin among what `split` gives, and how many things it gives for each piece."""
 _MOST_CHARACTERS = 2000
 _FORMS: Recent[_Key, _Form] = Recent(256)
 
@@ -113,21 +116,20 @@ def plain_rows(text: str) -> PlainRows | None:
     """The statement of a text in DuckDB's dialect, if it is one of these and nothing follows; else None."""
     if len(text) > _MOST_CHARACTERS or _STARTS.match(text) is None:
         return None
-    pieces: list[str] = []
+    pieces = _PIECES.split(text)
+    if any(pieces[_OTHER::_STEP]):
+        return None
     values: list[str] = []
-    offsets: list[int] = []
-    end = 0
-    for piece in _PIECES.finditer(text):
-        kind = piece.lastgroup
-        if kind == "other":
-            return None
-        if kind is not None:
-            pieces += (text[end : piece.start()], kind)
-            values.append(piece[kind].replace("''", "'") if kind == "text" else piece[kind])
-            offsets.append(piece.start())
-            end = piece.end()
-    key = (*pieces, text[end:])
-    form = _FORMS.take(key) or _form(key, text, values, offsets)
+    for place in range(_TEXT, len(pieces), _STEP):
+        quoted, number = pieces[place], pieces[place + 1]
+        if quoted is not None:
+            values.append(quoted[1:-1].replace("''", "'"))
+            pieces[place] = ""
+        elif number is not None:
+            values.append(number)
+            pieces[place + 1] = ""
+    key = tuple(pieces)
+    form = _FORMS.take(key) or _form(key, text, values)
     if form.tree is None:
         _FORMS.put(key, form)
         return None
@@ -136,7 +138,7 @@ def plain_rows(text: str) -> PlainRows | None:
     return PlainRows(text, form.tree, form.source, values, form)
 
 
-def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -> _Form:
+def _form(key: _Key, text: str, values: Sequence[str]) -> _Form:
     source = SqlText(text)
     try:
         found = statements(source, "duckdb")
@@ -147,9 +149,10 @@ def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -
     except Error:
         return _Form(key, source)
     places = {node.meta.get("start"): node for node in nodes if isinstance(node, exp.Literal)}
+    offsets = [piece.start() for piece in _PIECES.finditer(text) if piece.lastgroup != "name"]
     literals = [places[offset] for offset in offsets if offset in places]
     # sqlglot leaves out the sign of +1, which is an INTEGER in DuckDB, where 1 is whatever it meets.
-    signs = sum(each.count("+") for each in key) - sum(isinstance(node, exp.Add) for node in nodes)
+    signs = sum(each.count("+") for each in key if each) - sum(isinstance(node, exp.Add) for node in nodes)
     plain = [node.name for node in literals] == values and not signs and all(map(_is_plain, nodes))
     if not plain or not _is_over_rows(nodes[0]):
         return _Form(key, source)

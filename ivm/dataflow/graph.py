@@ -146,7 +146,7 @@ class Graph:
         due, at = bytearray(first), -1
         while (at := due.find(1, at + 1)) >= 0:
             node, readers = steps[at]
-            inputs, given = [deltas.get(other) for other in node.inputs], 0
+            inputs, given = list(map(deltas.get, node.inputs)), 0
             for each in inputs:
                 if each is not None:
                     given += each.length

@@ -231,7 +231,7 @@ class Engine:
         the tables.
         """
         started, journal = perf_counter_ns(), None if trial else self.journal
-        time, are_apart = last_time(changes, max(self.time + 1, time))
+        time, are_apart = last_time(changes, max(self.renderer.graph.time + 1, time))
         try:
             if journal is not None:
                 journal.begin(changes, time, batch)

@@ -206,7 +206,7 @@ class AsItIs:
 
     def _plainly_taken(self, data: Any) -> Updates | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
-        form, columns, own = None, None, len(self.fields)
+        form, columns = None, None
         if type(data) is list and data and type(data[0]) is dict:
             form = self._form(tuple(data[0]))
             columns = None if form is None else form.of_rows(data)
@@ -215,16 +215,19 @@ class AsItIs:
             columns = None if form is None else form.of_columns(data)
         if form is None or columns is None:
             return None
-        numbers: dict[str, Ints | None] = {TIME: None, DIFF: None}
-        for name, each in zip(form.extra, columns[own:], strict=True):
-            if set(map(type, each)) != {int}:
-                return None
-            try:
-                numbers[name] = np.array(each, np.int64)
-            except OverflowError:
-                return None
-        taken = form.plain.batch(columns[:own])
-        return None if taken is None else Updates(taken[0], numbers[TIME], numbers[DIFF], taken[1])
+        numbers = dict[str, Ints]()
+        if form.extra:
+            own = len(self.fields)
+            for name, each in zip(form.extra, columns[own:], strict=True):
+                if set(map(type, each)) != {int}:
+                    return None
+                try:
+                    numbers[name] = np.array(each, np.int64)
+                except OverflowError:
+                    return None
+            columns = columns[:own]
+        taken = form.plain.batch(columns)
+        return None if taken is None else Updates(taken[0], numbers.get(TIME), numbers.get(DIFF), taken[1])
 
     def _form(self, names: tuple[Any, ...]) -> _Form | None:
         """How rows that have these names are read."""

@@ -69,13 +69,17 @@ class Intake:
 
         None where they are not taken here: of types that have no plain values, or NULL where none may be.
         """
-        plain, defaults = self.plain, self._defaults
+        plain, made, given = self.plain, list[Sequence[object]](), set[int]()
         if plain is None:
             return None
-        rest = {name: make(count).to_pylist() for name, make in defaults.items() if name not in columns}
-        named, nothing = {**rest, **columns}, (None,) * count
-        places = {place for place, field in enumerate(self.fields) if field.name in columns}
-        return plain.batch([named.get(field.name, nothing) for field in self.fields], places)
+        for place, field in enumerate(self.fields):
+            values = columns.get(field.name)
+            if values is not None:
+                given.add(place)
+            elif (make := self._defaults.get(field.name)) is not None:
+                values = make(count).to_pylist()
+            made.append((None,) * count if values is None else values)
+        return plain.batch(made, given)
 
     def rows(self, data: Any, *, keys_only: bool = False) -> tuple[ArrowRows, Ints | None]:
         """The data as Arrow rows of exactly the columns `fields`, in their order, in types that `to_column` takes;

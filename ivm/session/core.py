@@ -227,7 +227,8 @@ class Core:
             journal.settle()
             if self.checkpoints is not None:
                 self.checkpoints.make_if_due()
-        self.tidy_texts(_OWED)
+        if self.engine.texts_owed > _OWED:
+            self.tidy_texts(_OWED)
 
     def tidy_texts(self, left: int = 0) -> None:
         """Do what is owed for the texts that have come, piece by piece, until so many are left.

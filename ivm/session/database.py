@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from os import PathLike
 from typing import TYPE_CHECKING, get_args
 
@@ -18,9 +17,8 @@ from ivm.session.cursor import Cursor
 from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
-from ivm.session.statements import nested_statements, run_statement, statements_of
+from ivm.session.statements import make_room, nested_too_deeply, run_statements, statements_of
 from ivm.trace.rows.table_store import Mode
-from sql.named_types import with_types
 from sql.parameters import Parameters, filled
 
 _MODES = get_args(Mode)
@@ -90,23 +88,24 @@ class Database:
         from this thread; it may read and commit too. If it raises, the view is not created. COPY from a file calls it
         too, with the table's name as that of the view, and commits once when all is read.
         """
-        core, result = self._open, Result()
+        core = self._open
         callback(progress, "progress")
         try:
-            with nested_statements():
-                types = {name: str(type_) for name, type_ in core.catalog.types.items()}
-                written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
-                statements = statements_of(written, dialect)
-                defines = any(isinstance(each, DEFINITIONS) for each in statements)
-                with core.definitions if defines else nullcontext():
-                    if defines:
-                        core.check_writable()
-                        core.begin_defining(progress)
-                    for statement in statements:
-                        result = run_statement(core, statement, dialect, progress)
+            written = filled(sql_text(text), params, dialect)
+            if written is not text:
+                sql_text(written)
+            make_room()
+            statements = statements_of(written, dialect, core.catalog.types)
+            if not any(isinstance(each, DEFINITIONS) for each in statements):
+                return run_statements(core, statements, dialect, progress)
+            with core.definitions:
+                core.check_writable()
+                core.begin_defining(progress)
+                return run_statements(core, statements, dialect, progress)
+        except RecursionError:
+            raise nested_too_deeply() from None
         finally:
             core.certain()  # errors tell of what there is, too
-        return result
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
         """Run one or more statements as `sql` does; a cursor at the first row of the last one's."""

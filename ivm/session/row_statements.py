@@ -110,7 +110,7 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
         return None
     known = {**key, **after}
     row = [(known[c] if c in known else store.value(c, number),) for c in range(len(table.fields))]
-    rows = plain.batch(row, known)
+    rows = plain.batch(row, range(len(row)))
     return None if rows is None else Change(table, *rows, mode="upsert")
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from catalog.errors import UnsupportedError
+from catalog.types import SqlType
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Change
 from ivm.results.result import Result, counted
@@ -18,6 +18,7 @@ from ivm.session.explain import explain
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
+from sql.named_types import with_types
 from sql.parse import parse
 from sql.plain_insert import PlainInsert, columns_of, plain_inserts
 from sql.plain_rows import PlainRows, plain_rows
@@ -41,25 +42,32 @@ MOST_FRAMES = 5000
 """Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
 
 
-@contextmanager
-def nested_statements() -> Iterator[None]:
-    """Room for nested statements; UnsupportedError for one that needs more.
+def make_room() -> None:
+    """Room for nested statements.
 
     The interpreter's limit is raised for good: to lower it again could hit another thread.
     """
     if sys.getrecursionlimit() < MOST_FRAMES:
         sys.setrecursionlimit(MOST_FRAMES)
-    try:
-        yield
-    except RecursionError:
-        raise UnsupportedError(
-            f"cannot plan this statement: it is nested too deeply, beyond the limit of {MOST_FRAMES} calls in calls, "
-            f"which some 200 parentheses or 300 views on views reach; split it into materialized views"
-        ) from None
 
 
-def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert | PlainRows]:
-    """The statements of a text; see `parse`. Plain ones are read faster, if it holds nothing else."""
+def nested_too_deeply() -> UnsupportedError:
+    """What to raise for a statement that needs more room than `make_room` makes."""
+    return UnsupportedError(
+        f"cannot plan this statement: it is nested too deeply, beyond the limit of {MOST_FRAMES} calls in calls, "
+        f"which some 200 parentheses or 300 views on views reach; split it into materialized views"
+    )
+
+
+def statements_of(
+    text: str, dialect: str, types: Mapping[str, SqlType]
+) -> Sequence[Statement | PlainInsert | PlainRows]:
+    """The statements of a text, see `parse`, in which these types have names. Plain ones are read faster, if it holds
+    nothing else.
+    """
+    named = {name: str(type_) for name, type_ in types.items()}
+    if named:
+        text = with_types(text, named, dialect)
     if dialect == "duckdb":
         inserts = plain_inserts(text)
         if inserts is not None:
@@ -67,7 +75,7 @@ def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert |
         rows = plain_rows(text)
         if rows is not None:
             return (rows,)
-    return _parsed(text, dialect)
+    return _parsed(text if named else with_types(text, named, dialect), dialect)
 
 
 def _parsed(text: str, dialect: str) -> Sequence[Statement]:
@@ -85,6 +93,19 @@ _PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
 _MOST_CHARACTERS = 4000
 _REMEMBERED = (Query, Insert, Delete, Update)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
+
+
+def run_statements(
+    core: Core,
+    statements: Sequence[Statement | PlainInsert | PlainRows],
+    dialect: str,
+    progress: Callable[[Progress], None] | None,
+) -> Result:
+    """Carry out one statement after the other, see `run_statement`; the result is the last one's."""
+    result = None
+    for statement in statements:
+        result = run_statement(core, statement, dialect, progress)
+    return Result() if result is None else result
 
 
 def run_statement(

@@ -10,7 +10,7 @@ import pytest
 import ivm
 from ivm.plan.lower import lower
 from ivm.session.database import core_of
-from ivm.session.statements import nested_statements
+from ivm.session.statements import make_room
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from tests.large import blocks, conditions, constants, depth, expressions, groups  # noqa: F401
@@ -42,8 +42,8 @@ def db() -> ivm.Database:
 
 
 def planned(db: ivm.Database, text: str) -> None:
-    with nested_statements():
-        lower(optimize(bind(text, core_of(db).catalog).relation))
+    make_room()
+    lower(optimize(bind(text, core_of(db).catalog).relation))
 
 
 @pytest.mark.parametrize("name", LARGE)

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, SqlType, decimal
-from ivm.trace.columns.arrow import arrow_type, to_column
+from catalog.schema import Field
+from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
+from ivm.intake.as_it_is import AsItIs
+from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.batch import Batch, Reader, Readers
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.columns.in_place import Pieces, is_readable
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.text.dictionary import TextDictionary
@@ -50,9 +54,8 @@ def test_rows_read_as_of_one_array(type: SqlType, values: list[Any], encodings: 
         array = pa.array([None, *kept, None], encoding)
         exact = array.cast(arrow_type(type)).to_pylist()[1:-1]
         mark = store.mark()
-        store.append(
-            Batch(pa.table([array.slice(1, size)], names=["x"]), Readers([Reader(type, dictionary)])), size, time + 1
-        )
+        given, addresses = _as_it_comes(array.slice(1, size), type, is_looked_at=data.draw(st.booleans()))
+        store.append(Batch(given, Readers([Reader(type, dictionary)]), addresses), size, time + 1)
         if data.draw(st.integers(0, 4)) == 0:
             store.gather(0, np.arange(store.rows))
             store.rollback(mark)
@@ -68,6 +71,36 @@ def test_rows_read_as_of_one_array(type: SqlType, values: list[Any], encodings: 
     _assert_equal(store.columns.column(0), whole)
     assert store.columns.piece(0) is None
     assert store.reader().arrow(["x"]).column(0).to_pylist() == held
+
+
+def _as_it_comes(array: pa.Array, type: SqlType, *, is_looked_at: bool) -> tuple[ArrowRows, Ints | None]:
+    """A batch of one column and, where it needs no cast, where that lies."""
+    taken = AsItIs((Field("x", type),)).taken(pa.record_batch([array], names=["x"])) if is_looked_at else None
+    return (pa.table([array], names=["x"]), None) if taken is None else (taken.rows, taken.addresses)
+
+
+@settings(max_examples=50, deadline=None)
+@given(data=st.data())
+def test_a_few_texts_are_read_where_they_lie(data: Any) -> None:
+    dictionary, held = TextDictionary(), list[str | None]()
+    store, readers = RowStore([VARCHAR], dictionary), Readers([Reader(VARCHAR, dictionary)])
+    texts = st.sampled_from(["", "a", "Oslo", "å" * 9, "a text that is longer than a word"])
+    for time in range(data.draw(st.integers(1, 40))):
+        drawn = data.draw(st.lists(st.none() | texts if data.draw(st.booleans()) else texts, min_size=1, max_size=3))
+        encoding = data.draw(st.sampled_from([pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]))
+        array, mark = pa.array([None, *drawn, None], encoding).slice(1, len(drawn)), store.mark()
+        given, addresses = _as_it_comes(array, VARCHAR, is_looked_at=data.draw(st.booleans()))
+        store.append(Batch(given, readers, addresses), len(drawn), time + 1)
+        if data.draw(st.integers(0, 4)) == 0:
+            store.rollback(mark)
+        else:
+            held += drawn
+            store.seal(time + 2, time + 1)
+        if held:
+            rows = data.draw(st.lists(st.integers(0, len(held) - 1), max_size=5))
+            found = to_arrow(store.gather(0, np.array(rows, np.int64)), VARCHAR, dictionary.now())
+            assert found.to_pylist() == [held[row] for row in rows]
+    assert store.columns.piece(0) is None
 
 
 @given(st.lists(st.sampled_from([1, 2, 500, 1023, 1024, 1025, 5000]), max_size=20), st.integers(0, 20))

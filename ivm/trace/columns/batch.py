@@ -19,7 +19,6 @@ from ivm.trace.delta import Source
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.seen_texts import SeenTexts, seen_texts
 
-_WORDS = ADDRESS, STRIDE, VALIDITY, OFFSET_BYTES, BYTES
 _PATIENCE = 16
 _LOOKED_AT = 256
 
@@ -129,6 +128,7 @@ class Batch(Source):
     def __init__(self, rows: ArrowRows, readers: Readers, addresses: Ints | None = None) -> None:
         """`addresses`: where the columns of the rows lie, which are a record batch then, if that is known."""
         self.rows = rows
+        self.addresses = addresses
         self._readers = readers
         self._places = addresses
         self._is_mine = False
@@ -200,15 +200,15 @@ class Batch(Source):
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
         place = self._place(index)
-        address, stride, validity, size, data = (place[word] for word in _WORDS)
-        if self._memory is None:
-            self._memory = memory_of(self.rows)
+        address, stride, validity, size = place[ADDRESS], place[STRIDE], place[VALIDITY], place[OFFSET_BYTES]
         if stride and not validity:
+            if self._memory is None:
+                self._memory = memory_of(self.rows)
             return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
         if self._by_bytes.get(index):
             reader.habit.encoded()
         if not stride and size:
-            return reader.encode(*texts_at(self._memory, address, size, data, len(self)))
+            return reader.encode(*texts_at(address, size, place[BYTES], len(self)))
         number = 0 if stride else validity
         known = reader.known(place, len(self)) if number else None
         return reader.read(self._arrays(index), number) if known is None else known

@@ -10,10 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import SqlType
-from ivm.kernels.memory.places import STRIDE
+from catalog.types import Physical, SqlType
+from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
+from ivm.kernels.memory.places import ADDRESS, STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
+from ivm.trace.columns.exported import text_at, texts_in
 from ivm.trace.columns.in_place import InPlace, Pieces, is_readable, is_readable_in, plain
 from ivm.trace.columns.segment import in_one
 from ivm.trace.text.dictionary import TextDictionary
@@ -22,7 +24,7 @@ _FAN = 16
 _SEALED = 9
 _SMALL = 512
 _FEW = 1 << 12
-"""Rows of which all columns are put together at once: a call for each column would take longer than what it copies."""
+"""Rows that are put together at once: a call for each column would take longer than what it copies."""
 _LARGE = 1 << 16
 _PARTS = 8
 _SLICED = 4
@@ -31,20 +33,23 @@ _SLICED = 4
 
 @dataclass(slots=True)
 class _Batches:
-    """Record batches one after the other: of each where it begins, and how often it was put together.
+    """Record batches one after the other: of each where it begins, how often it was put together, and where its columns
+    lie, as far as that is known (see `Located`).
 
     `in_place`: the columns that are read where they lie.
     """
 
     batches: list[pa.RecordBatch] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
+    places: list[Ints | None] = field(default_factory=list)
     pieces: Pieces = field(default_factory=Pieces)
     in_place: dict[int, InPlace] = field(default_factory=dict)
 
-    def push(self, batch: pa.RecordBatch, level: int, rows: int) -> None:
+    def push(self, batch: pa.RecordBatch, level: int, rows: int, places: Ints | None) -> None:
         """One more batch, of so many rows, at least one."""
         self.batches.append(batch)
         self.levels.append(level)
+        self.places.append(places)
         self.pieces.push(rows)
 
     def truncate(self, rows: int) -> None:
@@ -55,20 +60,21 @@ class _Batches:
         for column in self.in_place.values():
             column.truncate(count)
         self.pieces.truncate(count)
-        del self.batches[count:], self.levels[count:]
+        del self.batches[count:], self.levels[count:], self.places[count:]
 
     def first(self, rows: int) -> _Batches:
         """The first `rows` rows, as they are now."""
         count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
-        return _Batches(self.batches[:count], [_SEALED] * count, self.pieces.first(count))
+        return _Batches(self.batches[:count], [_SEALED] * count, self.places[:count], self.pieces.first(count))
 
     def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> _Batches:
         """The same rows, those of sixteen batches from number `first` on in one."""
         batches = [*self.batches[:first], whole, *self.batches[first + _FAN :]]
         levels = [*self.levels[:first], level, *self.levels[first + _FAN :]]
+        places = [*self.places[:first], None, *self.places[first + _FAN :]]
         pieces = self.pieces.joined(first, _FAN)
         in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
-        return _Batches(batches, levels, pieces, in_place)
+        return _Batches(batches, levels, places, pieces, in_place)
 
     def ready(self) -> int | None:
         """The first of sixteen small batches of one level side by side, if there are any among the newest."""
@@ -108,6 +114,7 @@ class ColdColumns:
         self.has_small = False
         """Whether there may be something to tidy."""
         self._look_further = False
+        self._staying: pa.Schema | None = None
 
     @property
     def indexes(self) -> tuple[int, ...]:
@@ -126,15 +133,18 @@ class ColdColumns:
             fixed._rows = self._rows.first(rows)
         return fixed
 
-    def append(self, batch: pa.RecordBatch) -> None:
-        """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied."""
+    def append(self, batch: pa.RecordBatch, places: Ints | None = None) -> None:
+        """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied.
+
+        `places`: where they lie, if that is known (see `Located`), which nobody writes to.
+        """
         rows = batch.num_rows
         if not self._places or not rows:
             return
         kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
         if rows < _SMALL:
             self.has_small = True
-        self._rows.push(kept, 0 if rows < _SMALL else _SEALED, rows)
+        self._rows.push(kept, 0 if rows < _SMALL else _SEALED, rows, places)
 
     def without(self, index: int) -> ColdColumns:
         """The same rows without a column, which is not read in place."""
@@ -143,7 +153,7 @@ class ColdColumns:
         if rest:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
-            made._rows = _Batches(batches, list(rows.levels), rows.pieces.first(len(batches)))
+            made._rows = _Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
             made.has_small = made._look_further = self.has_small
         return made
 
@@ -161,14 +171,15 @@ class ColdColumns:
             self._look_further = first is not None
             if first is None:
                 return
-            table = self._one_table(rows.batches[first : first + _FAN])
-            merge = self._merge = _Merge(first, rows.levels[first] + 1, table, [])
+            batches, level = rows.batches[first : first + _FAN], rows.levels[first] + 1
+            if rows.pieces.start(first + _FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):
+                with suppress(pa.ArrowInvalid):  # of batches that are not alike
+                    self._rows = rows.with_together(first, pa.concat_batches(batches), level)
+                    return
+            merge = self._merge = _Merge(first, level, self._one_table(batches), [])
         further = list(self._places.items())[len(merge.columns) :]
         if merge.table.num_rows > _FEW:
             further = further[: -(-len(self._places) // _PARTS)]
-        else:
-            with suppress(pa.ArrowInvalid):  # see `_whole`
-                merge.table = merge.table.combine_chunks()
         for index, place in further:
             merge.columns.append(self._whole(merge.table.column(place), index))
         if len(merge.columns) == len(self._places):
@@ -189,6 +200,8 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
+        if len(rows) <= _SLICED and (codes := self._codes(index, rows)) is not None:
+            return codes
         distinct, places = ascending(rows)
         found = self._converted(index, self._taken(index, distinct))
         return found if places is None else found.take(places)
@@ -206,6 +219,11 @@ class ColdColumns:
         else:
             place[STRIDE] = 0
 
+    def tells(self, index: int, rows: int) -> bool:
+        """Whether it is written down where the first `rows` rows of a column lie, whatever has come behind them."""
+        column = self._rows.in_place.get(index)
+        return column is not None and column.tells(rows)
+
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
         arrays = self.arrays(index, rows)
@@ -214,6 +232,24 @@ class ColdColumns:
     def arrays(self, index: int, rows: Ints | slice) -> list[pa.Array]:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
         return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
+
+    def cell(self, index: int, row: int) -> pa.Array:
+        """A column's value of one row, in the encoding that it came in."""
+        number = self._rows.pieces.piece_of(row)
+        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
+
+    def text(self, index: int, row: int) -> bytes | None:
+        """A text of one row, read where it lies; None where that is not known, or it is NULL."""
+        kept = self._rows
+        number = kept.pieces.piece_of(row)
+        places = kept.places[number]
+        if places is None:
+            places = kept.places[number] = self._texts_of(kept.batches[number])
+        place = places[index].tolist()
+        size = place[OFFSET_BYTES]
+        if place[STRIDE] or not size:
+            return None
+        return text_at(place[ADDRESS] + size * (row - kept.pieces.start(number)), size, place[BYTES])
 
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
@@ -233,6 +269,16 @@ class ColdColumns:
                 return pa.concat_arrays(arrays)
         return self.arrow(index, rows).combine_chunks()
 
+    def _stay(self, schema: pa.Schema) -> bool:
+        """Whether columns of batches of this schema stay as they are when they are put together."""
+        known = self._staying
+        if known is None or not schema.equals(known):
+            types = zip(schema.types, self._places, strict=True)
+            if not all(_stays(given, self._types[index]) for given, index in types):
+                return False
+            self._staying = schema
+        return True
+
     def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
         """The batches one after the other, not copied, unless their types differ."""
         with suppress(pa.ArrowInvalid):
@@ -248,6 +294,14 @@ class ColdColumns:
             whole = column.chunk(0) if column.num_chunks == 1 else in_one(column)
             return whole if is_readable_in(whole.type, self._types[index]) else self._plain(whole, index)
         return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
+
+    def _texts_of(self, batch: pa.RecordBatch) -> Ints:
+        """Where texts lie in a batch, none of which is NULL, as `Located` has it; of all else nothing is said."""
+        places = np.zeros((len(self._types), WORDS), np.int64)
+        for index, place in self._places.items():
+            if self._types[index].physical is Physical.CODE and (lie := texts_in(batch.column(place))) is not None:
+                places[index, [ADDRESS, OFFSET_BYTES, BYTES]] = lie
+        return places
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
         wanted = self._types[index]
@@ -278,6 +332,9 @@ class ColdColumns:
         if column is None:
             column = rows.in_place[index] = InPlace(self._types[index], rows.pieces)
         for number in range(len(column), len(rows.batches)):
+            places = rows.places[number]
+            if places is not None and column.add_at(places[index]):
+                continue
             array = self._array(number, index)
             read = column.add(array)
             if read is None:
@@ -289,6 +346,7 @@ class ColdColumns:
 
     def _replace(self, number: int, index: int, array: pa.Array) -> None:
         batch, place = self._rows.batches[number], self._places[index]
+        self._rows.places[number] = None  # nobody keeps what lies there
         self._rows.batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
 
     def _converted(self, index: int, arrays: list[pa.Array]) -> Column:
@@ -299,14 +357,20 @@ class ColdColumns:
             arrays = [pa.concat_arrays(arrays)]
         return concat([to_column(array, wanted, self._dictionary) for array in arrays])
 
+    def _codes(self, index: int, rows: Array) -> Column | None:
+        """The codes of a few texts, read where they lie; None where that is not known."""
+        texts = list[bytes]()
+        for row in rows.tolist():
+            text = self.text(index, row)
+            if text is None:
+                return None
+            texts.append(text)
+        return Column(self._dictionary.codes_of(texts))
+
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
         if len(rows) <= _SLICED:
-            return [self._cut(index, row) for row in rows.tolist()]
+            return [self.cell(index, row) for row in rows.tolist()]
         return [self._array(number, index).take(numbers_from(inside)) for number, inside in self._by_batch(rows)]
-
-    def _cut(self, index: int, row: int) -> pa.Array:
-        number = self._rows.pieces.piece_of(row)
-        return self._array(number, index).slice(row - self._rows.pieces.start(number), 1)
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""
@@ -326,3 +390,8 @@ class ColdColumns:
             arrays.append(self._array(number, index).slice(begin - start, stop - begin))
             begin = stop
         return arrays
+
+
+def _stays(given: pa.DataType, type: SqlType) -> bool:
+    """Whether arrays of a type are kept as they are: in that of the column, or one that is read in place."""
+    return is_readable_in(given, type) or (given == arrow_type(type) and not pa.types.is_dictionary(given))

@@ -77,6 +77,18 @@ def concat(columns: list[Column]) -> Column:
     return Column(values, np.concatenate(masks))
 
 
+def value_in(column: Column) -> int | float | None:
+    """The value of a column of one row, a pair as the number of 128 bits that it is; None for NULL."""
+    values, valid = column.values, column.valid
+    if valid is not None and not valid[0]:
+        return None
+    if values.ndim == 2:
+        low, high = values[0].tolist()
+        return int(high << 64 | low & (1 << 64) - 1)
+    found: int | float = values.item(0)
+    return found
+
+
 def ascending(rows: Array) -> tuple[Ints, Ints | None]:
     """Distinct ascending rows, and the place of each of `rows` among them; None if they are that already."""
     wanted: Ints = rows.astype(np.int64, copy=False)
@@ -108,7 +120,9 @@ def every(mask: Bools) -> bool:
 
 
 def readonly(array: Array) -> Any:
-    """A view of the array, not to be written to. Arrays from outside may be so; kernels take one kind."""
+    """The array, or a view of it, not to be written to. Arrays from outside may be so; kernels take one kind."""
+    if not array.flags.writeable:
+        return array
     view = array.view()
     view.setflags(False)  # type: ignore[call-arg]  # by place: by name, or as `flags`, it takes six times as long
     return view

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from struct import Struct
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -17,6 +18,10 @@ from ivm.trace.columns.in_place import is_readable
 
 _PAGE = 1 << 12
 _OFFSETS: dict[int, np.dtype[Any]] = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_OFFSET_BYTES = {
+    **dict.fromkeys((pa.string().id, pa.binary().id), 4),
+    **dict.fromkeys((pa.large_string().id, pa.large_binary().id), 8),
+}
 Each = TypeVar("Each")
 
 
@@ -55,6 +60,9 @@ class Memory(ctypes.c_char * (1 << 62)):  # type: ignore[misc]
 
 
 _idle: list[Exported] = []
+_MEMORY = Memory.from_address(_PAGE)
+_BYTES = memoryview(_MEMORY).toreadonly()
+_BOUNDS = {4: Struct("=2i").unpack_from, 8: Struct("=2q").unpack_from}
 
 
 def located(data: ArrowRows, strides: Ints) -> Located | None:
@@ -121,7 +129,29 @@ def array_at(memory: Memory, address: int, physical: Physical, length: int, stri
     return np.ndarray((length,), dtype, memory, address - _PAGE, (stride,))
 
 
-def texts_at(memory: Memory, address: int, size: int, data: int, length: int) -> tuple[Array, Array]:
-    """The bytes of texts, and their offsets of `size` bytes each, where they lie: see `text_buffers`."""
-    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], memory, address - _PAGE)
-    return np.ndarray((offsets.item(length),), np.uint8, memory, data - _PAGE), offsets
+def texts_in(array: pa.Array) -> tuple[int, int, int] | None:
+    """Where the first offset of texts lies, how many bytes it has, and where theirs do.
+
+    None if some text is NULL, or they are kept in another way.
+    """
+    size = _OFFSET_BYTES.get(array.type.id)
+    if size is None or array.null_count:
+        return None
+    _, offsets, data = array.buffers()
+    return None if offsets is None or data is None else (offsets.address + size * array.offset, size, data.address)
+
+
+def text_at(address: int, size: int, data: int) -> bytes:
+    """The bytes of a text, whose two offsets of `size` bytes lie at an address, among `data`."""
+    begin, end = _BOUNDS[size](_MEMORY, address - _PAGE)
+    data -= _PAGE
+    return _MEMORY[data + begin : data + end]
+
+
+def texts_at(address: int, size: int, data: int, length: int) -> tuple[Array, Array]:
+    """The bytes of texts, and their offsets of `size` bytes each, where they lie: see `text_buffers`.
+
+    They are not kept alive, nor to be written to.
+    """
+    offsets: Array = np.ndarray((length + 1,), _OFFSETS[size], _BYTES, address - _PAGE)
+    return np.ndarray((offsets.item(length),), np.uint8, _BYTES, data - _PAGE), offsets

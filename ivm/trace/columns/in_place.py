@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
 from ivm.kernels.memory.places import ADDRESS, PIECES, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY
 from ivm.trace.columns.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at
-from ivm.trace.columns.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.column import DTYPES, Array, Column, Ints, readonly
 from ivm.trace.columns.growable import Growable
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -35,17 +36,20 @@ def is_readable_in(given: pa.DataType, type: SqlType) -> bool:
     return is_readable(type) and is_direct(given, type)
 
 
+_NO_PIECES: Ints = readonly(np.zeros(1, np.int64))
+
+
 class Pieces:
     """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows.
 
     `block` tells kernels where pages and starts are; see `ivm.kernels.memory.places`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, starts: Ints = _NO_PIECES) -> None:
         self.block: Ints = np.zeros(4, np.int64)
         self._pages: Growable[np.int32] = Growable(np.dtype(np.int32), block=self.block, behind=2)
         self._starts: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.block, at=1, behind=2)
-        self._starts.fill(0, 1)
+        self._starts.append(starts)
 
     def __len__(self) -> int:
         return self._starts.length - 1
@@ -75,10 +79,8 @@ class Pieces:
 
     def joined(self, first: int, count: int) -> Pieces:
         """The same rows, where `count` pieces from number `first` on are one."""
-        made, before, page = Pieces(), self.starts, _pages_before(self.start(first))
-        made._starts.truncate(0)
-        made._starts.append(before[: first + 1])
-        made._starts.append(before[first + count :])
+        before, page = self.starts, _pages_before(self.start(first))
+        made = Pieces(np.concatenate([before[: first + 1], before[first + count :]]))
         made._pages.append(self._pages.view())
         rest = made._pages.view()[page:]  # these begin in one of those pieces, or behind them
         np.maximum(rest - (count - 1), first, out=rest)
@@ -103,10 +105,8 @@ class Pieces:
 
     def piece_of(self, row: int) -> int:
         """The piece that a row lies in."""
-        piece = int(self._pages.array[row >> PAGE_BITS])
-        while self.start(piece + 1) <= row:
-            piece += 1
-        return piece
+        first, starts = self._pages.array.item(row >> PAGE_BITS), self._starts
+        return bisect_right(starts.array, row, first, starts.length) - 1
 
 
 class InPlace:
@@ -179,6 +179,19 @@ class InPlace:
             self._maps.append(np.array([[validity.address, made.offset]]))
         self._bases.fill(data.address + (made.offset - self._pieces.start(piece)) * self.stride, piece + 1)
         return made
+
+    def add_at(self, place: Ints) -> bool:
+        """As `add`, of an array behind the first one that lies at a place, if it fits as it is, and none is NULL."""
+        address, stride, validity = place.item(ADDRESS), place.item(STRIDE), place.item(VALIDITY)
+        piece = self._bases.length
+        if stride != self.stride or validity or not piece:
+            return False
+        self._bases.push(address - self._pieces.start(piece) * stride)
+        return True
+
+    def tells(self, rows: int) -> bool:
+        """Whether what `tell` was given tells where the first `rows` rows lie."""
+        return self._place is not None and self._pieces.start(self._bases.length) >= rows
 
     def wider(self) -> InPlace:
         """The same column without any array yet, of at least 8 bytes a value, as every value of it fits."""
@@ -291,9 +304,7 @@ def _with_short_indexes(array: pa.DictionaryArray) -> pa.Array:
 
 
 def _pieces(starts: Ints) -> Pieces:
-    made = Pieces()
-    made._starts.truncate(0)
-    made._starts.append(starts)
+    made = Pieces(starts)
     firsts = np.arange(_pages_before(made.rows), dtype=np.int64) << PAGE_BITS
     made._pages.append((np.searchsorted(starts, firsts, side="right") - 1).astype(np.int32))
     return made

@@ -97,7 +97,7 @@ class StoredColumns(Source):
             if self._computed.is_used:
                 self._computed.append(source.column)
             for batch in source.batches():
-                self._cold.append(batch)
+                self._cold.append(batch, source.addresses)
             self._newest = self.rows, source
             self._told.clear()
         self.rows += count
@@ -166,11 +166,11 @@ class StoredColumns(Source):
         kept = self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
         return None if kept is None else kept.part(0, self.rows)
 
-    def places(self, columns: Iterable[int]) -> Ints:
-        """Where columns are kept, hot or cold; see `Source.places`."""
+    def places(self, columns: Iterable[int], rows: int | None = None) -> Ints:
+        """Where columns are kept, hot or cold, see `Source.places`; of the first `rows` rows (None: of all)."""
         if not self._told.issuperset(columns):
             for index in columns:
-                if index not in self._told:
+                if index not in self._told and (rows is None or not self._cold.tells(index, rows)):
                     self._tell(index)
         return self._places.words
 
@@ -211,6 +211,14 @@ class StoredColumns(Source):
         strings = self._strings or self._dictionary.now()
         values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], strings)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+
+    def cell(self, index: int, row: int) -> pa.Array | pa.ChunkedArray:
+        """Column `index` of one row, as it is kept."""
+        return self.arrow(index, slice(row, row + 1)) if index in self._hot else self._cold.cell(index, row)
+
+    def text(self, index: int, row: int) -> bytes | None:
+        """The bytes of a text, if it lies where that can be read at once."""
+        return None if index in self._hot else self._cold.text(index, row)
 
     def kept(self, index: int, rows: Ints | slice) -> pa.Array:
         """Column `index` of `rows`, ascending, as it is kept, in one piece: text of few values with a dictionary."""

@@ -36,9 +36,9 @@ class _Keys:
     layout: KeyLayout
     form: Ints
 
-    def at(self) -> Run:
-        """Where kernels find the keys."""
-        return self.form, self.store.columns.places(self.key)
+    def at(self, rows: int) -> Run:
+        """Where kernels find the keys of the first `rows` rows."""
+        return self.form, self.store.columns.places(self.key, rows)
 
     def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""

@@ -179,7 +179,7 @@ class Chains:
     def ensure(self, keys: int, coming: int, died: Ints, since: int) -> None:
         """Make room for so many new keys, of as many rows as are coming. Cost: in proportion to them."""
         tables = self.tables
-        if tables.block[USED] + keys <= self._most():
+        if tables.block.item(USED) + keys <= self._most():
             return
         used, capacity = int(tables.block[USED]), len(tables.slots)
         if len(tables.old):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, STOP
+from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, START, STOP
 from ivm.kernels.hashing.index import absent_keys, hash_rows
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
@@ -49,10 +49,10 @@ class Index:
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
     `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
-    unique ones), `keys_at` says how kernels do; where it is given, and as long as keys come in the ascending order of
-    their leads (see `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash table and
-    move there by and by, in proportion to what is asked for, never all at once for the sake of a few keys. A key that
-    has a slot has all of its rows in that slot's chain; the rows of the others are in the run.
+    unique ones), `keys_at` says how kernels do, of so many rows; where it is given, and as long as keys come in the
+    order of their leads (see `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash
+    table and move there by and by, in proportion to what is asked for, never all at once for the sake of a few keys. A
+    key that has a slot has all of its rows in that slot's chain; the rows of the others are in the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
     Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing. Changes can be undone until
@@ -65,7 +65,7 @@ class Index:
         unique: bool = False,
         words_of: WordsOf | None = None,
         shift: int = 0,
-        keys_at: Callable[[], Run] | None = None,
+        keys_at: Callable[[int], Run] | None = None,
     ) -> None:
         self.words = words
         self.unique = unique
@@ -97,7 +97,7 @@ class Index:
     @property
     def backlog(self) -> int:
         """Rows that wait in the ascending run."""
-        return len(self._run)
+        return self.block.item(STOP) - self.block.item(START)
 
     @property
     def entries(self) -> int:
@@ -161,7 +161,7 @@ class Index:
 
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
-        if self._ascending or len(self._run):
+        if self._ascending or self.backlog:
             done, words = self.extend_packed(keys, died) if self.is_ascending else (False, self.packed(keys))
             if words is not None and not done:
                 self._insert_further(words, ALL, died)
@@ -262,7 +262,7 @@ class Index:
 
     def run_at(self) -> Run | None:
         """How kernels read the keys of the run; None if it is empty, or they do not."""
-        return self._keys_at() if self._keys_at is not None and self.backlog else None
+        return self._keys_at(self._run.stop) if self._keys_at is not None and self.backlog else None
 
     def learn(self, died: Ints) -> None:
         """Do what earlier probes have taught, before the next one."""

@@ -144,7 +144,7 @@ class Groups(Written[Form], State):
     def seal(self, upper: int, since: int) -> None:
         """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
         batch = self._last
-        if batch is not None and batch.memory[PHASE] == OPENED:
+        if batch is not None and batch.memory.item(PHASE) == OPENED:
             self.rollback(len(self._steps) - 1)
             batch = None
         self.version |= 1
@@ -220,7 +220,7 @@ class Groups(Written[Form], State):
     def _last(self) -> Cells | None:
         """The step whose fields are not yet the groups'."""
         step = self._steps[-1] if self._steps else None
-        return step if isinstance(step, Cells) and step.memory[PHASE] in (OPENED, PUT) else None
+        return step if isinstance(step, Cells) and step.memory.item(PHASE) in (OPENED, PUT) else None
 
     def end(self) -> None:
         """Readers may read what is written now."""

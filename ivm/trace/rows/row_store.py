@@ -98,13 +98,8 @@ class RowsReader:
         return rows if alive.all() else rows.start + np.flatnonzero(alive)
 
 
-class Mark(NamedTuple):
-    """A state of a store to which `rollback` returns."""
-
-    rows: int
-    kills: int
-    times: int
-    last: int
+Mark = tuple[int, int, int, int]
+"""A state of a store to which `rollback` returns: its rows, its deaths since the last seal, its times, the last one."""
 
 
 class Sealed(NamedTuple):
@@ -226,19 +221,19 @@ class RowStore:
 
     def mark(self) -> Mark:
         """Where the store is now."""
-        return Mark(self.rows, len(self._deaths.kills), len(self._births), self._births.last)
+        return self.rows, len(self._deaths.kills), len(self._births), self._births.last
 
     def rollback(self, mark: Mark) -> None:
         """Undo every append and death since `mark`, which must not be before the last `seal`."""
-        kills = self._deaths.kills
-        while len(kills) > mark.kills:
+        kills, (rows, known, times, last) = self._deaths.kills, mark
+        while len(kills) > known:
             if self._died.length:
                 self._died.array[kills[-1].killed] = ALIVE
             kills.pop()
-        self.rows = mark.rows
-        self.columns.truncate(mark.rows)
-        self._died.truncate(mark.rows)
-        self._births.truncate(mark.times, mark.last)
+        self.rows = rows
+        self.columns.truncate(rows)
+        self._died.truncate(rows)
+        self._births.truncate(times, last)
 
     def seal(self, upper: int, since: int) -> None:
         """Make everything final; nobody asks for times before `since` any more."""

@@ -105,8 +105,9 @@ class Rows(State):
     def rollback(self, mark: RowsMark) -> None:
         """See `State.rollback`."""
         store, living = mark
+        rows = store[0]
         for follower in self.followers():
-            follower.truncate(store.rows)
+            follower.truncate(rows)
         if living is None:
             self._living = None
         elif self._living is not None:
@@ -123,7 +124,7 @@ class Rows(State):
             self._take_over(self._taking_over)
         self._since = since
         self.edition += 1
-        for follower in self.followers():
+        for follower in self._followers.each():
             follower.seal(since)
         if self._living is not None:
             self._living.seal(since)

@@ -13,8 +13,9 @@ from catalog.schema import Table
 from catalog.types import Kind
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.columns.column import NOBODY, Ints
+from ivm.trace.columns.column import NOBODY, Ints, value_in
 from ivm.trace.columns.exported import ArrowRows
+from ivm.trace.columns.in_place import is_readable
 from ivm.trace.columns.stored_columns import StoredRows
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.index.arrangement import Arrangement
@@ -24,6 +25,9 @@ from ivm.trace.rows.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
+
+_FEW = 4
+"""Rows that are read together from where they are stored, those that have just come too."""
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
@@ -48,6 +52,7 @@ class TableStore(Rows):
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
             self._forms = (layout.form, range(len(key))), (layout.form_of([(0, column) for column in key]), key)
+            self._by_key = self._key.joiner(tuple(range(len(key))), len(key), len(self._types), inclusive=True)
 
     @property
     def last_time(self) -> int:
@@ -117,20 +122,22 @@ class TableStore(Rows):
         """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
         key = self._key
         assert key is not None, "there is a primary key"
-        batch = Batch(keys, self._key_readers, addresses)
-        words = key.index.packed(self._keys_at(batch, 1, whole=False))
-        if words is None:
-            words = key.layout.pack([batch.column(c) for c in range(len(key.key))], 1)[0]
-        numbers = key.probe(words, None, self.last_time, True)[1]
-        return numbers.item(0) if len(numbers) else None
+        batch, width, time = Batch(keys, self._key_readers, addresses), len(key.key), self.store.last_time
+        found = self._by_key.join(Delta([Group(batch)], plain_layout(width), 1, time), 0)
+        if found is None:
+            words, dropped = key.layout.pack([batch.column(c) for c in range(width)], 1)
+            numbers = key.probe(words, dropped, time, True)[1]
+            return numbers.item(0) if len(numbers) else None
+        rows = None if found[0] is None else found[0].groups[-1].refs
+        return None if rows is None else rows.item(0)
 
     def value(self, column: int, number: int) -> object:
-        """The value of a column in the row of a number, as Python has it."""
-        columns, row = self.store.columns, slice(number, number + 1)
-        array = columns.kept(column, row) if columns.piece(column) is None else columns.arrow(column, row)
-        found = array[0].as_py()
-        is_whole = found is not None and self._types[column].kind is Kind.HUGEINT
-        return int(found) if is_whole else found
+        """The value of a column in the row of a number: as Python has it, or as it is stored if it is read in place."""
+        type_, columns = self._types[column], self.store.columns
+        if is_readable(type_):
+            return value_in(columns.gather(column, np.array([number])))
+        text = columns.text(column, number) if type_.kind is Kind.VARCHAR else None
+        return columns.cell(column, number)[0].as_py() if text is None else text.decode()
 
     def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
         """The arrangement of the rows by these columns, made if there is none; kept in step while somebody holds it.
@@ -285,26 +292,30 @@ class TableStore(Rows):
             places = changes.inserts.nonzero()[0]
             born, times = len(places), chosen(times, places)
             births = batch.take(places) if born else batch
-        if born:
-            self.store.append(births, born, times)
+        first = self.store.append(births, born, times) if born else 0
         died_at = times if isinstance(times, int) else times_of(applied.killed_at)
-        return self._difference(births, born, times, applied.killed, died_at)
+        return self._difference(births, born, first, times, applied.killed, died_at)
 
-    def _difference(self, births: Batch, born: int, times: Ints | int, killed: Ints, died_at: Ints | int) -> Delta:
-        """The delta of rows that came and rows that went, by time, what went first."""
-        if len(killed) == 0:
+    def _difference(
+        self, births: Batch, born: int, first: int, times: Ints | int, killed: Ints, died_at: Ints | int
+    ) -> Delta:
+        """The delta of rows that came, from number `first` on, and rows that went, by time, what went first."""
+        died = len(killed)
+        if died == 0:
             return self._delta(births, born, times, None)
-        deaths = StoredRows(self.store.columns, killed)
+        columns, length = self.store.columns, died + born
+        diffs: Ints = np.empty(length, np.int64)
+        diffs[:died], diffs[died:] = -1, 1
         if born == 0:
-            return self._delta(deaths, len(killed), died_at, np.full(len(killed), -1, np.int64))
-        both = self._delta(Concatenation((deaths, births)), len(killed) + born, 0, None)
-        both.diffs = np.empty(len(both), np.int64)
-        both.diffs[: len(killed)], both.diffs[len(killed) :] = -1, 1
+            return self._delta(StoredRows(columns, killed), died, died_at, diffs)
+        if length <= _FEW:
+            source: Source = StoredRows(columns, np.concatenate([killed, np.arange(first, first + born)]))
+        else:
+            source = Concatenation((StoredRows(columns, killed), births))
         if isinstance(times, int) or isinstance(died_at, int):
-            both.times = times
-            return both
-        both.times = np.concatenate([died_at, times])
-        return both.take(np.argsort(both.times, kind="stable"))
+            return self._delta(source, length, times, diffs)
+        each = np.concatenate([died_at, times])
+        return self._delta(source, length, each, diffs).take(np.argsort(each, kind="stable"))
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
         return Delta([Group(source)], self._layout, length, times, diffs)

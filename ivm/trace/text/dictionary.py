@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 from weakref import WeakSet, WeakValueDictionary
 
@@ -256,10 +257,12 @@ class TextDictionary(TextMemory):
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
-        data = [text.encode(errors=ANY_BYTES) for text in texts]
-        offsets = np.zeros(len(data) + 1, np.int64)
-        np.cumsum([len(each) for each in data], out=offsets[1:])
-        return self.encode_parts(np.frombuffer(b"".join(data), np.uint8), offsets)
+        return self.codes_of([text.encode(errors=ANY_BYTES) for text in texts])
+
+    def codes_of(self, texts: Sequence[bytes]) -> Codes:
+        """The same, of texts as bytes."""
+        offsets = np.array([0, *accumulate(map(len, texts))], np.int64)
+        return self.encode_parts(np.frombuffer(b"".join(texts), np.uint8), offsets)
 
     def encode_parts(self, data: Array, offsets: Array, valid: Bools | None = None) -> Codes:
         """The codes of the strings `data[offsets[i] : offsets[i + 1]]`, adding new ones; int32 (n,), 0 for a NULL."""
