@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
+from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
 
 _MOST_WAYS = 1 << 8
+_ROUTED = 8
+"""From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
 
 
@@ -21,11 +24,23 @@ class _Way(NamedTuple):
     """The nodes of a level that changes of some sources may reach, each after those that it reads.
 
     `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
-    is there before, a source or a node of an earlier level.
+    is there before, a source or a node of an earlier level. Left out of both are readers that a router finds:
+    `routers` has that of each node that has one, `places` where readers stand in `steps`.
     """
 
     steps: Sequence[tuple[Node, Sequence[int]]]
     first: bytes
+    routers: Mapping[Node, Router]
+    places: Mapping[Node, int]
+
+    def route(self, node: Node, delta: Delta, due: bytearray) -> None:
+        """Mark as due who wants some row of a node's change, if rows of it are routed."""
+        router = self.routers.get(node)
+        if router is not None:
+            places = self.places
+            for reader in router.wanting(delta):
+                if reader in places:  # the others are of another level
+                    due[places[reader]] = 1
 
 
 class Graph:
@@ -45,6 +60,7 @@ class Graph:
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
         self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
+        self._routers: dict[Node, Router] = {}
 
     def add(
         self,
@@ -53,10 +69,12 @@ class Graph:
         inputs: tuple[Node, ...] = (),
         waits: tuple[Node, ...] = (),
         level: int = 1,
+        wants: Sequence[Sequence[Wants]] = (),
     ) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already.
 
-        `level`: the first at which it can be stepped, of one that reads nothing.
+        `level`: the first at which it can be stepped, of one that reads nothing. `wants`: of each input what it wants
+        of its rows, if it is not all of them; a row that one of these does not let pass changes nothing.
         """
         self._made += 1
         level = max((level, *(other.level for other in (*inputs, *waits))))
@@ -68,6 +86,9 @@ class Graph:
             other.owners[node] = None
         for other in dict.fromkeys(inputs):
             other.readers.append(node)
+        for other, wanted in zip(inputs, wants):
+            if wanted and inputs.count(other) == 1:
+                self._routers.setdefault(other, Router()).add(node, wanted)
         self._ways = {}
         return node
 
@@ -104,6 +125,9 @@ class Graph:
                 other.owners.pop(node, None)
                 if node in other.readers:
                     other.readers.remove(node)
+                if other in self._routers:
+                    self._routers[other].remove(node)
+            self._routers.pop(node, None)
         gone = set(nodes)
         self.nodes, self._ways = [node for node in self.nodes if node not in gone], {}
         if self.last in gone:
@@ -141,9 +165,13 @@ class Graph:
         if not deltas:
             return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
-        steps, first = self._ways.get(sources) or self._way(sources)
+        way = self._ways.get(sources) or self._way(sources)
+        steps, first, routers, _ = way
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
         due, at = bytearray(first), -1
+        if routers:
+            for node, delta in deltas.items():
+                way.route(node, delta, due)
         while (at := due.find(1, at + 1)) >= 0:
             node, readers = steps[at]
             inputs, given = [deltas.get(other) for other in node.inputs], 0
@@ -167,6 +195,8 @@ class Graph:
                 deltas[node] = delta
                 for reader in readers:
                     due[reader] = 1
+                if routers:
+                    way.route(node, delta, due)
         return deltas
 
     def seal(self, time: int, since: int) -> None:
@@ -192,11 +222,19 @@ class Graph:
                     pending.append(reader)
         nodes = sorted((node for node in found if node.level == level), key=lambda node: node.number)
         places = {node: place for place, node in enumerate(nodes)}
-        steps = [(node, [places[reader] for reader in node.readers if reader in places]) for node in nodes]
-        first = bytes(any(other not in places for other in node.inputs) for node in nodes)
+        routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
+
+        def told(node: Node) -> list[int]:
+            found = routers.get(node, ())
+            return [places[each] for each in node.readers if each in places and each not in found]
+
+        steps = [(node, told(node)) for node in nodes]
+        first = bytes(
+            any(other not in places and node not in routers.get(other, ()) for other in node.inputs) for node in nodes
+        )
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}
-        way = self._ways[sources] = _Way(steps, first)
+        way = self._ways[sources] = _Way(steps, first, routers, places)
         return way
 
     def _step_of(self, installation: Installation, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
