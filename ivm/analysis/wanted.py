@@ -46,7 +46,8 @@ def wanted(predicates: Iterable[Scalar], width: int) -> tuple[Wanted, ...]:
     of the predicates, but for columns of which several want many values.
     """
     asked = (p for p in predicates if not can_raise(p) and all(c < width for c in columns_of(p)))
-    found = reduce(_both, map(_found, asked), {})
+    nothing: _Found = {}
+    found = reduce(_both, map(_found, asked), nothing)
     return tuple(Wanted(c.index, c.type, tuple(ranges)) for c, ranges in found.items() if len(ranges) <= _MOST)
 
 
@@ -59,7 +60,7 @@ def place_of(value: float) -> int:
 def _found(predicate: Scalar) -> _Found:
     match predicate:
         case Call("and", args):
-            return reduce(_both, map(_found, args), {})
+            return reduce(_both, map(_found, args))
         case Call("or", args):
             return reduce(_either, map(_found, args))
         case Call("in", (subject, *values)):
@@ -78,7 +79,7 @@ def _both(one: _Found, other: _Found) -> _Found:
         few, many = sorted((one[column], other[column]), key=len)
         found[column] = few
         if len(few) * len(many) <= _MOST:
-            common = [(max(a, c), min(b, d)) for a, b in few for c, d in many]  # type: ignore[type-var]
+            common = [(max(a, c), min(b, d)) for a, b in few for c, d in many]
             found[column] = [(low, high) for low, high in common if low <= high]  # type: ignore[operator]
     return found
 

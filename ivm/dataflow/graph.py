@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ivm.dataflow.hydration import Installation, hydrate
-from ivm.dataflow.node import Node
+from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
@@ -59,6 +61,7 @@ class Graph:
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
+        self._loose: set[int] = set()
         self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
         self._routers: dict[Node, Router] = {}
 
@@ -78,7 +81,7 @@ class Graph:
         """
         self._made += 1
         level = max((level, *(other.level for other in (*inputs, *waits))))
-        node = Node(label, operator, inputs, waits, self._made, level)
+        node = Node(label, operator, inputs, waits, self._made, level, Owners(self._made, self._loose))
         if self.installation is not None:
             self.installation.nodes[node] = None
         self.nodes.append(node)
@@ -86,7 +89,7 @@ class Graph:
             other.owners[node] = None
         for other in dict.fromkeys(inputs):
             other.readers.append(node)
-        for other, wanted in zip(inputs, wants):
+        for other, wanted in zip(inputs, wants, strict=False):
             if wanted and inputs.count(other) == 1:
                 self._routers.setdefault(other, Router()).add(node, wanted)
         self._ways = {}
@@ -111,12 +114,18 @@ class Graph:
         return self.installation
 
     def unowned(self) -> list[Node]:
-        """The nodes that nobody owns, or only nodes among these. Cost: looks at every node."""
-        gone: dict[Node, None] = {}
-        for node in reversed(self.nodes):
-            if all(owner in gone for owner in node.owners):
-                gone[node] = None
-        return list(gone)
+        """The nodes that nobody owns, or only nodes among these, each after its owners. Cost: follows their number."""
+        loose = sorted(self._loose, reverse=True)
+        places = [bisect_left(self.nodes, number, key=attrgetter("number")) for number in loose]
+        found = [self.nodes[at] for at in places if at < len(self.nodes)]
+        gone = {node: None for node in found if not node.owners}
+        pending = list(gone)
+        for node in pending:  # which grows meanwhile
+            for other in (*node.inputs, *node.waits):
+                if other not in gone and all(owner in gone for owner in other.owners):
+                    gone[other] = None
+                    pending.append(other)
+        return pending
 
     def remove(self, nodes: Collection[Node]) -> None:
         """Take nodes out. It may be interrupted, and called again."""
@@ -130,6 +139,7 @@ class Graph:
             self._routers.pop(node, None)
         gone = set(nodes)
         self.nodes, self._ways = [node for node in self.nodes if node not in gone], {}
+        self._loose.difference_update([node.number for node in nodes])
         if self.last in gone:
             self.last = None  # what it holds goes with it
 
@@ -170,8 +180,8 @@ class Graph:
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
         due, at = bytearray(first), -1
         if routers:
-            for node, delta in deltas.items():
-                way.route(node, delta, due)
+            for source, change in deltas.items():
+                way.route(source, change, due)
         while (at := due.find(1, at + 1)) >= 0:
             node, readers = steps[at]
             inputs, given = [deltas.get(other) for other in node.inputs], 0

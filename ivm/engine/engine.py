@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -144,7 +144,8 @@ class Engine:
 
         `sizes`: of what it reads, where it is to be planned as it was once. `plan`: the one that it had.
         """
-        started, tables, known = perf_counter(), frozenset(tables_of(relation)), {**self.sizes(), **sizes}
+        started, tables = perf_counter(), frozenset(tables_of(relation))
+        known = {**self.sizes(tables), **sizes}
         if plan is None:
             plan = lower(optimize(relation), self.renderer.existing.above(known))
         return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
@@ -210,7 +211,7 @@ class Engine:
     def sweep(self) -> None:
         """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again.
 
-        Cost: looks at every node.
+        Cost: follows what goes; where something does, it looks at every node.
         """
         if self.renderer.graph.installation is not None:
             self.renderer.graph.installation.errands.wait()
@@ -279,10 +280,12 @@ class Engine:
         """What a new view is planned against."""
         return self.renderer.existing.above(self.sizes())  # nothing, where nothing is shared
 
-    def sizes(self) -> dict[str, float]:
-        """The rows of each table and, roughly, of each maintained view."""
-        rows: dict[str, float] = {name: store.count for name, store in self.tables.items()}
-        return rows | {name: len(installed.log) for name, installed in self.views.items()}
+    def sizes(self, names: Set[str] | None = None) -> dict[str, float]:
+        """The rows of tables and, roughly, of maintained views: of those of these names, or of all."""
+        tables = self.tables if names is None else self.tables.keys() & names
+        views = self.views if names is None else self.views.keys() & names
+        rows: dict[str, float] = {name: self.tables[name].count for name in tables}
+        return rows | {name: len(self.views[name].log) for name in views}
 
     def state_bytes(self) -> int:
         """The bytes of all tables, text, arrangements, operators' state and views' contents."""

@@ -92,10 +92,10 @@ class Renderer(RenderContext):
             if plan.name not in self.sources:
                 self.sources[plan.name] = self.graph.add(plan.label, Feed(self.tables[plan.name].contents))
             return self.sources[plan.name]
-        inputs, wants = tuple(map(self.node, plan.below())), ()
+        wants = []
         if isinstance(plan, MfpPlan):
-            wants = (wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary),)
-        node = self.graph.add(plan.label, self._operator(plan), inputs, wants=wants)
+            wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]
+        node = self.graph.add(plan.label, self._operator(plan), tuple(map(self.node, plan.below())), wants=wants)
         if node.operator.states:
             # Rows that come in parts would move those that are there, or write anew what shows all of a group.
             whole = isinstance(plan, WindowPlan) or (isinstance(plan, ReducePlan) and bool(plan.shows_all))

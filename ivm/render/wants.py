@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 from catalog.types import Physical
 from ivm.analysis.wanted import wanted
-from ivm.dataflow.routing import Wants
+from ivm.dataflow.routing import Range, Wants
 from ivm.trace.text.dictionary import Literals, TextDictionary
 from sql.ir.scalar import Scalar
 
@@ -13,11 +16,11 @@ def wants_of(predicates: tuple[Scalar, ...], first: int, width: int, dictionary:
     """What predicates want of the `width` columns of an input, which are columns `first` and following to them."""
     found = []
     for each in wanted(predicates, first + width):
-        ranges, held = each.ranges, None
-        if each.column < first:
-            continue
-        if each.type.physical is Physical.CODE:
+        column, physical = each.column - first, each.type.physical
+        if physical is Physical.CODE:
             held = Literals(dictionary)
-            ranges = tuple((code, code) for code in held.codes([str(text) for text, _ in ranges]))
-        found.append(Wants(each.column - first, each.type.physical, ranges, held))
+            codes = held.codes([str(text) for text, _ in each.ranges])
+            found.append(Wants(column, physical, [(code, code) for code in codes], held))
+        else:
+            found.append(Wants(column, physical, cast(Sequence[Range], each.ranges)))
     return tuple(found)
