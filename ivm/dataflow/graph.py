@@ -26,7 +26,7 @@ class _Way(NamedTuple):
     """The nodes of a level that changes of some sources may reach, each after those that it reads.
 
     `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
-    is there before, a source or a node of an earlier level. Left out of both are readers that a router finds:
+    may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router finds:
     `routers` has that of each node that has one, `places` where readers stand in `steps`.
     """
 
@@ -222,7 +222,7 @@ class Graph:
 
     def _way(self, sources: tuple[int, tuple[Node, ...]]) -> _Way:
         """How changes go through a level; see `step`."""
-        level, changed = sources
+        level, changed = sources[0], frozenset(sources[1])
         found: dict[Node, None] = {}
         pending = list(changed)
         while pending:
@@ -238,10 +238,12 @@ class Graph:
             found = routers.get(node, ())
             return [places[each] for each in node.readers if each in places and each not in found]
 
+        def reads(node: Node, other: Node) -> bool:
+            may_be_there = other in changed or (other not in places and len(other.inputs) > 0)
+            return may_be_there and node not in routers.get(other, ())
+
         steps = [(node, told(node)) for node in nodes]
-        first = bytes(
-            any(other not in places and node not in routers.get(other, ()) for other in node.inputs) for node in nodes
-        )
+        first = bytes(any(reads(node, other) for other in node.inputs) for node in nodes)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}
         way = self._ways[sources] = _Way(steps, first, routers, places)

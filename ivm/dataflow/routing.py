@@ -21,7 +21,8 @@ from ivm.trace.ordered.row_order import ordered_words
 Range = tuple[int | float, int | float]
 """The least and the greatest value, both among them, or without end."""
 
-_ROWS_EACH = 1 << 8
+_ROWS_EACH = 1 << 6
+_MANY = 1 << 6
 _SHARED = 1 << 4
 
 
@@ -77,7 +78,7 @@ class Router:
 
         Cost: reads the columns by which readers are found; then it follows the rows and the readers that are found.
         """
-        if delta.length > _ROWS_EACH * len(self._by):
+        if len(self._by) < _MANY and delta.length > _ROWS_EACH * len(self._by):
             return self._by
         found: dict[Node, None] = {}
         for readers in self._columns.values():
