@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
@@ -22,18 +22,42 @@ _ROUTED = 8
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
 
 
-class _Way(NamedTuple):
-    """The nodes of a level that changes of some sources may reach, each after those that it reads.
+@dataclass(slots=True)
+class _Way:
+    """The nodes of a level that changes of some sources, `changed`, may reach, each after those that it reads.
 
     `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
-    may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router finds:
-    `routers` has that of each node that has one, `places` where readers stand in `steps`.
+    may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router
+    finds: `routers` has that of each node that has one. `places`: where nodes stand in `steps`. `reached`: what changes
+    may reach at any level, the sources too.
     """
 
-    steps: Sequence[tuple[Node, Sequence[int]]]
-    first: bytes
+    level: int
+    changed: frozenset[Node]
     routers: Mapping[Node, Router]
-    places: Mapping[Node, int]
+    reached: set[Node]
+    steps: list[tuple[Node, list[int]]] = field(default_factory=list)
+    first: bytes = b""
+    places: dict[Node, int] = field(default_factory=dict)
+
+    def add(self, node: Node) -> None:
+        """One more node of the graph, which was made after all others. Cost: follows its inputs."""
+        if self.reached.isdisjoint(node.inputs):
+            return
+        self.reached.add(node)
+        if node.level != self.level:
+            return
+        place, first = len(self.steps), 0
+        for other in node.inputs:
+            if node in self.routers.get(other, ()):
+                continue
+            if other in self.places:
+                self.steps[self.places[other]][1].append(place)
+            elif other in self.changed or other.inputs:
+                first = 1
+        self.steps.append((node, []))
+        self.places[node] = place
+        self.first += b"\1" if first else b"\0"
 
     def route(self, node: Node, delta: Delta, due: bytearray) -> None:
         """Mark as due who wants some row of a node's change, if rows of it are routed."""
@@ -91,8 +115,14 @@ class Graph:
             other.readers.append(node)
         for other, wanted in zip(inputs, wants, strict=False):
             if wanted and inputs.count(other) == 1:
-                self._routers.setdefault(other, Router()).add(node, wanted)
-        self._ways = {}
+                router = self._routers.setdefault(other, Router())
+                router.add(node, wanted)
+                if len(router) == _ROUTED:
+                    self._ways = {}
+        ways, self._ways = self._ways, {}  # they are made anew if this is interrupted
+        for way in ways.values():
+            way.add(node)
+        self._ways = ways
         return node
 
     def install(self, installation: Installation) -> None:
@@ -176,9 +206,9 @@ class Graph:
             return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
         way = self._ways.get(sources) or self._way(sources)
-        steps, first, routers, _ = way
+        steps, routers = way.steps, way.routers
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
-        due, at = bytearray(first), -1
+        due, at = bytearray(way.first), -1
         if routers:
             for source, change in deltas.items():
                 way.route(source, change, due)
@@ -222,31 +252,20 @@ class Graph:
 
     def _way(self, sources: tuple[int, tuple[Node, ...]]) -> _Way:
         """How changes go through a level; see `step`."""
-        level, changed = sources[0], frozenset(sources[1])
-        found: dict[Node, None] = {}
-        pending = list(changed)
+        level, changed = sources
+        reached, pending = set(changed), list(changed)
         while pending:
             for reader in pending.pop().readers:
-                if reader not in found and reader not in changed:
-                    found[reader] = None
+                if reader not in reached:
+                    reached.add(reader)
                     pending.append(reader)
-        nodes = sorted((node for node in found if node.level == level), key=lambda node: node.number)
-        places = {node: place for place, node in enumerate(nodes)}
         routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
-
-        def told(node: Node) -> list[int]:
-            found = routers.get(node, ())
-            return [places[each] for each in node.readers if each in places and each not in found]
-
-        def reads(node: Node, other: Node) -> bool:
-            may_be_there = other in changed or (other not in places and len(other.inputs) > 0)
-            return may_be_there and node not in routers.get(other, ())
-
-        steps = [(node, told(node)) for node in nodes]
-        first = bytes(any(reads(node, other) for other in node.inputs) for node in nodes)
+        way = _Way(level, frozenset(changed), routers, set(changed))
+        for node in sorted(reached.difference(changed), key=attrgetter("number")):
+            way.add(node)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}
-        way = self._ways[sources] = _Way(steps, first, routers, places)
+        self._ways[sources] = way
         return way
 
     def _step_of(self, installation: Installation, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:

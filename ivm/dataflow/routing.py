@@ -48,8 +48,7 @@ class Router:
 
     def __init__(self) -> None:
         self._columns: dict[int, _Readers] = {}
-        self._by: dict[Node, _Readers] = {}
-        self._wants: dict[Node, Wants] = {}
+        self._by: dict[Node, tuple[_Readers, Wants]] = {}
 
     def __len__(self) -> int:
         return len(self._by)
@@ -59,19 +58,20 @@ class Router:
 
     def add(self, reader: Node, wants: Collection[Wants]) -> None:
         """One more reader, which wants only rows that each of `wants` lets pass. Cost: follows its ranges."""
+        columns = self._columns
         for each in wants:
-            if each.column not in self._columns:
-                self._columns[each.column] = _Readers(each.column, each.physical)
-        chosen = min(wants, key=lambda each: self._columns[each.column].company(each.ranges))
-        self._wants[reader], self._by[reader] = chosen, self._columns[chosen.column]
-        self._by[reader].add(reader, chosen.ranges)
+            if each.column not in columns:
+                columns[each.column] = _Readers(each.column, each.physical)
+        chosen = min(wants, key=lambda each: columns[each.column].company(each.ranges))
+        self._by[reader] = columns[chosen.column], chosen
+        columns[chosen.column].add(reader, chosen.ranges)
 
     def remove(self, reader: Node) -> None:
         """One less. It may be interrupted, and called again; nothing happens if it is not there."""
         if reader in self._by:
-            self._by[reader].remove(reader, self._wants[reader].ranges)
+            readers, wants = self._by[reader]
+            readers.remove(reader, wants.ranges)
             del self._by[reader]
-            del self._wants[reader]
 
     def wanting(self, delta: Delta) -> Iterable[Node]:
         """The readers that some row may be for; all where the rows are so many that it costs more to look.
@@ -89,13 +89,14 @@ class Router:
 
 @dataclass(slots=True)
 class _Readers:
-    """Readers found by one column: by `points`, of values alone, or `spans`, which are kept in a tree once asked."""
+    """Readers found by one column: by `points`, of values alone, or `spans`, which a tree has, but for the `fresh`."""
 
     column: int
     physical: Physical
     points: dict[int | float, dict[Node, None]] = field(default_factory=dict)
     spans: dict[Node, list[Range]] = field(default_factory=dict)
-    _tree: _Tree | None = None
+    fresh: dict[Node, list[Range]] = field(default_factory=dict)
+    tree: _Tree | None = None
 
     def __bool__(self) -> bool:
         return bool(self.points or self.spans)
@@ -119,7 +120,7 @@ class _Readers:
                 self.points.setdefault(low, {})[reader] = None
             else:
                 self.spans.setdefault(reader, []).append((low, high))
-                self._tree = None
+                self.fresh[reader] = self.spans[reader]
 
     def remove(self, reader: Node, ranges: Sequence[Range]) -> None:
         """One less. It may be interrupted, and called again."""
@@ -129,8 +130,9 @@ class _Readers:
                 there.pop(reader, None)
                 if not there:
                     self.points.pop(low, None)
-        self._tree = None if reader in self.spans else self._tree
-        self.spans.pop(reader, None)
+        if reader in self.spans:
+            self.tree = None
+            del self.spans[reader]
 
     def find(self, delta: Delta, found: dict[Node, None]) -> None:
         """Add the readers of the values that a delta has."""
@@ -141,9 +143,12 @@ class _Readers:
             for word in words & self.points.keys():
                 found.update(self.points[word])
         if self.spans:
-            if self._tree is None:
-                self._tree = _Tree(self.spans)
-            self._tree.find(words, found)
+            if self.tree is None or len(words) * len(self.fresh) > len(self.spans):
+                self.tree, self.fresh = _Tree(self.spans), {}
+            self.tree.find(words, found)
+            for reader, ranges in self.fresh.items():
+                if any(low <= word <= high for low, high in ranges for word in words):
+                    found[reader] = None
 
 
 class _Tree:

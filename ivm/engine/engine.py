@@ -209,10 +209,7 @@ class Engine:
         self.sweep()
 
     def sweep(self) -> None:
-        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again.
-
-        Cost: follows what goes; where something does, it looks at every node.
-        """
+        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again."""
         if self.renderer.graph.installation is not None:
             self.renderer.graph.installation.errands.wait()
         gone = self.renderer.graph.unowned()

@@ -248,7 +248,7 @@ def test_many_views_are_as_few_are(seed: int, compile: str) -> None:
     world.many.verify()
 
 
-FORMS = {
+FORMS: dict[str, dict[str, Any]] = {
     "a = {0}": {"a": 3},
     "{0} = a": {"a": 3},
     "a IN ({0}, NULL, -{0})": {"a": 3},
