@@ -28,8 +28,8 @@ class _Way:
 
     `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
     may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router
-    finds: `routers` has that of each node that has one. `places`: where nodes stand in `steps`. `reached`: what changes
-    may reach at any level, the sources too.
+    finds: `routers` has that of each node that has one, `asked` those of them that find some reader here. `places`:
+    where nodes stand in `steps`. `reached`: what changes may reach at any level, the sources too.
     """
 
     level: int
@@ -39,6 +39,7 @@ class _Way:
     steps: list[tuple[Node, list[int]]] = field(default_factory=list)
     first: bytes = b""
     places: dict[Node, int] = field(default_factory=dict)
+    asked: dict[Node, Router] = field(default_factory=dict)
 
     def add(self, node: Node) -> None:
         """One more node of the graph, which was made after all others. Cost: follows its inputs."""
@@ -49,9 +50,10 @@ class _Way:
             return
         place, first = len(self.steps), 0
         for other in node.inputs:
-            if node in self.routers.get(other, ()):
-                continue
-            if other in self.places:
+            router = self.routers.get(other)
+            if router is not None and node in router:
+                self.asked[other] = router
+            elif other in self.places:
                 self.steps[self.places[other]][1].append(place)
             elif other in self.changed or other.inputs:
                 first = 1
@@ -61,7 +63,7 @@ class _Way:
 
     def route(self, node: Node, delta: Delta, due: bytearray) -> None:
         """Mark as due who wants some row of a node's change, if rows of it are routed."""
-        router = self.routers.get(node)
+        router = self.asked.get(node)
         if router is not None:
             places = self.places
             for reader in router.wanting(delta):
@@ -206,10 +208,10 @@ class Graph:
             return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
         way = self._ways.get(sources) or self._way(sources)
-        steps, routers = way.steps, way.routers
+        steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
         due, at = bytearray(way.first), -1
-        if routers:
+        if asked:
             for source, change in deltas.items():
                 way.route(source, change, due)
         while (at := due.find(1, at + 1)) >= 0:
@@ -235,7 +237,7 @@ class Graph:
                 deltas[node] = delta
                 for reader in readers:
                     due[reader] = 1
-                if routers:
+                if asked:
                     way.route(node, delta, due)
         return deltas
 
