@@ -24,7 +24,7 @@ _NONE: Mapping[Node, Delta] = MappingProxyType({})
 
 @dataclass(slots=True)
 class _Way:
-    """The nodes of a level that changes of some sources, `changed`, may reach, each after those that it reads.
+    """The nodes of a level that changes of some sources may reach, each after those that it reads.
 
     `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
     may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router
@@ -33,7 +33,6 @@ class _Way:
     """
 
     level: int
-    changed: frozenset[Node]
     routers: Mapping[Node, Router]
     reached: set[Node]
     steps: list[tuple[Node, list[int]]] = field(default_factory=list)
@@ -49,13 +48,13 @@ class _Way:
         if node.level != self.level:
             return
         place, first = len(self.steps), 0
-        for other in node.inputs:
+        for other in dict.fromkeys(node.inputs):
             router = self.routers.get(other)
             if router is not None and node in router:
                 self.asked[other] = router
             elif other in self.places:
                 self.steps[self.places[other]][1].append(place)
-            elif other in self.changed or other.inputs:
+            elif other in self.reached:
                 first = 1
         self.steps.append((node, []))
         self.places[node] = place
@@ -262,7 +261,7 @@ class Graph:
                     reached.add(reader)
                     pending.append(reader)
         routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
-        way = _Way(level, frozenset(changed), routers, set(changed))
+        way = _Way(level, routers, set(changed))
         for node in sorted(reached.difference(changed), key=attrgetter("number")):
             way.add(node)
         if len(self._ways) >= _MOST_WAYS:

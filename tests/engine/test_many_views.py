@@ -291,7 +291,13 @@ def test_only_views_that_may_want_a_row_are_looked_at(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "drawn", ["JOIN c ON k = c WHERE a = {0}", "JOIN c ON k = c WHERE b = {0} AND v >= 0", "WHERE a = {0}"]
+    "drawn",
+    [
+        "JOIN c ON k = c WHERE a = {0}",
+        "JOIN c ON k = c WHERE b = {0} AND v >= 0",
+        "WHERE a = {0}",
+        "JOIN (SELECT k + 1 - 1 AS k FROM c WHERE v >= 0) ON k = c WHERE b = {0}",
+    ],
 )
 def test_joins_and_filters_over_groups_are_found_too(drawn: str) -> None:
     db = ivm.connect(compile="off")
