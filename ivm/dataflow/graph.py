@@ -60,14 +60,17 @@ class _Way:
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
 
-    def route(self, node: Node, delta: Delta, due: bytearray) -> None:
-        """Mark as due who wants some row of a node's change, if rows of it are routed."""
+    def route(self, node: Node, delta: Delta, due: bytearray, parts: dict[Node, Delta]) -> None:
+        """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some."""
         router = self.asked.get(node)
-        if router is not None:
-            places = self.places
-            for reader in router.wanting(delta):
-                if reader in places:  # the others are of another level
-                    due[places[reader]] = 1
+        if router is None:
+            return
+        for reader, rows in router.wanting(delta).items():
+            place = self.places.get(reader)
+            if place is not None:  # the others are of another level
+                due[place] = 1
+                if rows is not None and len(reader.inputs) == 1:
+                    parts[reader] = delta.take(rows)
 
 
 class Graph:
@@ -209,13 +212,15 @@ class Graph:
         way = self._ways.get(sources) or self._way(sources)
         steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
-        due, at = bytearray(way.first), -1
+        due, at, parts = bytearray(way.first), -1, dict[Node, Delta]()
         if asked:
             for source, change in deltas.items():
-                way.route(source, change, due)
+                way.route(source, change, due, parts)
         while (at := due.find(1, at + 1)) >= 0:
             node, readers = steps[at]
             inputs, given = [deltas.get(other) for other in node.inputs], 0
+            if parts and node in parts:
+                inputs = [parts[node]]
             for each in inputs:
                 if each is not None:
                     given += each.length
@@ -237,7 +242,7 @@ class Graph:
                 for reader in readers:
                     due[reader] = 1
                 if asked:
-                    way.route(node, delta, due)
+                    way.route(node, delta, due, parts)
         return deltas
 
     def seal(self, time: int, since: int) -> None:

@@ -7,14 +7,15 @@ every row.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+
+import numpy as np
 
 from catalog.types import Physical
 from ivm.dataflow.node import Node
-from ivm.trace.columns.column import Array
+from ivm.trace.columns.column import Array, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.ordered.row_order import ordered_words
 
@@ -24,6 +25,14 @@ Range = tuple[int | float, int | float]
 _ROWS_EACH = 1 << 6
 _MANY = 1 << 6
 _SHARED = 1 << 4
+_DIVIDED = 1 << 15
+"""From so many rows on readers get those alone that they may want."""
+_FEW = 4
+_LOW = (1 << 64) - 1
+_END = 1 << 63
+
+Found = dict[Node, "Ints | None"]
+"""Readers, with the rows that they may want; None: with all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +82,15 @@ class Router:
             readers.remove(reader, wants.ranges)
             del self._by[reader]
 
-    def wanting(self, delta: Delta) -> Iterable[Node]:
-        """The readers that some row may be for; all where the rows are so many that it costs more to look.
+    def wanting(self, delta: Delta) -> Found:
+        """The readers that some row may be for, each with these rows, ascending, or None: it may be all of them.
 
-        Cost: reads the columns by which readers are found; then it follows the rows and the readers that are found.
+        Those are all readers where rows are so many that it costs more to look. Cost: reads the columns by which
+        readers are found; then it follows the rows and the readers that are found.
         """
+        found: Found = {}
         if len(self._by) < _MANY and delta.length > _ROWS_EACH * len(self._by):
-            return self._by
-        found: dict[Node, None] = {}
+            return dict.fromkeys(self._by)
         for readers in self._columns.values():
             if readers:
                 readers.find(delta, found)
@@ -134,21 +144,54 @@ class _Readers:
             self.tree = None
             del self.spans[reader]
 
-    def find(self, delta: Delta, found: dict[Node, None]) -> None:
+    def find(self, delta: Delta, found: Found) -> None:
         """Add the readers of the values that a delta has."""
         column = delta.column(self.column)
-        values = column.values if column.valid is None else column.values[column.valid]
-        words = set(_READ.get(self.physical, _plain)(values))
-        if self.points:
-            for word in words & self.points.keys():
+        words: Collection[int] = ()
+        if delta.length < _DIVIDED or self.physical is Physical.WIDE:
+            values = column.values if column.valid is None else column.values[column.valid]
+            words = set(_words(values, self.physical))
+            for word in self.points.keys() & words:
                 found.update(self.points[word])
+        else:
+            numbers, rows = _numbers(column.values, self.physical), np.arange(delta.length)
+            if column.valid is not None:
+                rows = np.flatnonzero(column.valid)
+                numbers = numbers[rows]
+            if self.points:
+                self._divide(numbers, rows, found)
+            if self.spans:
+                words = np.unique(numbers).tolist()
         if self.spans:
-            if self.tree is None or len(words) * len(self.fresh) > len(self.spans):
-                self.tree, self.fresh = _Tree(self.spans), {}
-            self.tree.find(words, found)
-            for reader, ranges in self.fresh.items():
-                if any(low <= word <= high for low, high in ranges for word in words):
-                    found[reader] = None
+            self._cover(words, found)
+
+    def _divide(self, numbers: Ints, rows: Ints, found: Found) -> None:
+        """Add the readers of points with their rows, of which these are the numbers; with all if they are not few."""
+        points = np.array(sorted(point for point in self.points if -_END <= point < _END), np.int64)
+        if not len(points):
+            return
+        at = np.minimum(np.searchsorted(points, numbers), len(points) - 1)
+        met = np.flatnonzero(points[at] == numbers)
+        at = at[met]
+        order = np.argsort(at.astype(np.uint16) if len(points) < 1 << 16 else at, kind="stable")  # fast of few bits
+        counts = np.bincount(at, minlength=len(points))
+        parts: dict[Node, list[Ints]] = {}
+        for point, part in zip(points.tolist(), np.split(rows[met[order]], np.cumsum(counts)), strict=False):
+            if len(part):
+                for reader in self.points[point]:
+                    parts.setdefault(reader, []).append(part)
+        for reader, own in parts.items():
+            few = _FEW * sum(map(len, own)) < len(numbers)
+            found[reader] = (own[0] if len(own) == 1 else np.sort(np.concatenate(own))) if few else None
+
+    def _cover(self, words: Collection[int], found: Found) -> None:
+        """Add the readers of the spans in which values lie."""
+        if self.tree is None or len(words) * len(self.fresh) > len(self.spans):
+            self.tree, self.fresh = _Tree(self.spans), {}
+        self.tree.find(words, found)
+        for reader, ranges in self.fresh.items():
+            if any(low <= word <= high for low, high in ranges for word in words):
+                found[reader] = None
 
 
 class _Tree:
@@ -166,7 +209,7 @@ class _Tree:
             for low, high in each:
                 self._put(reader, self._leaf(low), self._leaf(high) + 1)
 
-    def find(self, words: Iterable[int], found: dict[Node, None]) -> None:
+    def find(self, words: Iterable[int], found: Found) -> None:
         """Add the readers of these values. Cost: a search for each, then that of the readers."""
         seen = set[int]()
         for leaf in {self._leaf(word) for word in words}:
@@ -193,19 +236,17 @@ class _Tree:
             end >>= 1
 
 
-def _plain(values: Array) -> Iterable[int]:
-    words: list[int] = values.tolist()
+def _numbers(values: Array, physical: Physical) -> Ints:
+    """Values, which are not WIDE, as words."""
+    if physical is Physical.FLOAT64:
+        return ordered_words(values, physical)[:, 0]
+    return values.astype(np.int64, copy=False)
+
+
+def _words(values: Array, physical: Physical) -> Iterable[int]:
+    """Values as words, of any length."""
+    if physical is Physical.WIDE:
+        pairs: list[tuple[int, int]] = values.tolist()
+        return [(high << 64) + (low & _LOW) for low, high in pairs]
+    words: list[int] = (_numbers(values, physical) if physical is Physical.FLOAT64 else values).tolist()
     return words
-
-
-def _doubles(values: Array) -> Iterable[int]:
-    return _plain(ordered_words(values, Physical.FLOAT64)[:, 0])
-
-
-def _pairs(values: Array) -> Iterable[int]:
-    pairs: Any = values
-    return [(high << 64) + (low & _LOW) for low, high in pairs.tolist()]
-
-
-_LOW = (1 << 64) - 1
-_READ: dict[Physical, Callable[[Array], Iterable[int]]] = {Physical.FLOAT64: _doubles, Physical.WIDE: _pairs}

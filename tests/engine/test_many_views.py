@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.dataflow import routing
 from ivm.session.database import core_of
 
 TABLES = (
@@ -221,8 +222,14 @@ with ivm.connect(compile="off") as _db:
     )
 
 
-@pytest.mark.parametrize(("seed", "compile"), [(1, "off"), (2, "off"), (3, "off"), (4, "off"), (5, "background")])
-def test_many_views_are_as_few_are(seed: int, compile: str) -> None:
+@pytest.mark.parametrize(
+    ("seed", "compile", "divided"),
+    [(1, "off", False), (2, "off", False), (3, "off", True), (4, "off", True), (5, "background", True)],
+)
+def test_many_views_are_as_few_are(seed: int, compile: str, divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`divided`: views get those rows alone that they may want, however few come."""
+    if divided:
+        monkeypatch.setattr(routing, "_DIVIDED", 1)
     world = World(random.Random(seed), compile)
     chance = world.chance
     for _ in range(8):

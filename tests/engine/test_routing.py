@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from catalog.types import Physical
 from ivm.analysis.wanted import place_of
+from ivm.dataflow import routing
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.dataflow.routing import Range, Router, Wants
@@ -50,16 +53,23 @@ def lets_pass(ranges: list[list[Range]], row: tuple[int | None, ...]) -> bool:
     return all(value is not None and any(low <= value <= high for low, high in each) for each, value in found)
 
 
+@pytest.mark.parametrize("divided", [1, 1 << 15])
 @given(st.lists(st.tuples(_WANTS, st.booleans()), max_size=30), st.data())
-def test_nobody_who_wants_a_row_is_missed(readers: list[tuple[list[list[Range]], bool]], data: st.DataObject) -> None:
+def test_nobody_who_wants_a_row_is_missed(
+    divided: int, readers: list[tuple[list[list[Range]], bool]], data: st.DataObject
+) -> None:
     router, there = Router(), dict[Node, list[list[Range]]]()
     for number, (ranges, goes) in enumerate(readers):
         node = Node(str(number), Union())
         router.add(node, wants(ranges))
         there[node] = ranges
-        rows = data.draw(st.lists(st.tuples(*[st.one_of(st.none(), _ENDS)] * 2), max_size=4))
-        found = set(router.wanting(delta(*map(list, zip(*rows, strict=True))))) if rows else set()
-        assert found >= {each for each, its in there.items() if any(lets_pass(its, row) for row in rows)}
+        rows = data.draw(st.lists(st.tuples(*[st.one_of(st.none(), _ENDS)] * 2), min_size=1, max_size=9))
+        with mock.patch.multiple(routing, _DIVIDED=divided, _FEW=1):
+            found = router.wanting(delta(*map(list, zip(*rows, strict=True))))
+        for each, its in there.items():
+            wanted = [row for row, values in enumerate(rows) if lets_pass(its, values)]
+            given = found.get(each, np.array([], np.int64))
+            assert given is None or given.tolist() == sorted({*wanted, *given.tolist()})
         for each in found:  # it was found by one of its columns
             assert any(lets_pass([[(-inf, inf)]] * c + [its], row) for row in rows for c, its in enumerate(there[each]))
         if goes:
@@ -96,11 +106,13 @@ def test_rows_are_routed_from_some_readers_on_and_not_where_others_read_too() ->
     notes: list[Node] = []
 
     class Noted(Union):
-        def step(self, inputs):  # type: ignore[no-untyped-def]
+        node: Node
+
+        def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
             notes.append(self.node)
             return super().step(inputs)
 
-    def add(inputs: tuple[Node, ...], ranges: list[list[Range]] = []) -> Node:  # noqa: B006
+    def add(inputs: tuple[Node, ...], ranges: Sequence[list[Range]] = ()) -> Node:
         operator = Noted()
         operator.node = graph.add("", operator, inputs, wants=[wants([each]) if each else () for each in ranges])
         return operator.node
