@@ -212,8 +212,10 @@ class Graph:
         way = self._ways.get(sources) or self._way(sources)
         steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
-        due, at, parts = bytearray(way.first), -1, dict[Node, Delta]()
+        due, at = bytearray(way.first), -1
+        parts: dict[Node, Delta] | None = None
         if asked:
+            parts = {}
             for source, change in deltas.items():
                 way.route(source, change, due, parts)
         while (at := due.find(1, at + 1)) >= 0:
@@ -241,7 +243,7 @@ class Graph:
                 deltas[node] = delta
                 for reader in readers:
                     due[reader] = 1
-                if asked:
+                if parts is not None:
                     way.route(node, delta, due, parts)
         return deltas
 

@@ -211,7 +211,7 @@ class _Tree:
 
     def find(self, words: Iterable[int], found: Found) -> None:
         """Add the readers of these values. Cost: a search for each, then that of the readers."""
-        seen = set[int]()
+        seen: set[int] = set()
         for leaf in {self._leaf(word) for word in words}:
             at = leaf
             while at and at not in seen:
