@@ -22,12 +22,15 @@ from ivm.trace.ordered.row_order import ordered_words
 Range = tuple[int | float, int | float]
 """The least and the greatest value, both among them, or without end."""
 
-_ROWS_EACH = 1 << 6
 _MANY = 1 << 6
+_ROWS_EACH = 1 << 6
+"""Of more rows for each reader all readers are stepped, unless they are many."""
 _SHARED = 1 << 4
+"""As with so many others a reader of a span is taken to be found."""
 _DIVIDED = 1 << 15
 """From so many rows on readers get those alone that they may want."""
 _FEW = 4
+"""Where these are fewer than one of so many."""
 _LOW = (1 << 64) - 1
 _END = 1 << 63
 
