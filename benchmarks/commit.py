@@ -20,6 +20,8 @@ _PARTS = (*PARTS, "around")
 _COLUMNS = ("commit", "us", "p99 us", *_PARTS, "calls", "of C")
 _ALONE = ("q1", "q6", "q3")
 """Views over the whole of a stream that is loaded: one table without a key, with a filter, a join of three."""
+_FILTERS = 1_000
+"""Views that filter one table by a constant each."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 _err = Console(stderr=True)
@@ -33,7 +35,7 @@ def commit(
     data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/commit.json"),
 ) -> None:
-    """One row with a view and without, 1,000 rows, an order under all views: microseconds by part, and calls."""
+    """One row under a view, none and 1,000, 1,000 rows, an order under all views: microseconds by part, and calls."""
     began = time.monotonic()
     names = views_of(views)
     found: dict[str, dict[str, Any]] = {}
@@ -56,6 +58,8 @@ def _tasks(sf: float, names: tuple[str, ...], commits: int, data: Path | None) -
     warm_up = commits // 4
     tasks = [("a row, no view", Task("apply", (), commits, warm_up))]
     tasks += [(f"a row, {kind}, a sum", Task(kind, ("revenue",), commits, warm_up)) for kind in ROWS]
+    filters = tuple(f"shop{shop}" for shop in range(_FILTERS))
+    tasks.append((f"a row, {_FILTERS:,} views, one wants it", Task("wanted", filters, commits, warm_up)))
     for view in ("", *(each for each in _ALONE if each in names)):
         read = (view,) if view else ()
         tasks.append((f"1,000 rows, {view or 'no view'}", Task("stream", read, commits, warm_up, load, 1_000)))

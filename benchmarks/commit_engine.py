@@ -28,6 +28,8 @@ ROWS = ("apply", "upsert", "insert", "update")
 """Kinds of commits of one row of a table with a key."""
 _TABLE = "CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price DECIMAL(9,2) NOT NULL)"
 _VIEW = "CREATE MATERIALIZED VIEW revenue AS SELECT city, sum(price) AS total FROM sale GROUP BY city"
+_SHOPS = "CREATE TABLE sale (id BIGINT PRIMARY KEY, shop INTEGER NOT NULL, price DECIMAL(9,2) NOT NULL)"
+_SHOP = "CREATE MATERIALIZED VIEW {view} AS SELECT * FROM sale WHERE shop = {shop}"
 _KEPT = 100
 """Rows that are updated again and again."""
 _COUNTED = 32
@@ -40,6 +42,7 @@ Commit = Callable[[], object]
 class Task:
     """Commits of one `kind`: of one row (see `ROWS`) under `views` sums, or of a stream ("stream").
 
+    "wanted": of one row that one of the `views` wants, each of which filters by another constant.
     Of the stream in `directory` each takes `times` logical times, under `views` of TPC-H. `warm_up` commits come first;
     then `commits` whose time is measured, as many by part, and some whose calls are counted; fewer of a short stream.
     """
@@ -58,7 +61,7 @@ def measure(asked: Task) -> dict[str, Any]:
     They are those of the thread on its processor.
     """
     pa.set_cpu_count(1)
-    work = _of_stream(asked) if asked.kind == "stream" else _of_rows(asked)
+    work = {"stream": _of_stream, "wanted": _of_wanted}.get(asked.kind, _of_rows)(asked)
     there = list(itertools.islice(work, asked.warm_up + 2 * asked.commits + _COUNTED))
     some = min(asked.commits, len(there) // 3)
     if not some:
@@ -108,6 +111,17 @@ def _of_rows(asked: Task) -> Iterator[Commit]:
             yield partial(db.sql, f"INSERT INTO sale VALUES ({number}, 'Bern', 2.50)")
         else:
             yield partial(db.sql, f"UPDATE sale SET price = {number % 999}.25 WHERE id = {number % _KEPT}")
+
+
+def _of_wanted(asked: Task) -> Iterator[Commit]:
+    """Commits of one row of one shop, without end, where each view has those of another shop."""
+    db = connect()
+    db.sql(_SHOPS)
+    for shop, view in enumerate(asked.views):
+        db.sql(_SHOP.format(view=view, shop=shop))
+    for number in itertools.count():
+        row = {"id": number, "shop": number * 37 % len(asked.views), "price": Decimal(number % 999)}
+        yield partial(db.apply, {"sale": [row]})
 
 
 def _row(number: int, price: int = 2) -> dict[str, Any]:

@@ -342,7 +342,8 @@ class Driver:
 
     def _tell(self, commit: Committing) -> None:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
-        for subscription, table in self.listeners.told(self._changes) if commit.is_watched else ():
+        watched = dict.fromkeys(each.view for each in self.listeners.of()) if commit.is_watched else ()
+        for subscription, table in self.listeners.told(self._changes, watched):
             subscription.push(table, commit.time)
         self.tables.changed(commit.names, commit.time)
         if not self.commits or self.commits[-1][0] != commit.time:

@@ -2,30 +2,75 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ivm.dataflow.hydration import Installation, hydrate
-from ivm.dataflow.node import Node
+from ivm.dataflow.node import Node, Owners
+from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
 
 _MOST_WAYS = 1 << 8
+_ROUTED = 8
+"""From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
 
 
-class _Way(NamedTuple):
+@dataclass(slots=True)
+class _Way:
     """The nodes of a level that changes of some sources may reach, each after those that it reads.
 
     `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
-    is there before, a source or a node of an earlier level.
+    may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router
+    finds: `routers` has that of each node that has one, `asked` those of them that find some reader here. `places`:
+    where nodes stand in `steps`. `reached`: what changes may reach at any level, the sources too.
     """
 
-    steps: Sequence[tuple[Node, Sequence[int]]]
-    first: bytes
+    level: int
+    routers: Mapping[Node, Router]
+    reached: set[Node]
+    steps: list[tuple[Node, list[int]]] = field(default_factory=list)
+    first: bytes = b""
+    places: dict[Node, int] = field(default_factory=dict)
+    asked: dict[Node, Router] = field(default_factory=dict)
+
+    def add(self, node: Node) -> None:
+        """One more node of the graph, which was made after all others. Cost: follows its inputs."""
+        if self.reached.isdisjoint(node.inputs):
+            return
+        self.reached.add(node)
+        if node.level != self.level:
+            return
+        place, first = len(self.steps), 0
+        for other in dict.fromkeys(node.inputs):
+            router = self.routers.get(other)
+            if router is not None and node in router:
+                self.asked[other] = router
+            elif other in self.places:
+                self.steps[self.places[other]][1].append(place)
+            elif other in self.reached:
+                first = 1
+        self.steps.append((node, []))
+        self.places[node] = place
+        self.first += b"\1" if first else b"\0"
+
+    def route(self, node: Node, delta: Delta, due: bytearray, parts: dict[Node, Delta]) -> None:
+        """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some."""
+        router = self.asked.get(node)
+        if router is None:
+            return
+        for reader, rows in router.wanting(delta).items():
+            place = self.places.get(reader)
+            if place is not None:  # the others are of another level
+                due[place] = 1
+                if rows is not None and len(reader.inputs) == 1:
+                    parts[reader] = delta.take(rows)
 
 
 class Graph:
@@ -44,7 +89,9 @@ class Graph:
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
+        self._loose: set[int] = set()
         self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
+        self._routers: dict[Node, Router] = {}
 
     def add(
         self,
@@ -53,14 +100,16 @@ class Graph:
         inputs: tuple[Node, ...] = (),
         waits: tuple[Node, ...] = (),
         level: int = 1,
+        wants: Sequence[Sequence[Wants]] = (),
     ) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already.
 
-        `level`: the first at which it can be stepped, of one that reads nothing.
+        `level`: the first at which it can be stepped, of one that reads nothing. `wants`: of each input what it wants
+        of its rows, if it is not all of them; a row that one of these does not let pass changes nothing.
         """
         self._made += 1
         level = max((level, *(other.level for other in (*inputs, *waits))))
-        node = Node(label, operator, inputs, waits, self._made, level)
+        node = Node(label, operator, inputs, waits, self._made, level, Owners(self._made, self._loose))
         if self.installation is not None:
             self.installation.nodes[node] = None
         self.nodes.append(node)
@@ -68,7 +117,16 @@ class Graph:
             other.owners[node] = None
         for other in dict.fromkeys(inputs):
             other.readers.append(node)
-        self._ways = {}
+        for other, wanted in zip(inputs, wants, strict=False):
+            if wanted and inputs.count(other) == 1:
+                router = self._routers.setdefault(other, Router())
+                router.add(node, wanted)
+                if len(router) == _ROUTED:
+                    self._ways = {}
+        ways, self._ways = self._ways, {}  # they are made anew if this is interrupted
+        for way in ways.values():
+            way.add(node)
+        self._ways = ways
         return node
 
     def install(self, installation: Installation) -> None:
@@ -90,12 +148,18 @@ class Graph:
         return self.installation
 
     def unowned(self) -> list[Node]:
-        """The nodes that nobody owns, or only nodes among these. Cost: looks at every node."""
-        gone: dict[Node, None] = {}
-        for node in reversed(self.nodes):
-            if all(owner in gone for owner in node.owners):
-                gone[node] = None
-        return list(gone)
+        """The nodes that nobody owns, or only nodes among these, each after its owners. Cost: follows their number."""
+        loose = sorted(self._loose, reverse=True)
+        places = [bisect_left(self.nodes, number, key=attrgetter("number")) for number in loose]
+        found = [self.nodes[at] for at in places if at < len(self.nodes)]
+        gone = {node: None for node in found if not node.owners}
+        pending = list(gone)
+        for node in pending:  # which grows meanwhile
+            for other in (*node.inputs, *node.waits):
+                if other not in gone and all(owner in gone for owner in other.owners):
+                    gone[other] = None
+                    pending.append(other)
+        return pending
 
     def remove(self, nodes: Collection[Node]) -> None:
         """Take nodes out. It may be interrupted, and called again."""
@@ -104,8 +168,12 @@ class Graph:
                 other.owners.pop(node, None)
                 if node in other.readers:
                     other.readers.remove(node)
+                if other in self._routers:
+                    self._routers[other].remove(node)
+            self._routers.pop(node, None)
         gone = set(nodes)
         self.nodes, self._ways = [node for node in self.nodes if node not in gone], {}
+        self._loose.difference_update([node.number for node in nodes])
         if self.last in gone:
             self.last = None  # what it holds goes with it
 
@@ -141,12 +209,20 @@ class Graph:
         if not deltas:
             return deltas
         sources = level, tuple(changes) if not before else tuple(node for node in deltas if not node.inputs)
-        steps, first = self._ways.get(sources) or self._way(sources)
+        way = self._ways.get(sources) or self._way(sources)
+        steps, asked = way.steps, way.asked
         marks, installation, now = self.marks, self.installation, perf_counter_ns()
-        due, at = bytearray(first), -1
+        due, at = bytearray(way.first), -1
+        parts: dict[Node, Delta] | None = None
+        if asked:
+            parts = {}
+            for source, change in deltas.items():
+                way.route(source, change, due, parts)
         while (at := due.find(1, at + 1)) >= 0:
             node, readers = steps[at]
             inputs, given = list(map(deltas.get, node.inputs)), 0
+            if parts and node in parts:
+                inputs = [parts[node]]
             for each in inputs:
                 if each is not None:
                     given += each.length
@@ -167,6 +243,8 @@ class Graph:
                 deltas[node] = delta
                 for reader in readers:
                     due[reader] = 1
+                if parts is not None:
+                    way.route(node, delta, due, parts)
         return deltas
 
     def seal(self, time: int, since: int) -> None:
@@ -183,20 +261,19 @@ class Graph:
     def _way(self, sources: tuple[int, tuple[Node, ...]]) -> _Way:
         """How changes go through a level; see `step`."""
         level, changed = sources
-        found: dict[Node, None] = {}
-        pending = list(changed)
+        reached, pending = set(changed), list(changed)
         while pending:
             for reader in pending.pop().readers:
-                if reader not in found and reader not in changed:
-                    found[reader] = None
+                if reader not in reached:
+                    reached.add(reader)
                     pending.append(reader)
-        nodes = sorted((node for node in found if node.level == level), key=lambda node: node.number)
-        places = {node: place for place, node in enumerate(nodes)}
-        steps = [(node, [places[reader] for reader in node.readers if reader in places]) for node in nodes]
-        first = bytes(any(other not in places for other in node.inputs) for node in nodes)
+        routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
+        way = _Way(level, routers, set(changed))
+        for node in sorted(reached.difference(changed), key=attrgetter("number")):
+            way.add(node)
         if len(self._ways) >= _MOST_WAYS:
             self._ways = {}
-        way = self._ways[sources] = _Way(steps, first)
+        self._ways[sources] = way
         return way
 
     def _step_of(self, installation: Installation, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:

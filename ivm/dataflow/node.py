@@ -10,6 +10,34 @@ from ivm.operators.operator import Kept, Operator
 from ivm.trace.delta import Delta
 
 
+class Owners(dict["Node | str", None]):
+    """Who owns the node of a number, which is among the `loose` ones while nobody does."""
+
+    __slots__ = ("_loose", "_number")
+
+    def __init__(self, number: int, loose: set[int]) -> None:
+        super().__init__()
+        self._number, self._loose = number, loose
+        loose.add(number)
+
+    def __setitem__(self, owner: Node | str, _: None) -> None:
+        super().__setitem__(owner, None)
+        self._loose.discard(self._number)
+
+    def __delitem__(self, owner: Node | str) -> None:
+        super().__delitem__(owner)
+        self._note()
+
+    def pop(self, owner: Node | str, *default: None) -> None:  # type: ignore[override]
+        """It does not own it any more. It may be interrupted, and called again."""
+        super().pop(owner, *default)
+        self._note()
+
+    def _note(self) -> None:
+        if not self:
+            self._loose.add(self._number)
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """`owners` are the nodes that read this one or wait for it, and the names of views; without any it is removed.

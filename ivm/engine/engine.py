@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -85,6 +85,7 @@ class Engine:
         self.tables = Tables(self.dictionary)
         self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
         self.views: dict[str, Installed] = {}
+        self._ends: dict[Node, str] = {}
         self.oracle_sql: dict[str, str] = {}
         self.channels: dict[str, Schema] = {}
         """The columns of what comes from other shards, where this is one."""
@@ -144,7 +145,8 @@ class Engine:
 
         `sizes`: of what it reads, where it is to be planned as it was once. `plan`: the one that it had.
         """
-        started, tables, known = perf_counter(), frozenset(tables_of(relation)), {**self.sizes(), **sizes}
+        started, tables = perf_counter(), frozenset(tables_of(relation))
+        known = {**self.sizes(tables), **sizes}
         if plan is None:
             plan = lower(optimize(relation), self.renderer.existing.above(known))
         return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
@@ -200,18 +202,17 @@ class Engine:
         old = self.views.get(name)
         if old is not None and old is not installed:
             old.node.owners.pop(name, None)
+            self._ends.pop(old.node, None)
         if installed is not None:
             installed.node.owners[name] = None
+            self._ends[installed.node] = name
         put_or_drop(self.views, name, installed)
         put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
         put_or_drop(self.oracle_sql, name, oracle_sql)
         self.sweep()
 
     def sweep(self) -> None:
-        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again.
-
-        Cost: looks at every node.
-        """
+        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again."""
         if self.renderer.graph.installation is not None:
             self.renderer.graph.installation.errands.wait()
         gone = self.renderer.graph.unowned()
@@ -227,8 +228,7 @@ class Engine:
 
         `batch`: what source they are from, and which of its batches they are. A `trial` is undone, whether it fails or
         not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
-        StorageError, after which everything is as it was. Cost: follows the changes and what follows from them, never
-        the tables.
+        StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
         """
         started, journal = perf_counter_ns(), None if trial else self.journal
         time, are_apart = last_time(changes, max(self.renderer.graph.time + 1, time))
@@ -279,10 +279,11 @@ class Engine:
         """What a new view is planned against."""
         return self.renderer.existing.above(self.sizes())  # nothing, where nothing is shared
 
-    def sizes(self) -> dict[str, float]:
-        """The rows of each table and, roughly, of each maintained view."""
-        rows: dict[str, float] = {name: store.count for name, store in self.tables.items()}
-        return rows | {name: len(installed.log) for name, installed in self.views.items()}
+    def sizes(self, names: Set[str] | None = None) -> dict[str, float]:
+        """The rows of tables and, roughly, of maintained views: of those of these names, or of all."""
+        asked = {*self.tables, *self.views} if names is None else names
+        rows: dict[str, float] = {name: self.tables[name].count for name in self.tables.keys() & asked}
+        return rows | {name: len(self.views[name].log) for name in self.views.keys() & asked}
 
     def state_bytes(self) -> int:
         """The bytes of all tables, text, arrangements, operators' state and views' contents."""
@@ -356,14 +357,15 @@ class Engine:
         if self.tables.constrained:
             self.tables.check(deltas)
         changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
-        told = self.listeners.told(partial(self._changes, changed)) if self.listeners else ()
+        views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
+        told = self.listeners.told(partial(self._changes, changed), views)
         if self._errands.out:
             self._errands.finish()
         return Decided(time, since, updates, started, told)
 
     def _changes(self, changed: Mapping[Node, Delta], view: str) -> pa.Table | None:
-        installed = self.views[view]
-        return view_changes(installed.definition, changed.get(installed.node), self.dictionary)
+        node = self.views[view].node
+        return view_changes(self.views[view].definition, changed.get(node), self.dictionary)
 
     def _settle(self) -> None:
         if self._errands.out:
@@ -394,5 +396,5 @@ class Engine:
         return [view for view, each in self.views.items() if table in each.tables]
 
     def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
-        """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
+        """Whether who listens, or a constraint of its tables, asks what holds at each of a commit's times."""
         return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})

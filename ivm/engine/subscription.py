@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -189,18 +189,43 @@ class Subscription:
 class Listeners(Held[Subscription]):
     """The subscriptions to `views` that somebody holds on to: those that are to be told of the next commit."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._of: dict[str, Held[Subscription]] = {}
+
+    def hold(self, each: Subscription) -> None:
+        """One more. Cost: now and then, a glance at all."""
+        super().hold(each)
+        if len(self._of) > 2 * len(self):
+            self._of = {view: those for view, those in self._of.items() if those}
+        self._of.setdefault(each.view, Held()).hold(each)
+
+    def let_go(self, each: Subscription) -> None:
+        """One less; nothing happens if it is not there."""
+        super().let_go(each)
+        if each.view in self._of:
+            self._of[each.view].let_go(each)
+
     def of(self, view: str | None = None) -> list[Subscription]:
         """The subscriptions to all views, or to one."""
-        return [each for each in self.each() if view is None or each.view == view]
+        if view is None:
+            return self.each()
+        return self._of[view].each() if view in self._of else []
 
-    def told(self, changes_of: Callable[[str], pa.Table | None]) -> list[tuple[Subscription, pa.Table]]:
-        """What each is to be told of a commit; `changes_of` gives the changes of a view, None if it is the same."""
-        changes: dict[str, pa.Table | None] = {}
-        listeners = self.each()
-        for each in listeners:
-            if each.view not in changes:
-                changes[each.view] = changes_of(each.view)
-        return [(each, table) for each in listeners if (table := changes[each.view]) is not None]
+    def told(
+        self, changes_of: Callable[[str], pa.Table | None], views: Iterable[str]
+    ) -> list[tuple[Subscription, pa.Table]]:
+        """What each is to be told of a commit; `changes_of` gives the changes of a view, None if it is the same.
+
+        `views`: those that may have changed, each once.
+        """
+        told: list[tuple[Subscription, pa.Table]] = []
+        for view in views:
+            those = self.of(view)
+            table = changes_of(view) if those else None
+            if table is not None:
+                told += [(each, table) for each in those]
+        return told
 
 
 def _waking() -> tuple[Callable[[], Awaitable[object]], Callable[[], None]]:

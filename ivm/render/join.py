@@ -16,6 +16,7 @@ from ivm.plan.mfp import identity
 from ivm.render.context import RenderContext
 from ivm.render.scalars.by_bytes import functions_in
 from ivm.render.scalars.functions import Context
+from ivm.render.wants import wants_of
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
@@ -32,7 +33,12 @@ def render_join(context: RenderContext, plan: JoinPlan) -> Node:
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
     operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
     context.graph.installing.bit_by_bit(0 for _ in operator.prepare())
-    return context.graph.add("join", operator, inputs, tuple(arrangements))
+    tested = {path.source: path.predicates for path in plan.paths}
+    wants = [
+        wants_of(tested.get(source, ()), first, len(each.row), context.dictionary)
+        for source, (first, each) in enumerate(zip(plan.offsets, plan.inputs, strict=True))
+    ]
+    return context.graph.add("join", operator, inputs, tuple(arrangements), wants=wants)
 
 
 def _careful(context: RenderContext, plan: JoinPlan) -> Callable[[], Careful] | None:

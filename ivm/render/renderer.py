@@ -32,6 +32,7 @@ from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator
 from ivm.render.scalars.columns import stored
+from ivm.render.wants import wants_of
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.text.dictionary import TextDictionary
@@ -91,7 +92,10 @@ class Renderer(RenderContext):
             if plan.name not in self.sources:
                 self.sources[plan.name] = self.graph.add(plan.label, Feed(self.tables[plan.name].contents))
             return self.sources[plan.name]
-        node = self.graph.add(plan.label, self._operator(plan), tuple(map(self.node, plan.below())))
+        wants = []
+        if isinstance(plan, MfpPlan):
+            wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]
+        node = self.graph.add(plan.label, self._operator(plan), tuple(map(self.node, plan.below())), wants=wants)
         if node.operator.states:
             # Rows that come in parts would move those that are there, or write anew what shows all of a group.
             whole = isinstance(plan, WindowPlan) or (isinstance(plan, ReducePlan) and bool(plan.shows_all))
