@@ -8,15 +8,16 @@ by retractions and insertions alike. Only the steps that are not zero are read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
-from ivm.operators.join import Stage
+from ivm.operators.half_join import Meeting
 from ivm.trace.columns.column import Bools, Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
+from ivm.trace.index.follower import Lookup
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement, Ranges, Valued
 from ivm.trace.ordered.row_order import ordered_words
@@ -24,12 +25,12 @@ from ivm.trace.ordered.row_order import ordered_words
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdJoin(Stage):
+@dataclass(frozen=True, eq=False)
+class ThresholdJoin(Meeting):
     """Finds the rows of the key whose value stands in `comparison` to `bound`.
 
     `carried` are the columns bound before that are read later but for the bound, and `carried_layout` tells whether
-    they are equal. `program` tests the comparison once more, as all predicates. `visits[0]`: rows visited so far.
+    they are equal. A program tests the comparison once more, as all predicates. `visits[0]`: rows visited so far.
     """
 
     lookup: OrderedArrangement
@@ -44,8 +45,13 @@ class ThresholdJoin(Stage):
         """Rows visited so far."""
         return self.visits[0]
 
-    def joined(self, delta: Delta) -> Iterator[Delta]:
-        """See `Stage.joined`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
+    def over(self, lookup: Lookup) -> ThresholdJoin:
+        """See `Meeting.over`."""
+        assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
+        return replace(self, lookup=lookup, inclusive=True)
+
+    def passed(self, delta: Delta) -> Iterator[Delta]:
+        """See `Stage.passed`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
         changes, key = delta, self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
         values = self.bound(delta)
         words, missing = key
@@ -57,18 +63,18 @@ class ThresholdJoin(Stage):
         if len(changes):
             ranges, sums = self._ranges(changes, words, values)
             for positions, rows in self.lookup.read(ranges, changes.times, self.inclusive):
-                yield from self._passed(changes.take(ranges.within[positions]), sums[positions], rows)
+                yield self._joined(changes.take(ranges.within[positions]), sums[positions], rows)
             self.visits[0] += ranges.visited
         if self.lookup.has_unordered:
             yield from self._meet_unordered(delta, *key)
 
     def _meet_unordered(self, delta: Delta, words: Ints, dropped: Bools | None) -> Iterator[Delta]:
-        """Join each change with the rows of its key that no value can be computed of: `program` says what of that."""
+        """Join each change with the rows of its key that no value can be computed of: a program says what of that."""
         wanted = np.arange(len(delta)) if dropped is None else np.flatnonzero(~dropped)
         ranges = self.lookup.unordered(words, wanted)
         for positions, rows in self.lookup.read(ranges, delta.times, self.inclusive):
             changes = wanted[positions]
-            yield from self._passed(delta.take(changes), delta.diff_array()[changes], rows)
+            yield self._joined(delta.take(changes), delta.diff_array()[changes], rows)
         self.visits[0] += ranges.visited
 
     def _ranges(self, changes: Delta, key: Ints, values: Column) -> tuple[Ranges, Ints]:
@@ -103,8 +109,5 @@ class ThresholdJoin(Stage):
             parts.append(ordered_words(values.values, self.lookup.type.physical))
         return np.concatenate(parts, axis=1), grouped
 
-    def _passed(self, changes: Delta, diffs: Ints, rows: Ints) -> Iterator[Delta]:
-        joined = changes.with_diffs(diffs).bind(Group(self.lookup.store.columns, rows), self.offset, self.width)
-        passed = joined if self.program is None else self.program(joined)
-        if passed is not None:
-            yield passed
+    def _joined(self, changes: Delta, diffs: Ints, rows: Ints) -> Delta:
+        return changes.with_diffs(diffs).bind(Group(self.lookup.store.columns, rows), self.offset, self.width)

@@ -8,8 +8,9 @@ from functools import cache
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
-from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path, Stage
-from ivm.operators.mfp import Program
+from ivm.operators.half_join import HalfJoin, Meeting
+from ivm.operators.join import Careful, DeltaJoin, Path
+from ivm.operators.stage import Stage
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan, apart
 from ivm.plan.mfp import identity
@@ -59,27 +60,32 @@ def _path(context: RenderContext, plan: JoinPlan, path: PathPlan) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
     read = _read(context, plan, path)
-    stages = tuple(_stage(context, plan, stage, row, read, i == last) for i, stage in enumerate(path.stages))
-    start = _filter(context, path.predicates, row)
+    stages = _filter(context, path.predicates, row)
+    for i, stage in enumerate(path.stages):
+        stages += _meeting(context, plan, stage, row, read), *_after(context, plan, stage, row, i == last)
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
     offset = plan.offsets[path.source]
     computed = {c - offset: each for c, each in read[1].items() if offset <= c < offset + len(own)}
-    return Path(path.source, offset, len(row), needed, start, stages, computed)
+    return Path(path.source, offset, len(row), needed, stages, computed)
 
 
-def _stage(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool) -> Stage:
+def _after(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, last: bool) -> tuple[Stage, ...]:
+    """What rows pass that were looked up."""
+    if last:
+        return (context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined),)
+    return _filter(context, stage.predicates, joined)
+
+
+def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read) -> Meeting:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     columns, functions = read
     computed = tuple((c - offset, each) for c, each in functions.items() if offset <= c < offset + width)
     wanted = tuple(sorted(c - offset for c in columns if offset <= c < offset + width))
     arranged = context.node(stage.arrangement).operator
     assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived), "it carries out an arrangement"
-    program = _filter(context, stage.predicates, joined)
-    if last:
-        program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
     lookup, bound = arranged.arrangement, stage.bound
-    placed = stage.stream, offset, width, stage.inclusive, program, wanted, computed
+    placed = stage.stream, offset, width, stage.inclusive, wanted, computed
     if bound is None:
         return HalfJoin(lookup, *placed, stage.unique)
     assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
@@ -105,7 +111,5 @@ def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
     return frozenset(read), computed
 
 
-def _filter(context: RenderContext, predicates: tuple[Scalar, ...], row: Row) -> Program | None:
-    if not predicates:
-        return None
-    return context.program(identity(len(row)).filter(predicates), row).run
+def _filter(context: RenderContext, predicates: tuple[Scalar, ...], row: Row) -> tuple[Stage, ...]:
+    return (context.program(identity(len(row)).filter(predicates), row),) if predicates else ()

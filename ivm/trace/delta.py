@@ -72,6 +72,13 @@ def plain_layout(width: int) -> Layout:
     return Layout((0, i) for i in range(width))
 
 
+class Placed(Protocol):
+    """What lies in one `place` (see `ivm.kernels.memory.places`), which stands at `address`."""
+
+    place: Ints
+    address: int
+
+
 class Source(Protocol):
     """Columns of one length at stable positions while a commit runs; repeated calls are cheap.
 
@@ -90,6 +97,10 @@ class Source(Protocol):
         """
         wanted = set(columns)
         return places_of([self.column(i) if i in wanted else None for i in range(max(wanted, default=-1) + 1)])
+
+    def values_of(self, index: int, function: TextFunction) -> Placed | None:
+        """Where the values of a function of a text column lie, if they are there for all rows."""
+        return None
 
     def gather(self, index: Read, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""

@@ -7,8 +7,9 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from ivm.dataflow import hydration
-from ivm.operators import ends, join
+from ivm.operators import ends, half_join, join
 from ivm.plan import existing
+from ivm.trace import route
 from ivm.trace.columns import stored_columns
 from ivm.trace.index import arrangement
 from ivm.trace.keyed import group_reader
@@ -22,9 +23,10 @@ _SIZES = (
     (arrangement, "_COUNTED_FROM", 5.0),
     (stored_columns, "_CONVERT_ROWS", 1.5),
     (hydration, "_SOON", 0.25),
-    (join, "_PART", 2.0),
-    (join, "_FIRST_PART", 0.5),
-    (join, "_LEAST_PART", 0.25),
+    (half_join, "PART", 2.0),
+    *((each, "FIRST_PART", 0.5) for each in (half_join, join)),
+    (half_join, "_LEAST_PART", 0.25),
+    (route, "MOST_FOUND", 1.25),
     *((each, "_CHUNK", 0.75) for each in (group_reader, ends, window_tree, ordered_tree)),
 )
 

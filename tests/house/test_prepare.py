@@ -120,7 +120,7 @@ def slow_pip(monkeypatch, tmp_path):
 
 
 def test_without_a_terminal_a_line_is_said_now_and_then(monkeypatch, capsys, slow_pip):
-    monkeypatch.setattr(progress, "SAID_EVERY", 0.15)
+    monkeypatch.setattr(progress, "SAID_EVERY", 0.05)
     assert prepare.main([]) == 0
     said = capsys.readouterr().out
     assert said.startswith("set-up: installing ")

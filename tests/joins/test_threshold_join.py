@@ -88,7 +88,6 @@ class World:
             len(self.stream),
             len(self.rows),
             False,
-            None,
             (),
             (),
             comparison,
@@ -139,7 +138,7 @@ class World:
         join = replace(self.join, inclusive=inclusive)
         found: Counter[Any] = Counter()
         seen: Counter[Any] = Counter()
-        for joined in join.joined(delta):
+        for joined in join.passed(delta):
             types = [t for t, _ in (*self.stream, *self.rows)]
             columns = [from_column(joined.column(i), t, self.dictionary) for i, t in enumerate(types)]
             refs = joined.groups[-1].refs

@@ -152,7 +152,8 @@ def test_nothing_or_everything_passes(limit: int) -> None:
         passed = program.run(delta)
         assert (passed is None) == (limit < 0)
         if passed is not None:
-            assert passed.groups[0] is delta.groups[0]
+            assert passed.groups[0].source is delta.groups[0].source
+            assert passed.groups[0].refs is delta.groups[0].refs
             assert passed.times is delta.times
             assert passed.diffs is delta.diffs
 

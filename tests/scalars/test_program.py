@@ -112,7 +112,8 @@ class TestBothForms:
         delta = ints([1, 2], [10, 20])
         output = program.run(delta)
         assert output is not None
-        assert output.groups[0] is delta.groups[0]
+        assert output.groups[0].source is delta.groups[0].source
+        assert output.groups[0].refs is None
         assert [r[:2] for r in rows(output)] == [(10, -10), (20, -20)]
 
     def test_columns_that_are_not_bound_stay_so(self, compiler) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ivm.kernels.hashing.block import LAST
 from ivm.trace.index.chains import Chains
-from ivm.trace.index.index import hashed
+from ivm.trace.index.keys import hashed
 
 NOBODY = np.empty(0, np.int64)
 

@@ -263,11 +263,10 @@ def test_a_hot_key_keeps_a_short_chain(unique):
             died[row - 1] = row
         index.insert(key, None, died)
         index.seal(row, died)
-    index.visited = 0
-    now = np.array([updates], np.int64)
+    visited, now = index.visited, np.array([updates], np.int64)
     positions, rows = index.probe(key, None, now, died, now)
     assert (positions.tolist(), rows.tolist()) == ([0], [updates - 1])
-    assert index.visited <= 3
+    assert index.visited - visited <= 3
 
 
 def test_a_long_dead_chain_is_walked_once():
@@ -279,9 +278,9 @@ def test_a_long_dead_chain_is_walked_once():
     index.seal(5, died)
     now = np.array([rows], np.int64)
     for walk, found in ((rows, [0]), (1, [0])):
-        index.visited = 0
+        visited = index.visited
         assert index.probe(np.zeros(1, np.int64), None, now, died, np.array([9]))[1].tolist() == found
-        assert index.visited == walk
+        assert index.visited - visited == walk
         index.seal(5, died)
 
 

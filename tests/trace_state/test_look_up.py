@@ -1,4 +1,4 @@
-"""What one step finds for a delta in an arrangement, against packing keys, probing, and gathering one by one."""
+"""What a walk finds for a delta in an arrangement, against packing keys, probing, and gathering one by one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import pytest
 
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
 from ivm.kernels.hashing.ascending import fences_up_to
-from ivm.trace import helpers
+from ivm.operators.half_join import HalfJoin
+from ivm.operators.walk import Walk
+from ivm.trace import helpers, route
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import DTYPES, Column, part_of
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.helpers import Errands, Helpers
-from ivm.trace.index import look_up, search
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.row_store import RowStore
@@ -161,22 +162,18 @@ def _probe(arrangement, words, missing, times, inclusive, expected):
     assert sorted(zip(positions.tolist(), rows.tolist(), strict=True)) == sorted(expected)
 
 
+def _walk(case, stream, offset, width, *, inclusive=True):
+    unique = case.arrangement.unique
+    return Walk([HalfJoin(case.arrangement, stream, offset, width, inclusive, (), (), unique)])
+
+
 def _compare(case, delta, inclusive):
     stream, width = tuple(range(len(case.types))), len(case.types)
     offset = width + 1
-    step = case.arrangement.joiner(stream, offset, width, inclusive=inclusive)
+    step = _walk(case, stream, offset, width, inclusive=inclusive)
     expected = _rows(_one_by_one(case.arrangement, delta, stream, inclusive, offset, width), width + 1)
     for _ in range(2):
-        found, start = [np.empty((0, width + 4), np.int64)], 0
-        while start < len(delta):
-            answer = step.join(delta, start)
-            assert answer is not None
-            joined, stop = answer
-            assert start < stop <= len(delta)
-            if joined is not None:
-                assert len(joined) > 0
-                found.append(_rows(joined, width + 1))
-            start = stop
+        found = [np.empty((0, width + 4), np.int64), *(_rows(joined, width + 1) for joined in step.all(delta))]
         rows = np.concatenate(found)
         assert len(rows) == len(expected)
         np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
@@ -223,8 +220,7 @@ def test_many_keys_are_looked_up_in_a_small_table(unique):
 
 
 def test_what_finds_more_than_there_is_room_for_comes_in_parts(monkeypatch):
-    monkeypatch.setattr(look_up, "MOST", 300)
-    monkeypatch.setattr(search, "MOST", 300)
+    monkeypatch.setattr(route, "MOST_FOUND", 300)
     monkeypatch.setattr(helpers, "LARGE", 2)
     for threads in (1, 2):
         with Errands(Helpers(threads)):
@@ -240,7 +236,7 @@ def test_keys_in_order_are_found_in_the_run_and_leave_it_where_it_is(unique):
     for _ in range(3):
         case.commit(4998)
     index, each = case.arrangement.index, 1 if unique else 3
-    step = case.arrangement.joiner((0, 1)[: len(case.types)], 2, 2, inclusive=True)
+    step = _walk(case, (0, 1)[: len(case.types)], 2, 2)
     rest = [case.store.gather(c, np.arange(0, case.store.rows, each)).values for c in range(1, len(case.types))]
     keys = case.store.gather(0, np.arange(0, case.store.rows, each)).values
     assert index.backlog == case.store.rows
@@ -248,11 +244,8 @@ def test_keys_in_order_are_found_in_the_run_and_leave_it_where_it_is(unique):
     def found(order):
         columns = [Column(keys[order]), *(Column(values[order]) for values in rest)]
         layout = Layout([*((0, c) for c in range(len(columns))), *(None,) * 4][:4])
-        answer = step.join(Delta([Group(Columns(columns))], layout, len(order), case.time, None), 0)
-        assert answer is not None
-        assert answer[0] is not None
-        assert answer[1] == len(order)
-        return np.asarray(answer[0].groups[1].refs, np.int64)
+        (joined,) = step.all(Delta([Group(Columns(columns))], layout, len(order), case.time, None))
+        return np.asarray(joined.groups[1].refs, np.int64)
 
     for order in (np.arange(len(keys)), np.arange(0, len(keys), 7), np.arange(len(keys))[::-1], np.arange(3).repeat(9)):
         expected = (order[:, None] * each + np.arange(each)).ravel()
@@ -268,9 +261,9 @@ def test_a_small_run_is_left_by_keys_that_come_in_order_too():
     case = Case(1, ascending=True)
     case.commit(300)
     keys = Columns([Column(np.arange(100))])
-    step = case.arrangement.joiner((0,), 1, 1, inclusive=True)
+    step = _walk(case, (0,), 1, 1)
     for _ in range(2):
-        step.join(Delta([Group(keys)], Layout([(0, 0), None]), 100, case.time, None), 0)
+        step.all(Delta([Group(keys)], Layout([(0, 0), None]), 100, case.time, None))
     assert case.arrangement.index.backlog == 0
 
 
@@ -288,7 +281,7 @@ def test_references_and_times_may_lie_apart(rows):
     case = Case(1, ascending=True)
     case.commit(300)
     keys = Columns([Column(np.arange(100))])
-    step = case.arrangement.joiner((0,), 1, 1, inclusive=True)
+    step = _walk(case, (0,), 1, 1)
     refs, times = np.repeat(np.arange(rows), 2)[::2], np.full(2 * rows, case.time)[::2]
     assert refs.strides == (16,)
     found = []
@@ -296,9 +289,7 @@ def test_references_and_times_may_lie_apart(rows):
         Delta([Group(keys, refs)], Layout([(0, 0), None]), rows, times, None),
         Delta([Group(keys, refs.copy())], Layout([(0, 0), None]), rows, times.copy(), None),
     ):
-        answer = step.join(delta, 0)
-        assert answer is not None
-        assert answer[0] is not None
-        found.append(np.asarray(answer[0].groups[1].refs).tolist())
+        (joined,) = step.all(delta)
+        found.append(np.asarray(joined.groups[1].refs).tolist())
     assert found[0] == found[1]
     assert len(found[0]) == 3 * rows

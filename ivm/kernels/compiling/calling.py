@@ -127,6 +127,13 @@ def dispatcher_of(function: Any) -> Any:
     return kernel.dispatcher if isinstance(kernel, Kernel) else function
 
 
+def address_of(function: Any) -> int:
+    """Where a kernel begins that was compiled for one signature, as numba calls it."""
+    (result,) = dispatcher_of(function).overloads.values()
+    address: int = result.library.get_pointer_to_function(result.fndesc.llvm_func_name)
+    return address
+
+
 @_typeof.register(type(len))
 def _type_of(function: Any, context: Any) -> Any:
     """What numba takes a kernel for that another one calls: its dispatcher."""

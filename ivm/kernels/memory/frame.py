@@ -1,11 +1,9 @@
-"""Frames: all that a step is given, in one int64 array, which Python fills for a call or another kernel for many.
+"""Frames: all that a loop is given, in one int64 array.
 
 A frame begins with a head of `HEAD` words, see their names. Behind it stand arrays, two words each: the address of the
-first item and the bytes from an item to the next; or the `id` of an array of numpy and zero. Python lays arrays down
-by a list of them, whose `id` the head has, which costs it a tenth of naming each; None among them has the
-address 0. The step finds out where they all are before it begins (`taken`), and leaves that in the frame.
+first item and the bytes from an item to the next; zeros for one that there is not.
 
-What a step makes goes to a room, int64 (rows of the room, `ROWS`), C-contiguous: a row of positions; one for each array
+What a loop makes goes to a room, int64 (rows of the room, `ROWS`), C-contiguous: a row of positions; one for each array
 that is narrowed by these; then one or two for each column or mask, which uses of its row what it needs.
 """
 
@@ -18,59 +16,29 @@ from llvmlite import ir
 from numba import types
 
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.at import data_of, ints_at, load, stride_of
+from ivm.kernels.memory.at import ints_at, load
 from ivm.kernels.memory.located import PLACE
 from ivm.kernels.types import Ints
 
 FIRST, END, ROWS = 0, 1, 2
-"""The first row that the step goes through and the end of those; how many rows the room has place for."""
+"""The first row that the loop goes through and the end of those; how many they are, for which the room has place."""
 ROOM, ROOM_STRIDE = 3, 4
 """The room, as other arrays are told of."""
 CONSTANTS = 5
 """The address of the constants, int64."""
-LISTED = 6
-"""The `id` of a list of the arrays; 0 if they are laid down."""
-MOVED, MOVED_LISTED = 7, 8
-"""How many arrays are narrowed to the rows that pass, int64 each, and the list of these, likewise; they come last."""
-NONE = 9
-"""The `id` of None."""
-HEAD = 10
+MOVED = 6
+"""How many arrays are narrowed to the rows that pass, int64 each, which come last."""
+HEAD = 7
 
-_ITEMS = object.__basicsize__ + 8
 _WORD = np.int64(0)
 _I64 = ir.IntType(64)
 
 
 @part()
-def _lay(frame: Ints, at: int, listed: int, count: int) -> None:
-    """Lay down from `at` on where `count` arrays are, those of a list or those that stand there."""
-    items = load(listed + _ITEMS, _WORD) if listed != 0 else _WORD
-    for number in range(count):
-        first = np.uint64(at + 2 * number)
-        stride = first + np.uint64(1)
-        if listed != 0 or frame[stride] == 0:
-            array = load(items + 8 * number, _WORD) if listed != 0 else frame[first]
-            frame[first] = frame[stride] = 0
-            if array != frame[NONE]:
-                frame[first], frame[stride] = data_of(array), stride_of(array, 0)
-
-
-@part()
-def taken(frame: Ints, arrays: int) -> None:
-    """Find out where all lies that a step is given: its room, its own arrays, so many, and those that are narrowed."""
-    _lay(frame, ROOM, 0, 1)
-    _lay(frame, HEAD, frame[LISTED], arrays)
-    _lay(frame, HEAD + 2 * arrays, frame[MOVED_LISTED], frame[MOVED])
-
-
-@part()
 def narrowed(frame: Ints, arrays: int, count: int) -> int:
-    """The `count` of rows that pass; the arrays behind the step's own are narrowed to these.
-
-    Not if all pass, or none, or if the step went through part of the rows only: then the positions have gaps.
-    """
+    """The `count` of rows that pass; the arrays behind the loop's own are narrowed to these, unless all pass."""
     rows = frame[ROWS]
-    if count <= 0 or count == rows or frame[END] - frame[FIRST] != rows:
+    if count <= 0 or count == rows:
         return count
     room = frame[ROOM]
     positions = ints_at(room, rows)

@@ -45,7 +45,7 @@ from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.memory.at import int32s_at, ints_at
 from ivm.kernels.memory.frame import array_in, constant, double_constant, made, narrowed, put_bool, put_double
-from ivm.kernels.memory.frame import put_int32, put_int64, taken, word_at
+from ivm.kernels.memory.frame import put_int32, put_int64, word_at
 from ivm.kernels.memory.in_place import piece_of
 from ivm.kernels.memory.located import bool_at, double_at, high_at, in_piece, int8_at, int32_at, int64_at, is_there
 from ivm.kernels.memory.located import lies_otherwise, located, mask_at, pieces_at
@@ -65,7 +65,7 @@ class Loop:
     """A loop's text, and what its `arguments` are. The arrays that its frame tells of are the places of each source
     that is read and the references to it, then those of memos, and what is evaluated before it.
 
-    It writes what passes from the place of the first row on, and gives how many they are.
+    It gives how many rows pass.
 
     `stored` are the maps that it writes, in order, each to a row of the room, or to two if they are WIDE, with whether
     they have a mask, which comes behind; `left` those that the interpreter computes afterwards.
@@ -87,8 +87,8 @@ def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
         if not (rest or shape.maps or shape.late):
             return _finish(writer, shape, "passed", (), ())
     # The loop over the rows that passed so far. The result overtakes no position that is still to be read.
-    writer.line("count, one = uint64(first), uint64(1)")
-    with writer.block(f"for step in range(first, {'int64(passed)' if plain else 'n'}):"):
+    writer.line("count, one = uint64(0), uint64(1)")
+    with writer.block(f"for step in range({'0, int64(passed)' if plain else 'first, n'}):"):
         writer.line(f"signed = {'word_at(positions, step)' if plain else 'step'}")
         writer.line("i = uint64(signed)")
         _filter(writer, rest)
@@ -101,7 +101,7 @@ def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
 def _scan(writer: Writer, predicates: list[Scalar]) -> None:
     """A loop of its own for the plain predicates, without a branch: one that is hard to predict costs 5 ns a row."""
     # Indexes are unsigned, since numba lets a negative one count from the end, which costs a test for each access.
-    writer.line("passed, one = uint64(first), uint64(1)")
+    writer.line("passed, one = uint64(0), uint64(1)")
     with writer.block("for signed in range(first, n):"):
         writer.line("i = uint64(signed)")
         hit = writer.let(_all_true(writer, predicates))
@@ -179,14 +179,13 @@ def _finish(
         '@njit(cache=True, nogil=True, fastmath=False, _nrt=False, error_model="numpy")',
         "def loop(frame):",
         f"    first, n = frame[{FIRST}], frame[{END}]",
-        f"    taken(frame, {len(arrays)})",
         *[f"    {name} = array_in(frame, {HEAD + 2 * i})" for i, name in enumerate(arrays)],
         *_constants(taken),
         f"    positions = frame[{ROOM}]",
         *rows,
         *_located(writer),
         *writer.lines,
-        f"    return narrowed(frame, {len(arrays)}, int64({end}) - first)",
+        f"    return narrowed(frame, {len(arrays)}, int64({end}))",
     ]
     return Loop(_HEADER + "\n".join(lines) + "\n", taken, stored, left)
 

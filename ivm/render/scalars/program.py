@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ivm.kernels.step.records import FRAME, LOOP, LOOP_LEG, USED, USES, frame_words
+from ivm.operators.operator import NOTHING
+from ivm.operators.stage import Leg, Stage
+from ivm.operators.walk import Walk
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
@@ -19,13 +23,14 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
 from ivm.trace.columns.column import Array, Column
-from ivm.trace.delta import Columns, Delta, Group, Layout
+from ivm.trace.delta import Columns, Delta, Group, Layout, Source, concat_deltas
+from ivm.trace.route import Route
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Scalar, walk
 
 if TYPE_CHECKING:
-    from ivm.render.scalars.bound import BoundLoop
+    from ivm.render.scalars.bound import BoundLoop, LoopLeg
 
 Pattern = tuple[Access, ...]
 """How the columns that a loop may read lie."""
@@ -98,36 +103,27 @@ class Fused:
         nullable = {s.index for s in columns if s.nullable}
         physical = {s.index: s.type.physical for s in columns}
         self._inputs = [Input(c, c in nullable, physical[c]) for c in shape.inputs]
-        self._held: dict[Layout, Held[BoundLoop | None]] = {}
+        self._held: dict[Layout, Held] = {}
         self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
 
-    def run(self, delta: Delta) -> Delta | bool | None:
-        """The rows that pass, projected; None if no row does; False if the interpreter must say (not compiled yet, or a
-        row raises).
-        """
-        try:
-            held = self._held[delta.layout]
-        except KeyError:
-            held = self._new(delta.layout)
-        given = held.take(delta)
-        if given.key in held.loops:
-            bound = held.loops[given.key]
-            if bound is None:
-                return False
-            if bound.ticket.kernel is not None:
-                passed = bound.run(bound.ticket.kernel, delta, held, given.arrays)
-                if passed is not True:
-                    return passed
-        # Nothing is known or compiled, or columns lie otherwise than the last loop was written for.
-        bound = self._found(held, delta)
+    def leg(self, delta: Delta) -> LoopLeg | None:
+        """The loop for deltas whose columns lie as those of this one; None if there is none, or not yet."""
+        held = self._held.get(delta.layout) or self._new(delta.layout)
+        looked = held.look(delta)
+        pattern = looked.pattern
+        if pattern in self._bound:
+            bound = self._bound[pattern]
+        elif self._is_worth(pattern, delta.length):
+            bound = self._bind(pattern)
+        else:
+            return None
         if bound is None or bound.ticket.kernel is None:
-            return False
-        given = held.take(delta)
-        passed = bound.run(bound.ticket.kernel, delta, held, given.arrays)
-        assert passed is not True, "columns lie as they were found to lie"
-        return passed
+            return None
+        from ivm.render.scalars.bound import LoopLeg  # noqa: PLC0415  what writes loops, which few processes need
+
+        return LoopLeg(bound, held, looked, len(delta.groups))
 
     def order(self) -> None:
         """Order the loops that were missed so far, whatever they are worth."""
@@ -135,23 +131,11 @@ class Fused:
             if pattern not in self._bound:
                 self._bind(pattern)
 
-    def _new(self, layout: Layout) -> Held[BoundLoop | None]:
+    def _new(self, layout: Layout) -> Held:
         if len(self._held) >= _MOST_LAYOUTS:
             self._held.clear()
         held = self._held[layout] = Held(layout, self._inputs, *self._placed(layout), self._extended(layout))
         return held
-
-    def _found(self, held: Held[BoundLoop | None], delta: Delta) -> BoundLoop | None:
-        """The loop for columns that lie as they do in a delta; None if there is none, or not yet."""
-        pattern = held.look(delta)
-        if pattern in self._bound:
-            bound = self._bound[pattern]
-        elif self._is_worth(pattern, delta.length):
-            bound = self._bind(pattern)
-        else:
-            return None
-        held.loops[held.take(delta).key] = bound
-        return bound
 
     def _is_worth(self, pattern: Pattern, length: int) -> bool:
         calls, rows = self._missed.get(pattern, (0, 0))
@@ -167,6 +151,32 @@ class Fused:
         return bound
 
 
+class Projection(Leg):
+    """A piece that computes nothing: some groups go on."""
+
+    splits = tells = False
+
+    def __init__(self, used: Sequence[int], layout: Layout) -> None:
+        self.goes_on, self.layout, self.reads = used, layout, ()
+
+    def more(self, groups: int) -> int:
+        """See `Words.more`."""
+        return len(self.goes_on)
+
+    def words(self, place: int, edges: tuple[int, int], groups: int) -> list[int]:
+        """See `Words.words`."""
+        words = [LOOP, *edges, groups, *(0,) * (LOOP_LEG - 4), *self.goes_on]
+        words[USED], words[USES] = place + LOOP_LEG, len(self.goes_on)
+        words[FRAME] = place + len(words)
+        return [*words, *(0,) * frame_words(0, 0, len(self.goes_on))]
+
+    def begin(
+        self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]
+    ) -> object:
+        """See `Leg.begin`."""
+        return None
+
+
 def _narrowed(rows: Rows, mask: Any) -> Rows | None:
     if len(mask) != rows.length:
         return rows if mask[0] else None
@@ -176,7 +186,7 @@ def _narrowed(rows: Rows, mask: Any) -> Rows | None:
     return rows.take(positions) if len(positions) else None
 
 
-class MfpProgram:
+class MfpProgram(Stage):
     """A map-filter-project, in as many pieces as it takes so that none is long to compile.
 
     Columns that are passed on stay lazy: their groups are narrowed, and only if rows were dropped; a map that is a bare
@@ -184,33 +194,38 @@ class MfpProgram:
     new group. Columns that are not bound stay so.
 
     Native functions of text columns that have no codes are computed by the delta's sources (see `by_bytes`).
-
-    `run` gives the rows of a delta that pass, projected; None if none does. It raises NumericError, and does not write
-    to the delta.
     """
-
-    run: Callable[[Delta], Delta | None]
 
     def __init__(self, mfp: Mfp, dictionary: TextDictionary, compiler: Compiler | None = None) -> None:
         self._context = context = Context(dictionary)
         shapes = Shape.of(mfp).cut()
         self._pieces = [Piece(shape, context, None if shape.is_too_heavy else compiler) for shape in shapes]
-        self.run = self._pieces[0].run if len(self._pieces) == 1 else self._in_pieces
+        self._walk = Walk(self._pieces)
+        self._is_light = len(self._pieces) == 1 and self._pieces[0].is_light
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """Its pieces."""
+        return self._pieces
 
     @property
     def remembers(self) -> bool:
         """Whether it remembers what functions made of texts."""
         return self._context.remembers
 
-    def _in_pieces(self, delta: Delta) -> Delta | None:
-        passed: Delta | None = delta
-        for piece in self._pieces:
-            if passed is not None:
-                passed = piece.run(passed)
-        return passed
+    def passed(self, delta: Delta) -> Iterator[Delta]:
+        """See `Stage.passed`."""
+        return self._walk.parts(delta)
+
+    def run(self, delta: Delta) -> Delta | None:
+        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it."""
+        if not delta.length:
+            return None
+        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta)
+        return passed[0] if len(passed) == 1 else concat_deltas(passed)
 
 
-class Piece:
+class Piece(Stage):
     """One loop of a program, run by the interpreter until it is compiled, and always without a compiler."""
 
     def __init__(self, shape: Shape, context: Context, compiler: Compiler | None) -> None:
@@ -221,27 +236,35 @@ class Piece:
         # Each path of a join that runs this program comes with its own layout.
         self._placed = lru_cache(_MOST_LAYOUTS)(self.shape.project)
         self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(0)}
-        self._only_projects = not (shape.maps or shape.early or shape.late)
+        self.is_light = not (shape.maps or shape.early or shape.late)
 
-    def run(self, delta: Delta) -> Delta | None:
-        """As the program's."""
-        if delta.length == 0:
-            return None
-        if self._only_projects:
-            return self._project(delta, None, [])
-        wanted = self._texts.wanted(delta) if self._reads_texts else 0
+    def passed(self, delta: Delta) -> Iterator[Delta]:
+        """See `Stage.passed`: by the interpreter."""
+        if self.is_light:
+            yield self._project(delta, None, [])
+            return
+        wanted = self.variant(delta)
+        interpreted, _ = self._of(wanted)
+        passed = interpreted.run(self._texts.bound(delta, wanted) if wanted else delta)
+        self._context.tidy()
+        yield NOTHING if isinstance(passed, bool) else self._project(delta, *passed)
+
+    def variant(self, delta: Delta) -> int:
+        """See `Stage.variant`: which functions of texts are read as columns."""
+        return self._texts.wanted(delta) if self._reads_texts else 0
+
+    def leg(self, delta: Delta) -> Leg | None:
+        """See `Stage.leg`: a loop, if it is compiled."""
+        if self.is_light:
+            return Projection(*self._placed(delta.layout))
+        _, fused = self._of(self.variant(delta))
+        return None if fused is None else fused.leg(delta)
+
+    def _of(self, wanted: int) -> tuple[Interpreted, Fused | None]:
         form = self._forms.get(wanted)
         if form is None:
             form = self._forms[wanted] = self._form(wanted)
-        interpreted, fused = form
-        if fused is not None:
-            found = fused.run(delta)
-            if not isinstance(found, bool):
-                self._context.tidy()
-                return found
-        passed = interpreted.run(self._texts.bound(delta, wanted) if wanted else delta)
-        self._context.tidy()
-        return None if isinstance(passed, bool) else self._project(delta, *passed)
+        return form
 
     def _form(self, wanted: int) -> tuple[Interpreted, Fused | None]:
         shape = self._texts.rewritten(wanted) if wanted else self.shape

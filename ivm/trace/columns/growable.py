@@ -206,10 +206,10 @@ def join_page() -> None:
 class HotColumn:
     """Growing values, and a growing mask from the first NULL on. Size: the values, and a byte a row for the mask.
 
-    Kernels are told in `place` where it lies (see `ivm.kernels.memory.places`).
+    Kernels are told in `place`, which stands at `address`, where it lies (see `ivm.kernels.memory.places`).
     """
 
-    __slots__ = ("_physical", "place", "valid", "values")
+    __slots__ = ("_physical", "address", "place", "valid", "values")
 
     def __init__(self, physical: Physical, place: Ints | None = None) -> None:
         self._physical = physical
@@ -224,6 +224,7 @@ class HotColumn:
     def tell(self, place: Ints) -> None:
         """From now on `place` tells where it lies. Until that is so it has no stride."""
         self.values.tell(place, ADDRESS, ROOM - ADDRESS)
+        self.address: int = place.ctypes.data
         place[SIZE], place[BIT], self.place = self._bytes, -1, place
         if self.valid is not None:
             self.valid.tell(place, VALIDITY, VALID_ROOM - VALIDITY)

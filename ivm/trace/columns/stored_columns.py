@@ -52,7 +52,9 @@ class StoredColumns(Source):
         self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
         self._computed = ComputedColumns()
         self._newest: tuple[int, Batch] | None = None
-        self._told = set[int]()
+        self._told, self._wanted = set[int](), set[int]()
+        self._edition, self.edition = 0, np.zeros(1, np.int64)
+        """Changes when the places that are wanted have to be told anew."""
         self._is_fixed, self._fixed = False, dict[int, Column]()
 
     @property
@@ -66,6 +68,7 @@ class StoredColumns(Source):
         made._cold = ColdColumns(self.types, self._dictionary, self._cold.indexes)
         made._hot = made._empty(self._hot)
         made._computed = self._computed.empty()
+        made.want(self._wanted)
         return made
 
     def _empty(self, indexes: Iterable[int]) -> Mapping[int, HotColumn]:
@@ -99,7 +102,7 @@ class StoredColumns(Source):
             for batch in source.batches():
                 self._cold.append(batch, source.addresses)
             self._newest = self.rows, source
-            self._told.clear()
+            self._forget()
         self.rows += count
 
     def _append_hot(self, columns: Sequence[Column], count: int) -> None:
@@ -122,7 +125,7 @@ class StoredColumns(Source):
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on, where a batch has begun."""
         self._newest = None
-        self._told.clear()
+        self._forget()
         self.rows = min(self.rows, rows)
         for column in self._hot.values():
             column.truncate(rows)
@@ -133,14 +136,14 @@ class StoredColumns(Source):
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
         if self._cold.has_small:
-            self._told.clear()
+            self._forget()
             self._cold.tidy()
 
     def copy_from(self, other: StoredColumns, rows: Ints) -> None:
         """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
         for i, column in self._hot.items():
             column.append(other.gather(i, rows))
-        self._told.clear()
+        self._forget()
         for batch in other._cold.table(rows).to_batches():
             self._cold.append(batch)
         self._computed.append_from(other._computed, rows)
@@ -173,6 +176,32 @@ class StoredColumns(Source):
                 if index not in self._told and (rows is None or not self._cold.tells(index, rows)):
                     self._tell(index)
         return self._places.words
+
+    def told(self, columns: Iterable[int], rows: int | None = None) -> int:
+        """Where the `places` of columns stand, which is the same for all of them as long as there are any."""
+        if not self._told.issuperset(columns):
+            self.places(columns, rows)
+        return self._places.address
+
+    def want(self, columns: Iterable[int]) -> None:
+        """The places of these columns are read by who looks at the `edition`, and has them told anew by that."""
+        self._wanted.update(columns)
+        self._edition += 1
+        self.edition[0] = self._edition
+
+    def tell_wanted(self) -> int:
+        """Tell of all places that are wanted; where these stand."""
+        return self.told(self._wanted)
+
+    def _forget(self) -> None:
+        """What was told of places holds no longer."""
+        self._told.clear()
+        self._edition += 1
+        self.edition[0] = self._edition
+
+    def values_of(self, index: int, function: TextFunction) -> HotColumn | None:
+        """See `Source.values_of`."""
+        return self._computed.get(index, function)
 
     def _tell(self, index: int) -> None:
         """Write down where a column is kept; what has been told of it holds until rows come or go."""
@@ -237,7 +266,7 @@ class StoredColumns(Source):
         hot = HotColumn(self.types[index].physical)
         yield from self._fill(hot, index)
         if index not in self._hot:
-            self._told.clear()
+            self._forget()
             self._hot, self._cold = {**self._hot, index: hot}, self._cold.without(index)
             hot.tell(self._rows[index])
 

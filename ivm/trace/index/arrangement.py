@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
+
+from ivm.kernels.hashing.block import VISITED
+from ivm.kernels.step.state import ARRANGEMENT, ASK, INDEX
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.helpers import Errand, Errands, at_hand
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import DistinctKeys, KeyLayout
-from ivm.trace.index.look_up import LookUp
 from ivm.trace.index.search import Run
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.state import StateSize
@@ -34,11 +37,16 @@ class _Keys:
     store: RowStore
     key: tuple[int, ...]
     layout: KeyLayout
-    form: Ints
+    form: Ints = field(init=False)
+    _form_at: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.form = self.layout.form_of([(0, column) for column in self.key])
+        self._form_at = self.form.ctypes.data
 
     def at(self, rows: int) -> Run:
         """Where kernels find the keys of the first `rows` rows."""
-        return self.form, self.store.columns.places(self.key, rows)
+        return self.store.columns.told(self.key, rows), self._form_at, len(self.key)
 
     def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
@@ -62,11 +70,15 @@ class Arrangement(Follower):
         self.layout = layout
         self._is_aside = False
         self._coming: Errand[bool] | Errand[None] | None = None
-        self._keys = _Keys(store, self.key, layout, layout.form_of([(0, column) for column in self.key]))
+        self._keys = _Keys(store, self.key, layout)
         runs = unique or layout.words == 1
         self.index = Index(
             layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0, self._keys.at
         )
+        self.words: Ints = np.zeros(ARRANGEMENT, np.int64)
+        """What kernels are told of it; see `ivm.kernels.step.state`."""
+        self.words[ASK] = 1
+        self._told: object = None
 
     @property
     def unique(self) -> bool:
@@ -99,6 +111,22 @@ class Arrangement(Follower):
             row = stop
         return store.rows - row
 
+    def tell(self) -> None:
+        """Let kernels find what there is, until they have to ask again."""
+        self.settle()
+        index, store = self.index, self.store
+        if index.is_taught:
+            index.learn(store.died)
+        columns = store.columns
+        places, (_, *run) = columns.tell_wanted(), self._keys.at(index.run_rows)
+        edition = columns.edition
+        self.words[INDEX:] = (
+            *(index.address, store.words.ctypes.data, edition.ctypes.data, edition.item(0), places),
+            *run,
+        )
+        self._told = index, store.words, columns  # which are there for as long as that is told
+        self.words[ASK] = 0
+
     def _catch_up_aside(self, errands: Errands, count: int) -> bool:
         """Let others do it, unless that are too many rows. Nobody changes the store meanwhile.
 
@@ -110,6 +138,7 @@ class Arrangement(Follower):
         index, died, columns = self.index, self.store.died, self.store.columns
         keys = columns.keys_at(self._keys.form, index.rows, self.store.rows)
         columns.settle(self.key)
+        self.words[ASK] = 1
         if keys.are_complete:
             self._coming = errands.send(partial(index.insert_packed, keys, died))
         else:
@@ -177,10 +206,6 @@ class Arrangement(Follower):
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store.columns, rows)
 
-    def joiner(self, stream: tuple[int, ...], offset: int, width: int, *, inclusive: bool) -> LookUp:
-        """See `Lookup.joiner`."""
-        return LookUp(self, stream, offset, width, inclusive=inclusive)
-
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
         return StateSize(entries=self.index.entries, bytes=self.index.nbytes)
@@ -208,6 +233,7 @@ class Arrangement(Follower):
 
     def adopt(self, other: Arrangement) -> None:
         """Become what `other` is, whose store this one's has become."""
-        visited, other._keys.store = self.index.visited, self.store
+        self.words[ASK] = 1
+        other._keys.store = self.store
+        other.index.block[VISITED] = max(self.index.visited, other.index.visited)
         self._keys, self.index = other._keys, other.index
-        self.index.visited = max(self.index.visited, visited)

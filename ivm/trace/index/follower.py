@@ -7,21 +7,10 @@ from typing import Protocol, Self
 
 from ivm.trace.columns.column import Array, Bools, Ints
 from ivm.trace.columns.computed import Computed
-from ivm.trace.delta import Delta, Group
+from ivm.trace.delta import Group
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.state import StateSize
-
-
-class Joiner(Protocol):
-    """Looks up what the rows of deltas meet, and binds it to them."""
-
-    def join(self, delta: Delta, start: int) -> tuple[Delta | None, int] | None:
-        """What rows find from number `start` on, if anything, and the row to go on with; None if `look_up` is the way.
-
-        There is such a row, and it goes on behind it.
-        """
-        ...
 
 
 class Lookup(Protocol):
@@ -33,13 +22,6 @@ class Lookup(Protocol):
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
-
-    def joiner(self, stream: tuple[int, ...], offset: int, width: int, *, inclusive: bool) -> Joiner | None:
-        """What looks the columns `stream` of deltas up and binds the rows that it finds from column `offset` on.
-
-        None if `look_up` is all that there is.
-        """
-        return None
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """Let these columns of the rows, and functions of columns, be read without a wait.

@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, START, STOP
-from ivm.kernels.hashing.index import absent_keys, hash_rows
+from ivm.kernels.hashing.block import ANY_LEAD, FENCED, STOP, TAUGHT
+from ivm.kernels.hashing.index import absent_keys
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.index.chains import Chains
-from ivm.trace.index.keys import KeysAt
+from ivm.trace.index.keys import KeysAt, hashed
 from ivm.trace.index.run import AscendingRun, Melting, WordsOf, no_words
-from ivm.trace.index.search import Run, Search, Searched, asked_of_words, seen_of
+from ivm.trace.index.search import NO_RUN, Run, Search, seen_of
+from ivm.trace.index.told import Told
 from ivm.trace.rows.changes import Applied
-from ivm.trace.time import BEGINNING
 
 _AT_ONCE = 1 << 17
 _FEW = 4
@@ -45,7 +45,7 @@ class _Step(NamedTuple):
     inserts: Bools = ALL
 
 
-class Index:
+class Index(Told):
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
     `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
@@ -70,10 +70,8 @@ class Index:
         self.words = words
         self.unique = unique
         self.rows = 0
-        self.visited = 0
-        self.since = BEGINNING
         self._words_of, self._keys_at = words_of, keys_at
-        self.block: Ints = np.zeros(LAST + words, np.int64)
+        super().__init__(words)
         self._no_words = np.empty((0, words), np.int64)
         self._chains = Chains(words, self.block)
         self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self.block)
@@ -93,11 +91,6 @@ class Index:
     def keys(self) -> int:
         """Keys in the hash table, with those whose rows are all gone and not yet forgotten."""
         return self._chains.keys
-
-    @property
-    def backlog(self) -> int:
-        """Rows that wait in the ascending run."""
-        return self.block.item(STOP) - self.block.item(START)
 
     @property
     def entries(self) -> int:
@@ -237,35 +230,30 @@ class Index:
         of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its chain; a
         key changed k times between `since` and its time has k entries more.
         """
-        words = words.reshape(-1, self.words)
+        words, positions, rows = words.reshape(-1, self.words), list[Ints](), list[Ints]()
         self.learn(died)
-        run, positions, rows = self.run_at(), list[Ints](), list[Ints]()
-        if self.backlog and run is None:
-            self._settle(words, hashed(words), ALL if dropped is None else dropped, died)
-        start, n = 0, len(words)
+        run, start, n = self.run_at(), 0, len(words)
         while start < n:
-            valid = None if dropped is None else ~dropped[start:]
-            asked = asked_of_words(words[start:], valid)
-            seen = seen_of(limits, times, start)
-            found = self._search.run(self, asked, seen, died, run)
-            if not isinstance(found, Searched):
+            if run is NO_RUN and self.backlog:
                 self._settle(words, hashed(words), ALL if dropped is None else dropped, died)
-                run = None
-                continue
-            at, count, every, out, room = found
-            positions.append(np.arange(start, start + count) if every else out[:count] + start)
-            rows.append(out[room : room + count])
-            start += at
+            valid, begin, start = None if dropped is None else ~dropped[start:], start, n
+            for found in self._search.find(self, words[begin:], valid, seen_of(limits, died, times, begin), run):
+                if isinstance(found, int):  # the run cannot be read
+                    start, run = begin + found, NO_RUN
+                else:
+                    positions.append(found[0] + begin if begin else found[0])
+                    rows.append(found[1])
         if len(rows) == 1:
             return positions[0], rows[0]
         return np.concatenate([NOBODY, *positions]), np.concatenate([NOBODY, *rows])
 
-    def run_at(self) -> Run | None:
-        """How kernels read the keys of the run; None if it is empty, or they do not."""
-        return self._keys_at(self._run.stop) if self._keys_at is not None and self.backlog else None
+    def run_at(self) -> Run:
+        """How kernels read the keys of the run; NO_RUN if it is empty, or they do not."""
+        return self._keys_at(self.run_rows) if self._keys_at is not None and self.backlog else NO_RUN
 
     def learn(self, died: Ints) -> None:
         """Do what earlier probes have taught, before the next one."""
+        self.block[TAUGHT] = 0
         if self._melting.asked:
             self._let_leave(self._melting.after_steps(self.backlog), died)
         if self._long:
@@ -274,6 +262,7 @@ class Index:
 
     def note(self, searched: int, long: Ints) -> None:
         """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
+        self.block[TAUGHT] = 1
         self._melting.asked += searched
         if len(long):
             self._long.append(long)
@@ -391,10 +380,3 @@ class Index:
     def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
         self._journal.append(_Step(self.rows, words if self._is_named(len(words)) else None))
         self._chains.insert(words, hashes, dropped, self.rows, died, self.since)
-
-
-def hashed(words: Ints) -> Hashes:
-    """The hash of each key."""
-    hashes = np.empty(len(words), np.uint64)
-    hash_rows(words, hashes)
-    return hashes

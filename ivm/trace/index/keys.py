@@ -14,6 +14,7 @@ from catalog.types import Physical
 from ivm.kernels.hashing.index import hash_rows, mark_hashes
 from ivm.kernels.hashing.keys import COLUMN, FORM, INTEGER, pack_keys
 from ivm.kernels.memory.places import STRIDE, VALIDITY
+from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, KINDS, Array, Bools, Column, Ints
 from ivm.trace.columns.places import places_of
 
@@ -257,3 +258,10 @@ class DistinctKeys:
         """The estimate."""
         free = max(1, _BITS - int(np.bitwise_count(self._seen).sum()))
         return -_BITS * log(free / _BITS)
+
+
+def hashed(words: Ints) -> Hashes:
+    """The hash of each key."""
+    hashes = np.empty(len(words), np.uint64)
+    hash_rows(words, hashes)
+    return hashes

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
+from ivm.kernels.step.state import DIED, MORTAL, ROWS_OF
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Array, Bools, Column, Ints
@@ -33,6 +35,7 @@ MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
 _SEGMENT_ROWS = 1 << 16
 _CHUNK_ROWS = 1 << 15
+_pack = Struct("5q").pack_into
 
 
 class RowsReader:
@@ -131,8 +134,11 @@ class RowStore:
         self._dictionary = dictionary
         self.columns = StoredColumns(types, dictionary, cold=cold)
         self._births = Births()
-        self._died: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self.words: Ints = np.zeros(ROWS_OF, np.int64)
+        """What kernels are told of it; see `ivm.kernels.step.state`."""
+        self._died: Growable[np.int64] = Growable(np.dtype(np.int64), block=self.words)
         self._deaths = _Deaths(0, [])
+        self._tell()
         self._sealed = Sealed(self.columns, self._births, NOBODY, 0, BEGINNING)
 
     @property
@@ -149,6 +155,11 @@ class RowStore:
     def died(self) -> Ints:
         """The stamp of each row's death, ALIVE if it lives; of length 0 while no row ever died."""
         return self._died.array[: self.rows] if self._died.length else NOBODY
+
+    @property
+    def died_at(self) -> int:
+        """Where `died` lies; 0 while no row ever died."""
+        return self.words.item(DIED) if self._died.length else 0
 
     @property
     def dead(self) -> int:
@@ -185,26 +196,40 @@ class RowStore:
                 f"cannot add {count} rows to {first}: a table or derived collection holds at most {MOST_ROWS} rows "
                 "between compactions; delete rows in commits of their own first"
             )
+        births, is_mortal = self._births, self._died.length > 0
+        last, rows = births.last, first + count
         if isinstance(times, int):
-            if times != self._births.last:
-                self._births.reach(times, first)
+            if times != last:
+                births.reach(times, first)
         else:
-            self._births.append(times, first, count)
+            births.append(times, first, count)
         self.columns.append(source, count)
-        if self._died.length:
-            self.mortal(first + count)
-        self.rows = first + count
+        if is_mortal:
+            self.mortal(rows)
+        self.rows = rows
+        if isinstance(times, int) and times != last:
+            _pack(self.words.data, 8 * MORTAL, is_mortal, rows, times, first, last)
+        else:
+            self._tell()
         return first
 
     def reach(self, time: int) -> None:
         """No row comes before `time` any more."""
         if time > self._births.last:
             self._births.reach(time, self.rows)
+            self._tell()
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
         self._died.skip(rows)
+        self.words[MORTAL] = self._died.length > 0
         return self._died.array
+
+    def _tell(self) -> None:
+        """Write down what kernels are told, but for where deaths lie."""
+        births = self._births
+        mortal = self._died.length > 0
+        _pack(self.words.data, 8 * MORTAL, mortal, self.rows, births.last, *births.latest(self.rows))
 
     def expect(self, applied: Applied) -> Applied:
         """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""
@@ -234,12 +259,16 @@ class RowStore:
         self.columns.truncate(rows)
         self._died.truncate(rows)
         self._births.truncate(times, last)
+        self._tell()
 
     def seal(self, upper: int, since: int) -> None:
         """Make everything final; nobody asks for times before `since` any more."""
         if self._deaths.kills:
             self._deaths = _Deaths(self.dead, [])
-        births = self._births = self._births.since(since)
+        births = self._births.since(since)
+        if births is not self._births:
+            self._births = births
+            self._tell()
         self.columns.tidy()
         time, last = upper - 1, self._sealed.time
         self._sealed = Sealed(self.columns, births, self.died, self.rows, time if time > last else last)
@@ -264,13 +293,15 @@ class RowStore:
         if self._died.length:
             self.mortal(first + len(rows))
         self.rows = first + len(rows)
+        self._tell()
         dead = np.flatnonzero(stamps != ALIVE)
         if len(dead):
             self.kill(first + dead, stamps[dead])
 
     def adopt(self, other: RowStore) -> None:
         """Hold the rows of `other` from now on; both are sealed. Readers keep what they have."""
-        self.columns, self._births, self._died = other.columns, other._births, other._died
+        self.columns, self._births = other.columns, other._births
+        self.words, self._died = other.words, other._died
         self._deaths, self.rows = other._deaths, other.rows
         self._sealed = other._sealed._replace(time=self._sealed.time)
 
@@ -311,6 +342,7 @@ class RowStore:
             if len(dead):
                 self.kill(first + dead, gone[dead])
         self._births.last = head.number("last")
+        self._tell()
         return head.number("time"), head.number("since")
 
     def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> None:

@@ -52,7 +52,6 @@ class TableStore(Rows):
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
             self._forms = (layout.form, range(len(key))), (layout.form_of([(0, column) for column in key]), key)
-            self._by_key = self._key.joiner(tuple(range(len(key))), len(key), len(self._types), inclusive=True)
 
     @property
     def last_time(self) -> int:
@@ -122,14 +121,12 @@ class TableStore(Rows):
         """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
         key = self._key
         assert key is not None, "there is a primary key"
-        batch, width, time = Batch(keys, self._key_readers, addresses), len(key.key), self.store.last_time
-        found = self._by_key.join(Delta([Group(batch)], plain_layout(width), 1, time), 0)
-        if found is None:
-            words, dropped = key.layout.pack([batch.column(c) for c in range(width)], 1)
-            numbers = key.probe(words, dropped, time, True)[1]
-            return numbers.item(0) if len(numbers) else None
-        rows = None if found[0] is None else found[0].groups[-1].refs
-        return None if rows is None else rows.item(0)
+        batch = Batch(keys, self._key_readers, addresses)
+        words = key.index.packed(self._keys_at(batch, 1, whole=False))
+        if words is None:
+            words = key.layout.pack([batch.column(c) for c in range(len(key.key))], 1)[0]
+        numbers = key.probe(words, None, self.store.last_time, True)[1]
+        return numbers.item(0) if len(numbers) else None
 
     def value(self, column: int, number: int) -> object:
         """The value of a column in the row of a number: as Python has it, or as it is stored if it is read in place."""

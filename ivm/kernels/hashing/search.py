@@ -1,19 +1,15 @@
 """The rows that an index has for the rows of a delta: from the columns of its keys, where they lie, to all references.
 
-One step over a frame, int64. It begins with numbers. At HEAD follow the sources of the delta (see `memory.places`),
-then the arrays that go along with its rows, references and times and diffs, of which each is an address; and then
-scratch memory for a block of rows. They are laid down by a list of Python's.
-
-What is found goes to OUT, the `id` of an array of int64 with ROOM items for each of: the position of the row in the
-delta, the row of the index's store, and each array of the delta, gathered; where EVERY says that each row found exactly
-one, the rows alone are there.
+A *search* is a frame of numbers, all int64, which whoever begins it fills; see their names. What is found goes to OUT,
+which has ROOM items for each of: the position of the row in the delta, the row of the index's store, and each array
+that goes along, gathered. Where EVERY says that each row found exactly one, nothing is gathered: what goes along is
+as it was.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.ascending import fences_up_to
 from ivm.kernels.hashing.block import (
@@ -26,46 +22,44 @@ from ivm.kernels.hashing.block import (
     START,
     STOP,
     TABLES,
+    VISITED,
 )
 from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.keys import BLOCK, pack_block
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.slots import AHEAD, CACHED, EMPTY, OLD, SLOTS, fetch, find_head, same_key
-from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at
+from ivm.kernels.memory.at import address_of, int32s_in, ints_at, ints_in, load, words_at
 from ivm.kernels.memory.move import prefetch
-from ivm.kernels.memory.places import REFERENCES, SOURCE, UNREADABLE, is_packed, lay_sources
+from ivm.kernels.memory.places import UNREADABLE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 (
-    AT, COUNT, EVERY, GATHERED, VISITED, TIRED, SEARCHED, HELD, HELD_LAST,
-    LENGTH, OUT, ROOM, INDEX, WIDTH, UNIQUE, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE, LONG, LONG_ROOM,
-    FORM, PARTS, SOURCES, ARRAYS, LISTED, NONE, RUN, RUN_PARTS, RUN_PLACES, NEAR_PLACES,
-    NEAR_ROWS,
-) = range(34)  # fmt: skip
-"""How far the step has come in the delta, how much it has found, whether each row found exactly one, how much of it is
-gathered, how many entries it met, of how many keys it noted that their chains are full of dead rows, and how many it
-looked for in the run, but for those that were close to the one before; and which blocks of the run it holds, one more
-than the number of the first (0: none), and the number of the last.
+    AT, COUNT, EVERY, GATHERED, TIRED, SEARCHED, HELD, HELD_LAST,
+    LENGTH, OUT, ROOM, FORM, PARTS, WIDTH, UNIQUE, SOURCES, ALONG, ARRAYS, SCRATCH, LONG, LONG_ROOM,
+    NEAR_PLACES, NEAR_ROWS, RUN, RUN_PARTS, INDEX, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE,
+) = range(32)  # fmt: skip
+"""How far the search has come in the delta, how much it has found, whether each row found exactly one, how much of it
+is gathered, of how many keys it noted that their chains are full of dead rows, and how many it looked for in the run,
+but for those that were close to the one before; and which blocks of the run it holds, one more than the number of the
+first (0: none), and the number of the last.
 
-Then what it is given: the rows of the delta; the arrays OUT, ROOM; the `id` of the block of the index, the words of its
-keys, whether a key has at most one visible row; the `id` of the rows' deaths, 0 if nobody ever died; the limit of rows
-that are seen, or the `id` of an array of one for each row; in the same way the stamp; since when deaths matter to
-anybody; the `id` of an array for the keys with long chains, and how many fit. Then the `id` of the form of the key (see
-`hashing.keys`), and its parts; how many sources the delta has, and arrays that go along; the `id` of a list, of each
-source its places and its references (None: a row is its own number), then of times and diffs that go along; and that of
-None. At last the `id` of the form of the key as the index's own store has it, 0 if no key is to be looked for in the
-run, its parts, and the `id` of the places of that store; then two words for the step.
+Then what it is given, addresses all of what is not a number: the rows of the delta; OUT, ROOM; the form of the key (see
+`hashing.keys`), its parts, and the words that they make; whether a key has at most one visible row; the sources of the
+delta (see `memory.places`); a list of the arrays that go along, and how many they are; scratch memory of
+`SCRATCH_WORDS`, and so much for each word of a key; an array for the keys with long chains, and how many fit.
+
+At last the state that is searched, as it is now: the places of the index's own store, and a word for the search, which
+makes a source of both; the form of the key as that store has it, 0 if no key is to be looked for in the run, and its
+parts; the block of the index; the rows' deaths, 0 if nobody ever died; the limit of rows that are seen, or an array of
+one for each row; in the same way the stamp; since when deaths matter to anybody.
 """
-HEAD, TOLD = 34, 9
-"""How many words the head has, of which the first are the step's own: it begins with zeros there, but EVERY with one.
-"""
-NO_ROOM, STRIDED, HIDDEN = -1, -2, -4
-"""Why the step stopped: no room for what a row finds; an array that goes along is not of int64, one behind the other;
-the run cannot be read by places."""
+SEARCH, STATE = 32, NEAR_PLACES
+"""How many words a search has, and with which what tells of the state begins."""
+NO_ROOM, HIDDEN = -1, -4
+"""Why the search stopped: no room for what a row finds; the run cannot be read by places."""
 MANY_DEAD = 4
 """Chains with at least so many rows that nobody sees any more are worth shortening."""
-_ITEMS = object.__basicsize__ + 8
 _WORD = np.int64(0)
 _MISSING = np.int64(-2)
 _IN_RUN = np.int64(-16)
@@ -83,21 +77,17 @@ _SIEVED_SLOTS, _ROWS_A_SLOT = 1 << 15, 2
 """Tables of no more slots are worth that, for so many rows a slot."""
 
 
-def frame_words(sources: int, arrays: int, width: int) -> int:
-    """The length of a frame."""
-    return HEAD + SOURCE * sources + arrays + BLOCK * (width + 2) + _NEAR * (width + 2) + _SIEVE
+SCRATCH_WORDS, SCRATCH_FOR_EACH = 2 * BLOCK + 2 * _NEAR + _SIEVE, BLOCK + _NEAR
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def look_up_rows(frame: Ints) -> Word:
+@part()
+def search(frame: Ints) -> Word:
     """How many (row of the delta, row of the index) there are, in the order of the former; or why it stopped.
 
     Then what was found so far is there, and AT is the row to go on with. UNREADABLE: a key's columns have no places. A
     row finds all those of its key that are below its limit and died after its stamp. Cost: about two random accesses a
     row, one a further entry of a chain, and a pass over each array.
     """
-    if not _lay(frame):
-        return np.int64(STRIDED)
     # Of keys of one word the loops have none: it is known when they are compiled.
     said = _find(frame, np.int64(1)) if frame[WIDTH] == 1 else _find(frame, frame[WIDTH])
     if said < 0 or frame[EVERY] == 0:
@@ -106,36 +96,15 @@ def look_up_rows(frame: Ints) -> Word:
     return said
 
 
-@part()
-def _lay(frame: Ints) -> bool:
-    """Lay down where the sources are, and what goes along; False if some of that is not one behind the other."""
-    sources = frame[SOURCES]
-    frame[NEAR_PLACES] = data_of(frame[RUN_PLACES]) if frame[RUN] != 0 else _WORD
-    along = HEAD + SOURCE * sources
-    if not lay_sources(frame[LISTED], frame[NONE], frame[HEAD:along]):
-        return False
-    further, end = load(frame[LISTED] + _ITEMS, _WORD) + 8 * SOURCE * sources, along + frame[ARRAYS]
-    for place in range(HEAD + REFERENCES, HEAD + SOURCE * sources, SOURCE):
-        if frame[place] != 0:
-            frame[along] = frame[place]
-            along += 1
-    for number in range(end - along):
-        array = load(further + 8 * number, _WORD)
-        if not is_packed(array):
-            return False
-        frame[along + number] = data_of(array)
-    return True
-
-
 @part(inline=True)
 def _find(frame: Ints, width: Word) -> Word:
     length, unique = frame[LENGTH], frame[UNIQUE] != 0
-    block = ints_at(data_of(frame[INDEX]), _MANY)
+    block = ints_at(frame[INDEX], _MANY)
     table = ints_in(block, TABLES)
     slots = words_at(table[SLOTS], table[SLOTS + 1], width + 1)
     old = words_at(table[OLD], table[OLD + 1], width + 1)
-    sources, form = address_of(frame) + 8 * HEAD, words_at(data_of(frame[FORM]), frame[PARTS], KEY_FORM)
-    scratch = sources + 8 * (SOURCE * frame[SOURCES] + frame[ARRAYS])
+    sources, form = frame[SOURCES], words_at(frame[FORM], frame[PARTS], KEY_FORM)
+    scratch = frame[SCRATCH]
     words, heads = words_at(scratch, BLOCK, width), ints_at(scratch + 8 * BLOCK * width, BLOCK)
     missing = ints_at(scratch + 8 * BLOCK * (width + 1), BLOCK)
     near = scratch + 8 * BLOCK * (width + 2)
@@ -184,7 +153,7 @@ def _find_heads(
     there, shift, most = frame[RUN] != 0 and block[START] != block[STOP], block[SHIFT], block[LAST_LEAD]
     following = int32s_in(block, FOLLOWING)
     mortal, chained = frame[DIED] != 0, frame[UNIQUE] == 0
-    died = ints_at(_data(frame[DIED]), _MANY)
+    died = ints_at(frame[DIED], _MANY)
     for row in range(count):
         i = np.uint64(row)
         if far and row + AHEAD < count:
@@ -250,7 +219,7 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
         for k in range(count):
             rows[k] = first * FENCED + k if k < border else last * FENCED + k - border
         source = address_of(frame) + 8 * NEAR_PLACES
-        form = words_at(data_of(frame[RUN]), frame[RUN_PARTS], KEY_FORM)
+        form = words_at(frame[RUN], frame[RUN_PARTS], KEY_FORM)
         frame[NEAR_ROWS] = address_of(rows)
         if not pack_block(form, source, np.int64(0), near[:count], nulls[:count]):
             return False
@@ -278,8 +247,8 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
     """Note the one row of each key that is visible, if there is one: the newest below the limit."""
     count = frame[COUNT]
     positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
-    mortal, limits, stamps = frame[DIED] != 0, _data(frame[LIMITS]), _data(frame[STAMPS])
-    died = ints_at(_data(frame[DIED]), _MANY)
+    mortal, limits, stamps = frame[DIED] != 0, frame[LIMITS], frame[STAMPS]
+    died = ints_at(frame[DIED], _MANY)
     limit, stamp, visited = frame[LIMIT], frame[STAMP], np.int64(0)
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
@@ -306,7 +275,7 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
     if count - frame[COUNT] != stop - first:
         frame[EVERY] = 0
     frame[AT], frame[COUNT] = stop, count
-    frame[VISITED] += visited
+    _visit(frame, visited)
 
 
 @part()
@@ -314,8 +283,8 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
     """Note all visible rows of each key; False if those of one do not fit."""
     room, count = frame[ROOM], frame[COUNT]
     positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
-    mortal, limits, stamps = frame[DIED] != 0, _data(frame[LIMITS]), _data(frame[STAMPS])
-    died = ints_at(_data(frame[DIED]), _MANY)
+    mortal, limits, stamps = frame[DIED] != 0, frame[LIMITS], frame[STAMPS]
+    died = ints_at(frame[DIED], _MANY)
     limit, stamp, since, entries = frame[LIMIT], frame[STAMP], frame[SINCE], np.int64(0)
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
@@ -336,7 +305,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
                 if not mortal or died[np.uint64(row)] > stamp:
                     if count == room:
                         frame[AT], frame[COUNT] = position, begin
-                        frame[VISITED] += entries
+                        _visit(frame, entries)
                         return False
                     positions[np.uint64(count)] = position
                     rows[np.uint64(count)] = row
@@ -350,34 +319,34 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
         if count - begin != 1:
             frame[EVERY] = 0
         if dead >= MANY_DEAD and end == 0 and frame[TIRED] < frame[LONG_ROOM]:
-            long = ints_at(data_of(frame[LONG]), _MANY)
+            long = ints_at(frame[LONG], _MANY)
             for w in range(words.shape[1]):
                 long[frame[TIRED] * words.shape[1] + w] = words[position - first, w]
             frame[TIRED] += 1
     frame[AT], frame[COUNT] = stop, count
-    frame[VISITED] += entries
+    _visit(frame, entries)
     return True
 
 
 @part(inline=True)
-def _data(array: Word) -> Word:
-    """The address of the items of an array, of which `array` is the `id`; 0 if there is none."""
-    return data_of(array) if array != 0 else _WORD
+def _visit(frame: Ints, entries: Word) -> None:
+    """Count entries that were met; where threads search side by side, some may be left out."""
+    ints_at(frame[INDEX], _MANY)[VISITED] += entries
 
 
 @part(inline=True)
 def _out(frame: Ints, number: Word) -> Word:
     """Where one of the arrays that are filled lies."""
-    return data_of(frame[OUT]) + 8 * frame[ROOM] * number
+    return frame[OUT] + 8 * frame[ROOM] * number
 
 
 @part()
 def _gather(frame: Ints) -> None:
     """Let the arrays of the delta go along with what was found last."""
     positions, begin, end = ints_at(_out(frame, 0), _MANY), frame[GATHERED], frame[COUNT]
-    at = HEAD + SOURCE * frame[SOURCES]
+    along = ints_at(frame[ALONG], _MANY)
     for number in range(frame[ARRAYS]):
-        address, out = frame[at + number], ints_at(_out(frame, 2 + number), _MANY)
+        address, out = along[number], ints_at(_out(frame, 2 + number), _MANY)
         for place in range(begin, end):
             i = np.uint64(place)
             out[i] = load(address + 8 * positions[i], _WORD)

@@ -1,0 +1,23 @@
+"""Memory for what is made on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step.records import ARENA, ARENA_END, WANTED
+from ivm.kernels.types import Ints
+
+_WORD = np.int64(0)
+
+
+@part()
+def take(route: Ints, words: Word) -> Word:
+    """The address of so many words of the arena; 0 if there are not so many."""
+    begin = route[ARENA]
+    if route[ARENA_END] - begin < 8 * words:
+        route[WANTED] = words
+        return _WORD
+    route[ARENA] = begin + 8 * words
+    return begin

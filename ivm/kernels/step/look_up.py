@@ -1,0 +1,233 @@
+"""A leg that is a look-up: rows find their partners in an index, as many as there is room for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.hashing import search as searching
+from ivm.kernels.hashing.block import SINCE, TAUGHT
+from ivm.kernels.hashing.search import (
+    ALONG,
+    ARRAYS,
+    COUNT,
+    DIED,
+    EVERY,
+    GATHERED,
+    HELD,
+    LONG,
+    LONG_ROOM,
+    NO_ROOM,
+    OUT,
+    ROOM,
+    SCRATCH,
+    SCRATCH_FOR_EACH,
+    SCRATCH_WORDS,
+    SEARCHED,
+    SOURCES,
+    TIRED,
+    UNIQUE,
+    WIDTH,
+    search,
+)
+from ivm.kernels.hashing.search import AT as FOUND_TO
+from ivm.kernels.hashing.search import LENGTH as FOUND_OF
+from ivm.kernels.memory.at import address_of, ints_at, load
+from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step import state
+from ivm.kernels.step.arena import take
+from ivm.kernels.step.records import (
+    ARENA,
+    ARENA_END,
+    ARRANGED,
+    ASKS,
+    DIFFS,
+    FIRST,
+    FOUND,
+    GIVEN,
+    GROUPS,
+    IN,
+    IN_GROUPS,
+    INCLUSIVE,
+    LENGTH,
+    LOOK_UP_LEG,
+    MATCHES,
+    MOST,
+    NO_ARENA,
+    OUT_EDGE,
+    START,
+    STARTED,
+    STORE,
+    TIME,
+    TIMES,
+    TOLD,
+    WANTED,
+)
+from ivm.kernels.types import Ints
+
+_WORD = np.int64(0)
+_MANY = np.int64(1) << 40
+_STAMPS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+"""What `ivm.trace.time` takes from times for stamps."""
+_LEAST_ROOM, _MOST_LONG = 16, 64
+_SIXTEENTHS = 16
+"""How finely matches are counted; where they become fewer, the latest count for as much."""
+
+
+@part()
+def look_up_rows(route: Ints, leg: Word) -> Word:
+    """Let rows find their partners, as many as there is room for: how many are found."""
+    edge = route[leg + IN]
+    frame = route[leg + FOUND :]
+    if route[leg + GIVEN] == 0 and not _state(route, leg, frame):
+        return np.int64(ASKS)
+    if route[leg + STARTED] == 0:
+        route[leg + STARTED], frame[FOUND_TO], frame[FOUND_OF] = 1, route[edge + FIRST], route[edge + LENGTH]
+        frame[OUT] = frame[TIRED] = frame[SEARCHED] = frame[LONG] = 0
+    scratch = SCRATCH_WORDS + SCRATCH_FOR_EACH * frame[WIDTH]
+    if frame[OUT] == 0 and not _make_room(route, leg, frame, scratch):
+        return np.int64(NO_ARENA)
+    if route[ARENA_END] - route[ARENA] < 8 * scratch:
+        route[WANTED] = scratch
+        return np.int64(NO_ARENA)
+    along = _along(route, leg)
+    frame[SOURCES], frame[ALONG] = address_of(route) + 8 * (edge + GROUPS), address_of(route[leg + LOOK_UP_LEG :])
+    frame[ARRAYS], frame[SCRATCH], frame[HELD] = along, route[ARENA_END] - 8 * scratch, 0
+    said = search(frame)
+    while said == NO_ROOM and (frame[ROOM] < route[MOST] or frame[COUNT] == 0):
+        if not _grow(route, frame, route[leg + START], along, scratch):
+            return np.int64(NO_ARENA)
+        said = search(frame)
+    route[TOLD] |= np.int64((frame[TIRED] | frame[SEARCHED]) != 0)
+    if said < 0 and frame[COUNT] == 0:
+        route[leg + STARTED] = 0
+        return said
+    done = frame[FOUND_TO] - route[leg + START]
+    _count(route, leg, frame, done)
+    if frame[FOUND_TO] >= frame[FOUND_OF]:
+        route[leg + STARTED] = 0
+    if frame[COUNT] > 0:
+        _bind(route, leg, frame)
+    frame[OUT] = 0
+    return frame[COUNT]
+
+
+@part()
+def _state(route: Ints, leg: Word, frame: Ints) -> bool:
+    """Tell a search of the state as it is now; False if somebody else has to.
+
+    The rows that a change sees are all that there are, or all but those that came at the last time.
+    """
+    arranged = ints_at(route[leg + ARRANGED], state.ARRANGEMENT)
+    if arranged[state.ASK] != 0:
+        return False
+    index, store = ints_at(arranged[state.INDEX], _MANY), ints_at(arranged[state.STORE], state.ROWS_OF)
+    as_of = route[TIME] - 1 + route[leg + INCLUSIVE]
+    is_told = load(arranged[state.EDITION], _WORD) == arranged[state.TOLD]
+    if not is_told or index[TAUGHT] != 0 or as_of < store[state.EARLIER]:
+        return False
+    there = store[state.ROWS]
+    frame[searching.LIMIT] = there if as_of >= store[state.LAST] else min(store[state.BEFORE], there)
+    frame[searching.STAMP] = max(as_of, np.int64(-1)) - _STAMPS
+    frame[searching.LIMITS] = frame[searching.STAMPS] = 0
+    frame[DIED] = store[state.DIED] if store[state.MORTAL] != 0 else _WORD
+    frame[searching.INDEX], frame[searching.SINCE] = arranged[state.INDEX], index[SINCE]
+    frame[searching.NEAR_PLACES] = route[leg + STORE] = arranged[state.PLACES]
+    frame[searching.RUN], frame[searching.RUN_PARTS] = arranged[state.RUN], arranged[state.RUN_PARTS]
+    return True
+
+
+@part()
+def _along(route: Ints, leg: Word) -> Word:
+    """Write down what goes along with the rows of a look-up's edge: the addresses of references, times and diffs; how
+    many these are.
+    """
+    edge, begin = route[leg + IN], leg + LOOK_UP_LEG
+    at = begin
+    for number in range(route[leg + IN_GROUPS]):
+        references = route[edge + GROUPS + SOURCE * number + REFERENCES]
+        if references != 0:
+            route[at] = references
+            at += 1
+    for word in range(TIMES, DIFFS + 1):
+        if route[edge + word] != 0:
+            route[at] = route[edge + word]
+            at += 1
+    return at - begin
+
+
+@part()
+def _make_room(route: Ints, leg: Word, frame: Ints, scratch: Word) -> bool:
+    """Room for a part of what is found, and for keys with long chains; False if the arena has not so much."""
+    rows, arrays = frame[FOUND_OF] - frame[FOUND_TO], 2 + _along(route, leg)
+    room, long = min(rows, route[MOST]), np.int64(0)
+    if frame[UNIQUE] == 0:
+        room = min(rows * route[leg + MATCHES] // _SIXTEENTHS * 5 // 4 + _LEAST_ROOM, route[MOST])
+        if frame[DIED] != 0 and frame[LONG] == 0:
+            long = np.int64(_MOST_LONG) * frame[WIDTH]
+    words = arrays * room + long
+    if route[ARENA_END] - route[ARENA] < 8 * (words + scratch):
+        route[WANTED] = words + scratch
+        return False
+    out = take(route, words)
+    frame[OUT], frame[ROOM], frame[EVERY] = out, room, 1
+    frame[COUNT] = frame[GATHERED] = 0
+    route[leg + START] = frame[FOUND_TO]
+    if long != 0:
+        frame[LONG], frame[LONG_ROOM] = out + 8 * arrays * room, _MOST_LONG
+    return True
+
+
+@part()
+def _grow(route: Ints, frame: Ints, start: Word, along: Word, scratch: Word) -> bool:
+    """More room for what is found, about as much as is to come; False if the arena has not so much."""
+    room, arrays, found = frame[ROOM], 2 + along, frame[COUNT]
+    done, rest = frame[FOUND_TO] - start, frame[FOUND_OF] - frame[FOUND_TO]
+    wanted = found * (rest + done) // done * 5 // 4 if done > 0 else np.int64(0)
+    more = max(2 * room, min(wanted, route[MOST]))
+    if route[ARENA_END] - route[ARENA] < 8 * (arrays * more + scratch):
+        route[WANTED] = arrays * more + scratch
+        return False
+    grown = take(route, arrays * more)
+    for number in range(arrays):
+        old = ints_at(frame[OUT] + 8 * room * number, found)
+        new = ints_at(grown + 8 * more * number, found)
+        for row in range(found):
+            new[np.uint64(row)] = old[np.uint64(row)]
+    frame[OUT], frame[ROOM] = grown, more
+    return True
+
+
+@part()
+def _count(route: Ints, leg: Word, frame: Ints, done: Word) -> None:
+    """Remember how many matches a row had."""
+    if done > 0:
+        before, latest = route[leg + MATCHES], _SIXTEENTHS * frame[COUNT] // done
+        route[leg + MATCHES] = latest if latest > before else before + (latest - before) // _SIXTEENTHS
+
+
+@part()
+def _bind(route: Ints, leg: Word, frame: Ints) -> None:
+    """The edge behind a look-up: all groups, of the rows that were found, and one of the rows that these have found."""
+    edge, out, count = route[leg + IN], route[leg + OUT_EDGE], frame[COUNT]
+    step, start, every = 8 * frame[ROOM], 8 * route[leg + START], frame[EVERY] != 0
+    gathered = frame[OUT] + 2 * step
+    route[out + FIRST], route[out + LENGTH] = 0, count
+    for number in range(route[leg + IN_GROUPS]):
+        source, into = edge + GROUPS + SOURCE * number, out + GROUPS + SOURCE * number
+        references = route[source + REFERENCES]
+        route[into + PLACES] = route[source + PLACES]
+        if references == 0:
+            route[into + REFERENCES] = frame[OUT]
+        else:
+            route[into + REFERENCES] = references + start if every else gathered
+            gathered += step
+    for word in range(TIMES, DIFFS + 1):
+        if route[edge + word] == 0:
+            route[out + word] = 0
+        else:
+            route[out + word] = route[edge + word] + start if every else gathered
+            gathered += step
+    group = out + GROUPS + SOURCE * route[leg + IN_GROUPS]
+    route[group + PLACES], route[group + REFERENCES] = route[leg + STORE], frame[OUT] + step

@@ -1,0 +1,72 @@
+"""What a walk is told, and what it tells: records of int64 words, all in one array, the *route*.
+
+A route begins with a head. Everything else in it is found by its place, counted from the route's beginning, so that a
+copy of a route is another one. What lies elsewhere is told of by its address.
+
+*Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
+what is done, a LOOP of a program or a LOOK_UP in an index, one after the other, each from one edge to the next.
+
+What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
+from the arena's end.
+"""
+
+from __future__ import annotations
+
+from ivm.kernels.hashing.search import SEARCH
+from ivm.kernels.memory.frame import HEAD as LOOP_HEAD
+from ivm.kernels.memory.places import SOURCE
+
+LEGS, TABLE, MOST, NONE, ARENA, ARENA_END, WANTED, TIME, AT, TOLD, CHUNK, LISTED = range(12)
+HEAD = 12
+"""How many legs there are, and the place of a table of their places; how many rows a look-up finds at once, unless
+those of one key are more; the `id` of None; where the arena begins and ends, in bytes, and how many words it lacks.
+
+Then what is new each time: the time of all rows, if they have one; the leg to go on with, below zero once all is done;
+whether a search has found what an index is to learn; the `id` of the array that is the arena from now on, and that of a
+list of arrays that the first edge is of, 0 each once that is written down. The list has of each group its places and
+its references, then times and diffs, None where there are none. The first edge follows the head."""
+
+FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
+"""The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
+of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
+
+LOOP, LOOK_UP = range(2)
+KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
+"""What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
+
+(
+    LOOP_ADDRESS, CONSTANTS, READ, READS, USED, USES, FURTHER, FILTERS, MADE, OUTPUTS, ROWS, FRAME,
+) = range(4, 16)  # fmt: skip
+"""A loop's address, 0 of a leg that only lets go of groups, and that of its constants; the place of a list of what it
+reads, and how many these are: of each a group, and where its places stand, 0 if the edge tells; the place of a list of
+groups that go on, and how many; how many arrays its frame tells of behind what is read; whether it leaves rows out, so
+that all groups that go on get references; the place of what it makes, of so many outputs, in so many rows of room; the
+place of its frame (see `ivm.kernels.memory.frame`)."""
+LOOP_LEG = 16
+ROW, ITEM, ITEMS, MASK = range(4)
+"""Of an output: its row of the room, the bytes of an item, how many items a value has, and the row of its mask, or -1.
+"""
+OUTPUT = 4
+
+MATCHES, STARTED, START, ARRANGED, INCLUSIVE, GIVEN, FOUND = range(4, 11)
+STORE = FOUND + SEARCH
+"""Of a look-up: how many matches a row had lately, in 16ths; whether it has begun with the edge; the row with which the
+part begins that is found now; where the words of the arrangement stand (see `step.state`); whether changes at the time
+of a row itself are seen; whether Python has told the search of the state; the search (see `hashing.search`); where the
+columns of what is found lie."""
+LOOK_UP_LEG = STORE + 1
+"""Behind it a word for each array that may go along."""
+
+NO_ARENA, STRIDED, ASKS = -10, -11, -12
+"""Why a walk has stopped: the arena is too small, by WANTED words; the first edge has arrays that are not of int64, one
+behind the other; Python has to say what state a leg is to search. What else a leg says, its loop or its search says."""
+
+
+def edge_words(groups: int) -> int:
+    """The length of an edge."""
+    return GROUPS + SOURCE * groups
+
+
+def frame_words(reads: int, further: int, uses: int) -> int:
+    """The length of a loop's frame: two words for each array, of which times and diffs are two."""
+    return LOOP_HEAD + 2 * (2 * reads + further + uses + 2)

@@ -1,0 +1,95 @@
+"""The walk: carries a delta along a route of loops and look-ups, in one call. See `ivm.kernels.step.records`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import data_of, length_of, load
+from ivm.kernels.memory.places import SOURCE, is_packed, lay_sources
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step.look_up import look_up_rows
+from ivm.kernels.step.loop import run_loop
+from ivm.kernels.step.records import (
+    ARENA,
+    ARENA_END,
+    AT,
+    CHUNK,
+    GROUPS,
+    HEAD,
+    IN_GROUPS,
+    KIND,
+    LEGS,
+    LISTED,
+    LOOP,
+    NONE,
+    STARTED,
+    STRIDED,
+    TABLE,
+    TIMES,
+)
+from ivm.kernels.types import Ints
+
+_ITEMS = object.__basicsize__ + 8
+_WORD = np.int64(0)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def walk(route: Ints, rows: int) -> Word:
+    """Go on along a route: how many rows there are at its end, or below zero why it stopped.
+
+    `rows`: about how many it is about; others may run meanwhile where they are many. Where more rows are to come than
+    fit, AT is the leg that has more of them, and the walk is to be called again. Cost: that of its loops and searches.
+    """
+    if route[CHUNK] != 0:
+        route[ARENA] = data_of(route[CHUNK])
+        route[ARENA_END] = route[ARENA] + 8 * length_of(route[CHUNK], 0)
+        route[CHUNK] = 0
+    if route[LISTED] != 0 and not _open(route):
+        return np.int64(STRIDED)
+    at = route[AT]
+    while True:
+        leg = route[route[TABLE] + at]
+        said = run_loop(route, leg) if route[leg + KIND] == LOOP else look_up_rows(route, leg)
+        if said < 0:
+            route[AT] = at
+            return said
+        if said > 0 and at + 1 < route[LEGS]:
+            at += 1
+            continue
+        at = _with_more(route, at)
+        if said > 0 or at < 0:
+            route[AT] = at
+            return said
+
+
+@part()
+def _with_more(route: Ints, at: Word) -> Word:
+    """The last leg up to number `at` that has more rows to give; -1 if there is none."""
+    while at >= 0:
+        leg = route[route[TABLE] + at]
+        if route[leg + KIND] != LOOP and route[leg + STARTED] != 0:
+            return at
+        at -= 1
+    return at
+
+
+@part()
+def _open(route: Ints) -> bool:
+    """Lay down the first edge; False if some of its arrays are not of int64, one behind the other."""
+    edge = np.int64(HEAD)
+    groups = route[route[route[TABLE]] + IN_GROUPS]
+    begin, end = edge + GROUPS, edge + GROUPS + SOURCE * groups
+    if not lay_sources(route[LISTED], route[NONE], route[begin:end]):
+        return False
+    further = load(route[LISTED] + _ITEMS, _WORD) + 8 * SOURCE * groups
+    for number in range(2):
+        array = load(further + 8 * number, _WORD)
+        route[edge + TIMES + number] = 0
+        if array != route[NONE]:
+            if not is_packed(array):
+                return False
+            route[edge + TIMES + number] = data_of(array)
+    route[LISTED] = 0
+    return True

@@ -1,0 +1,102 @@
+"""What changes pass one after the other on their way: pieces of programs, half-joins. A walk does many in one call."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+from catalog.types import Physical
+from ivm.trace.delta import Delta, Layout, Source
+from ivm.trace.route import Route, Words
+
+Reads = Sequence[tuple[int, Sequence[int]]]
+"""Groups of a delta, and columns of the source of each."""
+
+
+class Stage(ABC):
+    """One of them, or several, without state. One that `is_light` takes Python no longer than to begin a walk."""
+
+    is_light = False
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """Those that it has, if it has several."""
+        return (self,)
+
+    @abstractmethod
+    def passed(self, delta: Delta) -> Iterator[Delta]:
+        """What becomes of a delta that has rows, in parts; some without rows. Raises NumericError."""
+
+    def variant(self, delta: Delta) -> int:
+        """Where this differs for two deltas, other legs do the stage, though columns are placed alike."""
+        return 0
+
+    def leg(self, delta: Delta) -> Leg | None:
+        """What does the stage for deltas whose columns lie as those of this one do; None if `passed` has to, so far."""
+        return None
+
+
+class Leg(Words, ABC):
+    """A stage as a route does it, for deltas of one layout; `layout` is that of what comes of them.
+
+    `reads` are the columns that are read where they lie, `asks` groups whose sources it has to ask for more, `goes_on`
+    the groups that go on, `made` the types of the columns that it makes, as one more group.
+
+    It `is_first` if it needs the delta before the walk begins, of which it may make `extra` groups. It `is_last` if
+    somebody has to `finish` what it makes. It `splits` if rows may go through it in stretches, and `tells` if it has
+    something to `begin` with.
+    """
+
+    layout: Layout
+    reads: Reads
+    asks: Sequence[int] = ()
+    goes_on: Sequence[int]
+    extra = 0
+    is_first = False
+    is_last = False
+    splits = True
+    tells = True
+    made: Sequence[Physical] = ()
+
+    def extended(self, delta: Delta) -> Delta:
+        """The delta with the `extra` groups."""
+        return delta
+
+    def source(self) -> Source | None:
+        """The store whose rows the leg finds, as one more group."""
+        return None
+
+    @abstractmethod
+    def begin(
+        self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]
+    ) -> object:
+        """Tell a route, whose leg `number` this is, what is new; what this gives is kept until the walk is over.
+
+        `delta` is what comes in where the leg is the first. `columns` are those that are read of the `source`, and
+        `sources` those of the groups that it `asks`.
+        """
+
+    def want(self, columns: Sequence[int]) -> None:
+        """These columns of the `source` will be read."""
+
+    def ready(self) -> None:
+        """See to it that it need not ask."""
+
+    def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
+        """As `begin`, of a leg that asks on the way what there is, since it does not always tell."""
+        raise AssertionError("nobody else asks")
+
+    def end(self, route: Route, number: int) -> None:
+        """Learn from a walk that was told something."""
+
+    def stopped_at(self, route: Route, number: int, delta: Delta) -> Delta:
+        """What is left to do of a delta with which the leg has stopped."""
+        return delta
+
+    def is_otherwise(self, said: int) -> bool:
+        """Whether the leg has stopped since columns lie otherwise than it was made for."""
+        return False
+
+    def finish(self, route: Route, number: int, before: Delta, made: Delta) -> Delta:
+        """What comes of a delta, of which the walk has `made` this, where it `is_last`."""
+        return made

@@ -1,0 +1,274 @@
+"""Walks: changes pass stages, as many as may be in one call of machine code, and the others in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
+from ivm.kernels.step.records import ASKS, AT, DIFFS, FIRST, GROUPS, LENGTH, STARTED, STRIDED, TIMES, TOLD
+from ivm.operators.stage import Leg, Stage
+from ivm.trace.columns.column import NOBODY, Array
+from ivm.trace.delta import Delta, Group, Layout, Source
+from ivm.trace.helpers import at_hand
+from ivm.trace.made import Made
+from ivm.trace.route import Route, side_by_side
+
+_MOST_WAYS = 64
+_Key = tuple[int, Layout, int, int]
+Passed = tuple[Delta, int, bool]
+"""What has come so far; the stage that is next; whether Python has to do that one."""
+
+
+class Walk:
+    """The way of changes through `stages`. What is known of it is remembered by how their columns are placed."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self.stages = tuple(each for stage in stages for each in stage.stages)
+        self._ways: dict[_Key, _Way] = {}
+
+    def all(self, delta: Delta) -> list[Delta]:
+        """What comes of a delta, in parts that have rows. Raises NumericError."""
+        way = self._ways.get(self._key(delta, 0))
+        if way is not None and len(way.legs) == len(self.stages):
+            passed = way.run(delta)
+            if isinstance(passed, list):
+                return passed
+            return [part for each in passed for part in self._after(way, *each) if part.length]
+        return [part for part in self.parts(delta) if part.length]
+
+    def parts(self, delta: Delta, first: int = 0, by_python: bool = False) -> Iterator[Delta]:
+        """What comes of a delta from stage `first` on, bit by bit; some without rows. Raises NumericError."""
+        if first == len(self.stages) or not delta.length:
+            yield delta
+            return
+        stage, way = self.stages[first], None
+        if not by_python and not stage.is_light:
+            key = self._key(delta, first)
+            way = self._ways.get(key) or self._begun(key, delta)
+        if way is None:
+            for part in stage.passed(delta):
+                yield from self.parts(part, first + 1)
+            return
+        passed = way.run(delta)
+        for each in [(part, way.end, False) for part in passed] if isinstance(passed, list) else passed:
+            yield from self._after(way, *each)
+
+    def _after(self, way: _Way, part: Delta, at: int, failed: bool) -> Iterator[Delta]:
+        """What comes of a part that a way has led to a stage, or that it has `failed` to lead through it."""
+        if at < way.end and not failed:  # columns lie otherwise than they did
+            self._cut(way, at)
+        elif at < len(self.stages) and not failed:
+            self._join(way, part, at)
+        return self.parts(part, at, failed)
+
+    def _key(self, delta: Delta, first: int) -> _Key:
+        """By what a way is found: a loop is written for groups with references or without, and so on."""
+        flags = 2 if isinstance(delta.times, int) else 3  # the first bit, behind which all others count
+        for group in delta.groups:
+            flags = 2 * flags + (group.refs is not None)
+        return first, delta.layout, flags, self.stages[first].variant(delta)
+
+    def _begun(self, key: _Key, delta: Delta) -> _Way | None:
+        """The way from a stage on, which ends behind it; None if Python has to do it."""
+        leg = self.stages[key[0]].leg(delta)
+        if leg is None:
+            return None
+        if len(self._ways) >= _MOST_WAYS:
+            self._ways.clear()
+        way = self._ways[key] = _Way(key, len(delta.groups), [leg])
+        return way
+
+    def _cut(self, way: _Way, at: int) -> None:
+        """Let a way end before a stage."""
+        kept = way.legs[: at - way.first]
+        if kept:
+            self._ways[way.key] = _Way(way.key, way.groups, kept)
+        else:
+            self._ways.pop(way.key, None)
+
+    def _join(self, way: _Way, part: Delta, at: int) -> None:
+        """Let a way go on to where the next one leads, which what has come of the delta takes."""
+        key = self._key(part, at)
+        following = self._ways.get(key) or self._begun(key, part)
+        if following is None or way.legs[-1].is_last or following.legs[0].is_first:
+            return
+        if not isinstance(part.times, int) and following.legs[0].source() is not None:
+            return  # each row sees what there was at its time, which is found out before
+        self._ways[way.key] = _Way(way.key, way.groups, [*way.legs, *following.legs])
+
+
+class _Way:
+    """Stages, up to `end`, which `legs` do in one call, for the deltas of a `key`, of so many `groups`."""
+
+    def __init__(self, key: _Key, groups: int, legs: Sequence[Leg]) -> None:
+        self.key, self.groups, self.legs = key, groups, tuple(legs)
+        self.first, self.layout, *_ = key
+        self.end = self.first + len(legs)
+        there = groups + legs[0].extra
+        self._route, self._idle = Route(legs, there), list[Route]()
+        self._origins: list[list[tuple[int, int]]] = [[(-1, number) for number in range(there)]]
+        head, found = [dict[int, None]() for _ in range(there)], [dict[int, None]() for _ in legs]
+        for number, leg in enumerate(legs):
+            before = self._origins[-1]
+            for group, columns in leg.reads:
+                origin, which = before[group]
+                (head[which] if origin < 0 else found[origin]).update(dict.fromkeys(columns))
+            self._origins.append([before[group] for group in leg.goes_on])
+            if leg.made or leg.source() is not None:
+                self._origins[-1].append((number, 0))
+        self._head = [tuple(each) for each in head]
+        self._found = [tuple(each) for each in found]
+        every = [
+            (number, leg, self._found[number], [self._origins[number][group] for group in leg.asks])
+            for number, leg in enumerate(legs)
+        ]
+        self._telling = [each for each in every if each[1].tells]
+        for _, leg, columns, _ in every:
+            leg.want(columns)
+
+    def run(self, delta: Delta) -> list[Delta] | Iterator[Passed]:
+        """What comes of a delta: all of it, which has come to the end; or what has come where, part by part."""
+        try:
+            route = self._idle.pop()
+        except IndexError:
+            route = self._route.copy()
+        legs, length = self.legs, delta.length
+        if legs[0].extra:
+            delta = legs[0].extended(delta)
+        kept = self._tell(route, delta)
+        listed = self._listed(delta)
+        time = delta.times if isinstance(delta.times, int) else 0
+        if legs[0].splits and (errands := at_hand(length)) is not None:
+            for leg in legs:
+                leg.ready()
+            return self._rest(side_by_side(errands, route, listed, length, time), delta, [kept, listed])
+        route.begin(listed, 0, length, time)
+        said = route.go_on(length)
+        while said == ASKS:
+            kept.append(self._asked(route, delta))
+            said = route.go_on(length)
+        if said < 0 or route.at >= 0:
+            return self._rest([(route, said)], delta, [kept, listed])
+        passed = [self._result(route, delta)] if said else []
+        self._end(route)
+        return passed
+
+    def _asked(self, route: Route, delta: Delta) -> object:
+        """Tell a leg what it asks for; what has to be there meanwhile."""
+        number = route.at
+        return self.legs[number].asked(route, number, delta, self._found[number])
+
+    def _rest(self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object]) -> Iterator[Passed]:
+        """What comes of a delta along routes of which each has said something; `kept` is there meanwhile."""
+        for route, first_said in routes:
+            said = first_said
+            while said:
+                if said == ASKS:
+                    kept.append(self._asked(route, delta))
+                    said = route.go_on(delta.length)
+                    continue
+                if said > 0:
+                    yield self._result(route, delta), self.end, False
+                elif said == STRIDED:
+                    packed = self.run(_packed(delta))
+                    yield from [(part, self.end, False) for part in packed] if isinstance(packed, list) else packed
+                    return  # of the whole delta, whichever stretch has said so
+                else:
+                    yield self._stopped(route, delta, said)
+                    route.words[AT] = self._with_more(route)
+                if route.at < 0:
+                    break
+                # Commits may have come meanwhile: what is read lies elsewhere.
+                again = self._tell(route, delta), self._listed(delta)
+                said = route.go_on(delta.length)
+                del again
+            self._end(route)
+        del kept
+
+    def _end(self, route: Route) -> None:
+        if route.words.item(TOLD):
+            for number, leg in enumerate(self.legs):
+                leg.end(route, number)
+        route.end()
+        self._idle.append(route)
+
+    def _tell(self, route: Route, delta: Delta) -> list[object]:
+        """Tell the legs of a route what is new; what has to be there meanwhile."""
+        return [
+            leg.begin(route, number, delta, columns, [self._source(delta, *origin) for origin in origins])
+            for number, leg, columns, origins in self._telling
+        ]
+
+    def _source(self, delta: Delta, origin: int, which: int) -> Source:
+        """What was there before, or what a leg has found."""
+        source = delta.groups[which].source if origin < 0 else self.legs[origin].source()
+        assert source is not None, "nobody asks for more of what was made"
+        return source
+
+    def _listed(self, delta: Delta) -> list[Array | None]:
+        listed = list[Array | None]()
+        for group, columns in zip(delta.groups, self._head, strict=True):
+            listed += (group.source.places(columns) if columns else NOBODY), group.refs
+        listed += (None if isinstance(delta.times, int) else delta.times), delta.diffs
+        return listed
+
+    def _result(self, route: Route, delta: Delta) -> Delta:
+        """What has come to the end of the route."""
+        end, last = len(self.legs), self.legs[-1]
+        made = self._at(route, end, delta)
+        return last.finish(route, end - 1, self._at(route, end - 1, delta), made) if last.is_last else made
+
+    def _stopped(self, route: Route, delta: Delta, said: int) -> Passed:
+        """What a leg has stopped with."""
+        number = route.at
+        leg, before = self.legs[number], self._at(route, number, delta)
+        return leg.stopped_at(route, number, before), self.first + number, not leg.is_otherwise(said)
+
+    def _with_more(self, route: Route) -> int:
+        """The last leg before the one that has stopped that has more rows to give; -1 if there is none."""
+        for number in range(route.at - 1, -1, -1):
+            if self.legs[number].source() is not None and route.words.item(route.legs[number] + STARTED):
+                return number
+        return -1
+
+    def _at(self, route: Route, number: int, delta: Delta) -> Delta:
+        """The delta that an edge tells of, where `delta` has come in."""
+        edge = route.edge(number)
+        length = edge[LENGTH]
+        if not number:
+            return delta.slice(edge[FIRST], length)
+        groups, at = list[Group](), GROUPS
+        for origin, which in self._origins[number]:
+            references, refs = edge[at + REFERENCES], None
+            if origin < 0:
+                source, refs = delta.groups[which].source, delta.groups[which].refs
+            else:
+                source = self.legs[origin].source() or self._made(route, origin, edge[at + PLACES])
+            if references:
+                refs = route.moved(references, length, refs)
+            groups.append(Group(source, refs))
+            at += SOURCE
+        times, diffs = delta.times, delta.diffs
+        if not isinstance(times, int):
+            times = route.moved(edge[TIMES], length, times)
+        if diffs is not None:
+            diffs = route.moved(edge[DIFFS], length, diffs)
+        return Delta(groups, self.legs[number - 1].layout, length, times, diffs)
+
+    def _made(self, route: Route, origin: int, places: int) -> Made:
+        """What a leg has made."""
+        rows = route.words.item(route.edges[origin + 1] + LENGTH)
+        return Made(*route.arena_of(places), places, self.legs[origin].made, rows)
+
+
+def _packed(delta: Delta) -> Delta:
+    """The same, whose references, times and diffs are of int64, one behind the other."""
+    groups = [
+        each if each.refs is None else Group(each.source, np.ascontiguousarray(each.refs, np.int64))
+        for each in delta.groups
+    ]
+    times = delta.times if isinstance(delta.times, int) else np.ascontiguousarray(delta.times, np.int64)
+    diffs = None if delta.diffs is None else np.ascontiguousarray(delta.diffs, np.int64)
+    return Delta(groups, delta.layout, delta.length, times, diffs)

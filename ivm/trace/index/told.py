@@ -1,0 +1,47 @@
+"""What kernels are told of an index, and tell of it: the words of its block; see `ivm.kernels.hashing.block`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.hashing.block import LAST, SINCE, START, STOP, TAUGHT, VISITED
+from ivm.trace.columns.column import Ints
+from ivm.trace.time import BEGINNING
+
+
+class Told:
+    """The `block` of an index by keys of so many words, which stands at `address`."""
+
+    def __init__(self, words: int) -> None:
+        self.block: Ints = np.zeros(LAST + words, np.int64)
+        self.address: int = self.block.ctypes.data
+        self.since = BEGINNING
+
+    @property
+    def visited(self) -> int:
+        """Entries that were met by all probes so far."""
+        return self.block.item(VISITED)
+
+    @property
+    def run_rows(self) -> int:
+        """Up to which row the run goes."""
+        return self.block.item(STOP)
+
+    @property
+    def backlog(self) -> int:
+        """Rows that wait in the ascending run."""
+        return self.block.item(STOP) - self.block.item(START)
+
+    @property
+    def is_taught(self) -> bool:
+        """Whether earlier probes have taught something."""
+        return self.block.item(TAUGHT) != 0
+
+    @property
+    def since(self) -> int:
+        """Nobody reads as of a time whose stamp is before this."""
+        return self.block.item(SINCE)
+
+    @since.setter
+    def since(self, since: int) -> None:
+        self.block[SINCE] = since

@@ -1,0 +1,187 @@
+"""Routes: how a delta is carried along loops and look-ups by one call; see `ivm.kernels.step.records`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from functools import partial
+from struct import Struct
+from sys import getrefcount
+from typing import Any, Protocol
+
+import numpy as np
+
+from ivm.kernels.step.records import (
+    ARENA,
+    ARENA_END,
+    AT,
+    CHUNK,
+    HEAD,
+    LEGS,
+    MOST,
+    NO_ARENA,
+    NONE,
+    TABLE,
+    TIME,
+    WANTED,
+    edge_words,
+)
+from ivm.kernels.step.walk import walk
+from ivm.trace.columns.column import NOBODY, Array, Ints
+from ivm.trace.helpers import Errands, parts
+
+Listed = Sequence[Array | None]
+"""Of each group its places and its references, then times and diffs; None where there are none."""
+MOST_FOUND = 1 << 17
+"""How many rows a look-up finds at once, unless those of one key are more."""
+_LEAST, _SPARE = 1 << 10, 4
+_begin = Struct("7q").pack_into
+
+
+class Words(Protocol):
+    """What a route is told of a leg."""
+
+    def more(self, groups: int) -> int:
+        """How many groups the edge behind it has, of so many before it."""
+        ...
+
+    def words(self, place: int, edges: tuple[int, int], groups: int) -> list[int]:
+        """The words of the leg, which stands at a place, between two edges, of which the first has so many groups."""
+        ...
+
+
+class Route:
+    """One delta at a time goes along its legs. One thread at a time walks; others use copies.
+
+    `legs` are the places of these, `edges` those of the edges. `given` are words that are ones for one walk alone.
+    Size: some hundred words.
+    """
+
+    __slots__ = ("_chunks", "_groups", "_room", "edges", "given", "legs", "words")
+
+    def __init__(self, legs: Sequence[Words], groups: int) -> None:
+        """`groups`: how many the first edge has."""
+        self._groups = [groups]
+        for leg in legs:
+            self._groups.append(leg.more(self._groups[-1]))
+        places = [HEAD]
+        for each in self._groups:
+            places.append(places[-1] + edge_words(each))
+        self.edges = places[:-1]
+        table = places[-1]
+        words, self.legs = list[int](), list[int]()
+        for number, leg in enumerate(legs):
+            self.legs.append(table + len(legs) + len(words))
+            words += leg.words(self.legs[-1], (places[number], places[number + 1]), self._groups[number])
+        self.words: Ints = np.array([*(0,) * table, *self.legs, *words], np.int64)
+        self.words[[LEGS, TABLE, MOST, NONE]] = len(legs), table, MOST_FOUND, id(None)
+        self._room = _LEAST
+        self._chunks: list[Ints] = []
+        self.given: list[int] = []
+
+    def copy(self) -> Route:
+        """Another one, for another thread."""
+        made = Route.__new__(Route)
+        made._groups, made.edges, made.legs = self._groups, self.edges, self.legs
+        made.words, made._room, made._chunks, made.given = self.words.copy(), self._room, [], []
+        return made
+
+    def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
+        """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
+        chunk = _arena(self._room)
+        self._chunks = [chunk]
+        _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
+
+    def go_on(self, rows: int) -> int:
+        """What the walk says, about so many rows, where it does not lack memory; see `walk`."""
+        while (said := walk(self.words, rows)) == NO_ARENA:
+            chunk = _arena(max(self.words.item(WANTED), self._room))
+            self._chunks.append(chunk)
+            self.words[CHUNK] = id(chunk)
+        return int(said)
+
+    @property
+    def at(self) -> int:
+        """The leg to go on with; below zero once all is done."""
+        return self.words.item(AT)
+
+    def end(self) -> None:
+        """All is read of the walk. What was made of memory is remembered, for the next one."""
+        last, words = self._chunks[-1], self.words
+        _spare.extend(self._chunks)
+        if len(self._chunks) > 1:
+            self._room = sum(map(len, self._chunks))
+        elif self._room > _LEAST:
+            used = len(last) - (words.item(ARENA_END) - words.item(ARENA) >> 3)
+            self._room = max(min(self._room, _SPARE * used), _LEAST)
+        self._chunks = []
+        while self.given:
+            self.words[self.given.pop()] = 0
+
+    def edge(self, number: int) -> list[int]:
+        """The words of an edge."""
+        begin = self.edges[number]
+        edge: list[int] = self.words[begin : begin + edge_words(self._groups[number])].tolist()
+        return edge
+
+    def moved(self, address: int, count: int, given: Any = None) -> Ints:
+        """So many words at an address: in the arena, or else some of those that were given."""
+        chunk = self._chunks[-1]
+        at = address - self.words.item(ARENA_END) >> 3
+        if -len(chunk) <= at < 0:
+            at += len(chunk)
+            return chunk[at : at + count]
+        chunk, begin = self.arena_of(address)
+        if not begin:
+            assert given is not None, "what nobody has given lies in the arena"
+            chunk, begin = given, address if len(given) == count else given.ctypes.data
+        at = address - begin >> 3
+        return chunk if len(chunk) == count else chunk[at : at + count]
+
+    def arena_of(self, address: int) -> tuple[Ints, int]:
+        """The part of the arena in which an address lies, and where that begins; 0 if it is none of the arena's."""
+        chunk = self._chunks[-1]
+        begin = self.words.item(ARENA_END) - 8 * len(chunk)
+        if 0 <= address - begin < 8 * len(chunk):
+            return chunk, begin
+        for chunk in self._chunks[:-1]:
+            begin = chunk.ctypes.data
+            if 0 <= address - begin < 8 * len(chunk):
+                return chunk, begin
+        return NOBODY, 0
+
+
+def _arena(words: int) -> Ints:
+    """Memory of so many words, or more: such as was there before, if nothing is left of what was made there.
+
+    The pages of it are there already, which else cost as much as what is written to them.
+    """
+    kept = 0
+    for _ in range(len(_spare)):
+        try:
+            chunk = _spare.popleft()
+        except IndexError:  # somebody else was quicker
+            break
+        if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
+            return chunk
+        kept += len(chunk)
+        if kept <= _MOST_SPARE:
+            _spare.append(chunk)
+    return np.empty(words, np.int64)
+
+
+_spare: deque[Ints] = deque()
+_MOST_SPARE = 1 << 22
+"""How many words are kept for later."""
+_NOBODY_ELSE = 2
+"""The references that a variable and an argument are."""
+
+
+def side_by_side(errands: Errands, route: Route, listed: Listed, length: int, time: int = 0) -> list[tuple[Route, int]]:
+    """Copies of a route, along which stretches of so many rows have begun to go, and what each has said."""
+    routes = list[Route]()
+    for stretch in parts(length):
+        routes.append(route.copy())
+        routes[-1].begin(listed, stretch.start, stretch.stop, time)
+    said = errands.all([partial(each.go_on, length) for each in routes])
+    return list(zip(routes, said, strict=True))
