@@ -143,7 +143,9 @@ class _Way:
         if legs[0].splits and (errands := at_hand(length)) is not None:
             for leg in legs:
                 leg.ready()
-            return self._rest(side_by_side(errands, route, listed, length, time), delta, [kept, listed])
+            routes = side_by_side(errands, route, listed, length, time)
+            self._idle.append(route)
+            return self._rest(routes, delta, [kept, listed])
         route.begin(listed, 0, length, time)
         said = route.go_on(length)
         while said == ASKS:
@@ -153,6 +155,7 @@ class _Way:
             return self._rest([(route, said)], delta, [kept, listed])
         passed = [self._result(route, delta)] if said else []
         self._end(route)
+        self._idle.append(route)
         return passed
 
     def _asked(self, route: Route, delta: Delta) -> object:
@@ -192,7 +195,6 @@ class _Way:
             for number, leg in enumerate(self.legs):
                 leg.end(route, number)
         route.end()
-        self._idle.append(route)
 
     def _tell(self, route: Route, delta: Delta) -> list[object]:
         """Tell the legs of a route what is new; what has to be there meanwhile."""

@@ -180,6 +180,12 @@ def test_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helpers, "_PART", 4)
     with Errands(Helpers(2)):
         assert compare(30) > 500
+        case = Case(1)
+        case.commit()
+        walk = Walk(case.stages())
+        for _ in range(20):
+            walk.all(case.delta())
+        assert all(len(way._idle) <= 1 for way in walk._ways.values()), "copies for stretches are not kept"
 
 
 @pytest.mark.parametrize("most", [1, 7])
