@@ -152,7 +152,7 @@ class _Way:
             kept.append(self._asked(route, delta))
             said = route.go_on(length)
         if said < 0 or route.at >= 0:
-            return self._rest([(route, said)], delta, [kept, listed])
+            return self._rest([(route, said)], delta, [kept, listed], route)
         passed = [self._result(route, delta)] if said else []
         self._end(route)
         self._idle.append(route)
@@ -163,8 +163,13 @@ class _Way:
         number = route.at
         return self.legs[number].asked(route, number, delta, self._found[number])
 
-    def _rest(self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object]) -> Iterator[Passed]:
-        """What comes of a delta along routes of which each has said something; `kept` is there meanwhile."""
+    def _rest(
+        self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object], own: Route | None = None
+    ) -> Iterator[Passed]:
+        """What comes of a delta along routes of which each has said something; `kept` is there meanwhile.
+
+        `own`: the one that is used again afterwards.
+        """
         for route, first_said in routes:
             said = first_said
             while said:
@@ -189,6 +194,8 @@ class _Way:
                 del again
             self._end(route)
         del kept
+        if own is not None:
+            self._idle.append(own)
 
     def _end(self, route: Route) -> None:
         if route.words.item(TOLD):
