@@ -137,7 +137,7 @@ class _Way:
         legs, length = self.legs, delta.length
         if legs[0].extra:
             delta = legs[0].extended(delta)
-        kept = self._tell(route, delta)
+        kept = self._tell(route, delta) if self._telling else []
         listed = self._listed(delta)
         time = delta.times if isinstance(delta.times, int) else 0
         if legs[0].splits and (errands := at_hand(length)) is not None:
@@ -269,7 +269,8 @@ class _Way:
     def _made(self, route: Route, origin: int, places: int) -> Made:
         """What a leg has made."""
         rows = route.words.item(route.edges[origin + 1] + LENGTH)
-        return Made(*route.arena_of(places), places, self.legs[origin].made, rows)
+        arena, begin = route.arena_of(places)
+        return Made(arena, begin, places, self.legs[origin].made, rows)
 
 
 def _packed(delta: Delta) -> Delta:

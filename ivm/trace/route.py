@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from struct import Struct
 from sys import getrefcount
 from typing import Any, Protocol
@@ -34,7 +35,7 @@ Listed = Sequence[Array | None]
 """Of each group its places and its references, then times and diffs; None where there are none."""
 MOST_FOUND = 1 << 17
 """How many rows a look-up finds at once, unless those of one key are more."""
-_LEAST, _SPARE = 1 << 10, 4
+_LEAST, _SMALL, _SPARE = 1 << 10, 1 << 12, 4
 _begin = Struct("7q").pack_into
 
 
@@ -57,22 +58,20 @@ class Route:
     Size: some hundred words.
     """
 
-    __slots__ = ("_chunks", "_groups", "_room", "edges", "given", "legs", "words")
+    __slots__ = ("_chunks", "_parts", "_room", "edges", "given", "legs", "words")
 
     def __init__(self, legs: Sequence[Words], groups: int) -> None:
         """`groups`: how many the first edge has."""
-        self._groups = [groups]
+        each, places = [groups], [HEAD, HEAD + edge_words(groups)]
         for leg in legs:
-            self._groups.append(leg.more(self._groups[-1]))
-        places = [HEAD]
-        for each in self._groups:
-            places.append(places[-1] + edge_words(each))
-        self.edges = places[:-1]
-        table = places[-1]
+            each.append(leg.more(each[-1]))
+            places.append(places[-1] + edge_words(each[-1]))
+        self._parts = [slice(begin, end) for begin, end in pairwise(places)]
+        *self.edges, table = places
         words, self.legs = list[int](), list[int]()
         for number, leg in enumerate(legs):
             self.legs.append(table + len(legs) + len(words))
-            words += leg.words(self.legs[-1], (places[number], places[number + 1]), self._groups[number])
+            words += leg.words(self.legs[-1], (places[number], places[number + 1]), each[number])
         self.words: Ints = np.array([*(0,) * table, *self.legs, *words], np.int64)
         self.words[[LEGS, TABLE, MOST, NONE]] = len(legs), table, MOST_FOUND, id(None)
         self._room = _LEAST
@@ -82,13 +81,14 @@ class Route:
     def copy(self) -> Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
-        made._groups, made.edges, made.legs = self._groups, self.edges, self.legs
+        made._parts, made.edges, made.legs = self._parts, self.edges, self.legs
         made.words, made._room, made._chunks, made.given = self.words.copy(), self._room, [], []
         return made
 
     def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
-        chunk = _arena(self._room)
+        room = self._room
+        chunk = _arena(room) if room > _SMALL else np.empty(room, np.int64)
         self._chunks = [chunk]
         _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
 
@@ -107,21 +107,20 @@ class Route:
 
     def end(self) -> None:
         """All is read of the walk. What was made of memory is remembered, for the next one."""
-        last, words = self._chunks[-1], self.words
-        _spare.extend(self._chunks)
-        if len(self._chunks) > 1:
-            self._room = sum(map(len, self._chunks))
+        chunks, words = self._chunks, self.words
+        if len(chunks) > 1:
+            self._room = sum(map(len, chunks))
         elif self._room > _LEAST:
-            used = len(last) - (words.item(ARENA_END) - words.item(ARENA) >> 3)
+            used = len(chunks[0]) - (words.item(ARENA_END) - words.item(ARENA) >> 3)
             self._room = max(min(self._room, _SPARE * used), _LEAST)
+        _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
         self._chunks = []
         while self.given:
-            self.words[self.given.pop()] = 0
+            words[self.given.pop()] = 0
 
     def edge(self, number: int) -> list[int]:
         """The words of an edge."""
-        begin = self.edges[number]
-        edge: list[int] = self.words[begin : begin + edge_words(self._groups[number])].tolist()
+        edge: list[int] = self.words[self._parts[number]].tolist()
         return edge
 
     def moved(self, address: int, count: int, given: Any = None) -> Ints:
