@@ -140,8 +140,6 @@ class _Search(Leg):
 
     def extended(self, delta: Delta) -> Delta:
         """See `Leg.extended`: with the functions that the key has."""
-        if not self._apart:
-            return delta
         made: list[Column] = [delta.groups[group].column(read) for group, read in self._apart]
         return Delta([*delta.groups, Group(Columns(made))], delta.layout, delta.length, delta.times, delta.diffs)
 
@@ -154,10 +152,8 @@ class _Search(Leg):
     ) -> object:
         """See `Leg.begin`: which rows are seen, and where the state lies."""
         arrangement = self._arrangement
-        arrangement.settle()
+        arrangement.learn()
         index, store, times = arrangement.index, arrangement.store, delta.times
-        if index.is_taught:
-            index.learn(store.died)
         limits: tuple[Ints, Ints] | None = None
         if isinstance(times, int):
             as_of = times if self._inclusive else times - 1

@@ -104,7 +104,7 @@ class _Way:
 
     def __init__(self, key: _Key, groups: int, legs: Sequence[Leg]) -> None:
         self.key, self.groups, self.legs = key, groups, tuple(legs)
-        self.first, self.layout, *_ = key
+        self.first = key[0]
         self.end = self.first + len(legs)
         there = groups + legs[0].extra
         self._route, self._idle = Route(legs, there), list[Route]()

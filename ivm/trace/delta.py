@@ -234,30 +234,6 @@ class Delta:
         return np.ones(self.length, np.int64) if self.diffs is None else self.diffs
 
 
-def narrowed(
-    delta: Delta, groups: Iterable[Group], room: Ints, at: int, step: int, count: int
-) -> tuple[list[Group], Ints | int, Ints | None]:
-    """`groups` of a delta, its times and its diffs, for `count` of its rows, whose positions `room` begins with.
-
-    A kernel has gathered them there, those that are arrays one after the other, `step` apart from `at` on: the
-    references of each group, times, diffs. Cost: a view of each.
-    """
-    kept: list[Group] = []
-    times, diffs = delta.times, delta.diffs
-    for group in groups:
-        if group.refs is None:
-            kept.append(Group(group.source, room[:count]))
-        else:
-            kept.append(Group(group.source, room[at : at + count]))
-            at += step
-    if not isinstance(times, int):
-        times = room[at : at + count]
-        at += step
-    if diffs is not None:
-        diffs = room[at : at + count]
-    return kept, times, diffs
-
-
 def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int | None = None) -> Delta:
     """A delta over dense columns; `length` is needed where there are no columns."""
     n = len(columns[0]) if length is None else length

@@ -184,12 +184,9 @@ def side_by_side(works: Sequence[Callable[[], T]], rows: int) -> list[T]:
     return [work() for work in works] if errands is None else errands.all(works)
 
 
-def parts(rows: int, work: int = 0) -> list[slice]:
-    """So many rows, at least one, in pieces that are worth an errand each: two of them or more.
-
-    `work`: as which number of rows they count, where that is more.
-    """
-    count = min(max(2, -(-max(work, rows) // _PART)), rows)
+def parts(rows: int) -> list[slice]:
+    """So many rows, at least one, in pieces that are worth an errand each: two of them or more."""
+    count = min(max(2, -(-rows // _PART)), rows)
     bounds = [rows * i // count for i in range(count + 1)]
     return [slice(begin, end) for begin, end in pairwise(bounds)]
 

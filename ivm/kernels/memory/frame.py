@@ -22,13 +22,13 @@ from ivm.kernels.types import Ints
 
 FIRST, END, ROWS = 0, 1, 2
 """The first row that the loop goes through and the end of those; how many they are, for which the room has place."""
-ROOM, ROOM_STRIDE = 3, 4
-"""The room, as other arrays are told of."""
-CONSTANTS = 5
+ROOM = 3
+"""The address of the room."""
+CONSTANTS = 4
 """The address of the constants, int64."""
-MOVED = 6
+MOVED = 5
 """How many arrays are narrowed to the rows that pass, int64 each, which come last."""
-HEAD = 7
+HEAD = 6
 
 _WORD = np.int64(0)
 _I64 = ir.IntType(64)

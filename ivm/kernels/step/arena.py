@@ -13,11 +13,11 @@ _WORD = np.int64(0)
 
 
 @part()
-def take(route: Ints, words: Word) -> Word:
-    """The address of so many words of the arena; 0 if there are not so many."""
+def take(route: Ints, words: Word, spare: Word) -> Word:
+    """The address of so many words of the arena; 0 if there are not so many, and some to spare."""
     begin = route[ARENA]
-    if route[ARENA_END] - begin < 8 * words:
-        route[WANTED] = words
+    if route[ARENA_END] - begin < 8 * (words + spare):
+        route[WANTED] = words + spare
         return _WORD
     route[ARENA] = begin + 8 * words
     return begin

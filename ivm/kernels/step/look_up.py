@@ -38,7 +38,6 @@ from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.step.arena import take
 from ivm.kernels.step.records import (
-    ARENA,
     ARENA_END,
     ARRANGED,
     ASKS,
@@ -62,7 +61,6 @@ from ivm.kernels.step.records import (
     TIME,
     TIMES,
     TOLD,
-    WANTED,
 )
 from ivm.kernels.types import Ints
 
@@ -88,8 +86,7 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
     scratch = SCRATCH_WORDS + SCRATCH_FOR_EACH * frame[WIDTH]
     if frame[OUT] == 0 and not _make_room(route, leg, frame, scratch):
         return np.int64(NO_ARENA)
-    if route[ARENA_END] - route[ARENA] < 8 * scratch:
-        route[WANTED] = scratch
+    if take(route, _WORD, scratch) == 0:
         return np.int64(NO_ARENA)
     along = _along(route, leg)
     frame[SOURCES], frame[ALONG] = address_of(route) + 8 * (edge + GROUPS), address_of(route[leg + LOOK_UP_LEG :])
@@ -166,11 +163,9 @@ def _make_room(route: Ints, leg: Word, frame: Ints, scratch: Word) -> bool:
         room = min(rows * route[leg + MATCHES] // _SIXTEENTHS * 5 // 4 + _LEAST_ROOM, route[MOST])
         if frame[DIED] != 0 and frame[LONG] == 0:
             long = np.int64(_MOST_LONG) * frame[WIDTH]
-    words = arrays * room + long
-    if route[ARENA_END] - route[ARENA] < 8 * (words + scratch):
-        route[WANTED] = words + scratch
+    out = take(route, arrays * room + long, scratch)
+    if out == 0:
         return False
-    out = take(route, words)
     frame[OUT], frame[ROOM], frame[EVERY] = out, room, 1
     frame[COUNT] = frame[GATHERED] = 0
     route[leg + START] = frame[FOUND_TO]
@@ -186,10 +181,9 @@ def _grow(route: Ints, frame: Ints, start: Word, along: Word, scratch: Word) -> 
     done, rest = frame[FOUND_TO] - start, frame[FOUND_OF] - frame[FOUND_TO]
     wanted = found * (rest + done) // done * 5 // 4 if done > 0 else np.int64(0)
     more = max(2 * room, min(wanted, route[MOST]))
-    if route[ARENA_END] - route[ARENA] < 8 * (arrays * more + scratch):
-        route[WANTED] = arrays * more + scratch
+    grown = take(route, arrays * more, scratch)
+    if grown == 0:
         return False
-    grown = take(route, arrays * more)
     for number in range(arrays):
         old = ints_at(frame[OUT] + 8 * room * number, found)
         new = ints_at(grown + 8 * more * number, found)

@@ -64,12 +64,12 @@ def run_loop(route: Ints, leg: Word) -> Word:
     moved, rows = (at - begin) >> 1, end - first
     room = _WORD
     if route[leg + LOOP_ADDRESS] != 0:
-        room = take(route, rows * (1 + moved + route[leg + ROWS]) + WORDS * route[leg + OUTPUTS])
+        room = take(route, rows * (1 + moved + route[leg + ROWS]) + WORDS * route[leg + OUTPUTS], _WORD)
         if room == 0:
             return np.int64(NO_ARENA)
     route[frame + loop.FIRST], route[frame + loop.END], route[frame + loop.ROWS] = first, end, rows
-    route[frame + loop.ROOM], route[frame + loop.ROOM_STRIDE] = room, 8
-    route[frame + loop.CONSTANTS], route[frame + loop.MOVED] = route[leg + CONSTANTS], moved
+    route[frame + loop.ROOM], route[frame + loop.CONSTANTS] = room, route[leg + CONSTANTS]
+    route[frame + loop.MOVED] = moved
     count = rows
     if route[leg + LOOP_ADDRESS] != 0:
         count = entered(route[leg + LOOP_ADDRESS], address_of(route) + 8 * frame, at - frame)

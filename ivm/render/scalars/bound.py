@@ -106,8 +106,6 @@ class LoopLeg(Leg):
 
     def extended(self, delta: Delta) -> Delta:
         """See `Leg.extended`: with what is made before it is read."""
-        if not self._given:
-            return delta
         made = Columns([delta.groups[group].column(read) for group, read in self._given])
         return Delta([*delta.groups, Group(made)], delta.layout, delta.length, delta.times, delta.diffs)
 

@@ -186,8 +186,7 @@ class StoredColumns(Source):
     def want(self, columns: Iterable[int]) -> None:
         """The places of these columns are read by who looks at the `edition`, and has them told anew by that."""
         self._wanted.update(columns)
-        self._edition += 1
-        self.edition[0] = self._edition
+        self._forget()
 
     def tell_wanted(self) -> int:
         """Tell of all places that are wanted; where these stand."""

@@ -111,13 +111,16 @@ class Arrangement(Follower):
             row = stop
         return store.rows - row
 
+    def learn(self) -> None:
+        """Wait for what others index, and do what earlier look-ups have taught."""
+        self.settle()
+        if self.index.is_taught:
+            self.index.learn(self.store.died)
+
     def tell(self) -> None:
         """Let kernels find what there is, until they have to ask again."""
-        self.settle()
-        index, store = self.index, self.store
-        if index.is_taught:
-            index.learn(store.died)
-        columns = store.columns
+        self.learn()
+        index, store, columns = self.index, self.store, self.store.columns
         places, (_, *run) = columns.tell_wanted(), self._keys.at(index.run_rows)
         edition = columns.edition
         self.words[INDEX:] = (

@@ -173,9 +173,6 @@ class AscendingRun:
         self._recent: tuple[int, Ints] = 0, NOBODY
         self._reader: RunReader | None = None
 
-    def __len__(self) -> int:
-        return self._block.item(STOP) - self._block.item(START)
-
     @property
     def start(self) -> int:
         """The first row that has not left the run."""
