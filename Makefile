@@ -3,8 +3,9 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
+CHECKED := aggregates contract distribute engine faults histories joins random reduce scalars slt trace_in trace_state windows
 .NOTPARALLEL:
-.PHONY: help demo test docs lint slow fuzz churn soak bench lock kernels setup java clean
+.PHONY: help demo test check docs lint slow fuzz churn soak bench lock kernels setup java clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -14,6 +15,9 @@ demo: java  ## TPC-H views kept up to date over a stream of changes, each proved
 
 test: java  ## style, types and all tests that are not marked slow
 	@$(BIN)/python -m tests.suite
+
+check: java  ## the tests of what computes, with compiled code that looks after itself, about an hour; see IVM_CHECK
+	@IVM_CHECK=1 MALLOC_PERTURB_=165 $(BIN)/python -m pytest -q -p no:cacheprovider $(or $(TESTS),$(CHECKED:%=tests/%))
 
 docs: setup  ## the documentation, as pages in build/docs
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs

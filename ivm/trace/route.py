@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ivm.kernels.compiling.checking import BEYOND, spoil
 from ivm.kernels.step.records import (
     ARENA,
     ARENA_END,
@@ -88,7 +89,7 @@ class Route:
     def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
         room = self._room
-        chunk = _arena(room) if room > _SMALL else np.empty(room, np.int64)
+        chunk = _arena(room) if room > _SMALL else spoil(np.empty(room, np.int64))
         self._chunks = [chunk]
         _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
 
@@ -98,6 +99,8 @@ class Route:
             chunk = _arena(max(self.words.item(WANTED), self._room))
             self._chunks.append(chunk)
             self.words[CHUNK] = id(chunk)
+        if said == BEYOND:
+            raise IndexError(f"leg {self.at} of a route has met an index that is out of bounds")
         return int(said)
 
     @property
@@ -162,11 +165,11 @@ def _arena(words: int) -> Ints:
         except IndexError:  # somebody else was quicker
             break
         if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
-            return chunk
+            return spoil(chunk)
         kept += len(chunk)
         if kept <= _MOST_SPARE:
             _spare.append(chunk)
-    return np.empty(words, np.int64)
+    return spoil(np.empty(words, np.int64))
 
 
 _spare: deque[Ints] = deque()

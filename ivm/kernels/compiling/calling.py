@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 from numba.extending import typeof_impl
 
+from ivm.kernels.compiling.checking import CHECKS
 from ivm.kernels.compiling.entry import DTYPES, MISSED, TABLE, WORDS, entry_text
 
 _OBJECTS: tuple[Any, ...] = (
@@ -115,7 +116,7 @@ class Kernel(_Entered):
 
 def called(dispatcher: Any) -> Callable[..., Any]:
     """What Python calls a kernel by; `dispatcher_of` gives numba's again."""
-    if not _are_laid_out():
+    if CHECKS or not _are_laid_out():
         made: Callable[..., Any] = dispatcher
         return made
     return Kernel(dispatcher).function

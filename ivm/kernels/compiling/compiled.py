@@ -25,6 +25,7 @@ from numba.core import sigutils
 
 from ivm.kernels.compiling.archive import ABOUT, BITCODE, CODE, ENTRY, Archive, Entry, key, open_archive, path_for
 from ivm.kernels.compiling.calling import called
+from ivm.kernels.compiling.checking import CHECKS
 from ivm.kernels.compiling.folder import private_folder
 from ivm.kernels.compiling.linked import CannotKeepError, linked, packed
 from ivm.kernels.compiling.notation import as_text
@@ -63,7 +64,7 @@ def njit(signature: Any = None, *, cache: bool, **options: Any) -> Callable[[Fun
     """
     compiler: Any = numba.njit
     # Nobody calls a kernel by its address, and a function for that takes a fifth of the time of compiling.
-    options = {"no_cfunc_wrapper": True, **options}
+    options = {"no_cfunc_wrapper": True, "boundscheck": CHECKS, **options}
 
     def decorate(function: Function) -> Function:
         dispatcher = compiler(pipeline_class=KernelCompiler, **options)(function)
@@ -125,7 +126,7 @@ class _Cache:
     def _name(self, signature: Any, codegen: Any) -> str:
         """A readable beginning, and a digest of all that the machine code depends on."""
         sources = digest(self._kernel.rpartition(".")[0]) if self._is_kernel else ""
-        text = repr((_FORMAT, _versions(), sources, self._place, signature, codegen.magic_tuple()))
+        text = repr((_FORMAT, _versions(), CHECKS, sources, self._place, signature, codegen.magic_tuple()))
         return f"{self._kernel}-{hashlib.sha256(text.encode()).hexdigest()[:32]}{SUFFIX}"
 
 
@@ -153,7 +154,7 @@ def _bitcode(archive: Archive, key: str) -> bytes:
 @once
 def _shelf() -> tuple[Archive, Target] | None:
     """The archive for this processor, and its baseline; None if there is none, or it is not wanted."""
-    if any(name in os.environ for name in _OTHERWISE):
+    if CHECKS or any(name in os.environ for name in _OTHERWISE):
         return None
     baseline = host_target()
     archive = None if baseline is None else open_archive(path_for(baseline), FOLDER)

@@ -20,6 +20,8 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
+from ivm.kernels.compiling.checking import CHECKS
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _JitLibrary: Any = JITCodeLibrary
@@ -100,6 +102,7 @@ def part(*, inline: bool = False, counted: bool = False) -> Callable[[Function],
         counted: it allocates arrays, or returns them. Others count no references, which costs time and code.
     """
     options = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": inline}
+    options["boundscheck"] = CHECKS
 
     def decorate(function: Function) -> Function:
         if _settings.DISABLE_JIT:

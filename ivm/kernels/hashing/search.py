@@ -28,7 +28,7 @@ from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.keys import BLOCK, pack_block
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.slots import AHEAD, CACHED, EMPTY, OLD, SLOTS, fetch, find_head, same_key
-from ivm.kernels.memory.at import address_of, int32s_in, ints_at, ints_in, load, words_at
+from ivm.kernels.memory.at import MANY, address_of, int32s_in, ints_at, ints_in, load, words_at
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import UNREADABLE
 from ivm.kernels.numbers.wide import Word
@@ -69,7 +69,6 @@ _CLOSE = 16
 """How many fences a key may be from the one before: to find it costs no more than a search of the table."""
 _FEW_FENCES = 256
 """A run with fewer fences than this has keys that are close to each other by chance, and soon is in the table."""
-_MANY = np.int64(1) << 40
 _SIEVE = 1 << 11
 """How many words of bits say which hashes there are in a small table, where many keys are looked for."""
 _BITS, _SIX, _LAST_SIX = np.uint64(64 * _SIEVE - 1), np.uint64(6), np.uint64(63)
@@ -99,7 +98,7 @@ def search(frame: Ints) -> Word:
 @part(inline=True)
 def _find(frame: Ints, width: Word) -> Word:
     length, unique = frame[LENGTH], frame[UNIQUE] != 0
-    block = ints_at(frame[INDEX], _MANY)
+    block = ints_at(frame[INDEX], MANY)
     table = ints_in(block, TABLES)
     slots = words_at(table[SLOTS], table[SLOTS + 1], width + 1)
     old = words_at(table[OLD], table[OLD + 1], width + 1)
@@ -153,7 +152,7 @@ def _find_heads(
     there, shift, most = frame[RUN] != 0 and block[START] != block[STOP], block[SHIFT], block[LAST_LEAD]
     following = int32s_in(block, FOLLOWING)
     mortal, chained = frame[DIED] != 0, frame[UNIQUE] == 0
-    died = ints_at(frame[DIED], _MANY)
+    died = ints_at(frame[DIED], MANY)
     for row in range(count):
         i = np.uint64(row)
         if far and row + AHEAD < count:
@@ -246,9 +245,9 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
 def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads: Ints) -> None:
     """Note the one row of each key that is visible, if there is one: the newest below the limit."""
     count = frame[COUNT]
-    positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
+    positions, rows = ints_at(_out(frame, 0), frame[ROOM]), ints_at(_out(frame, 1), frame[ROOM])
     mortal, limits, stamps = frame[DIED] != 0, frame[LIMITS], frame[STAMPS]
-    died = ints_at(frame[DIED], _MANY)
+    died = ints_at(frame[DIED], MANY)
     limit, stamp, visited = frame[LIMIT], frame[STAMP], np.int64(0)
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
@@ -282,9 +281,9 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
 def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: Ints, missing: Ints, words: Ints) -> bool:
     """Note all visible rows of each key; False if those of one do not fit."""
     room, count = frame[ROOM], frame[COUNT]
-    positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
+    positions, rows = ints_at(_out(frame, 0), frame[ROOM]), ints_at(_out(frame, 1), frame[ROOM])
     mortal, limits, stamps = frame[DIED] != 0, frame[LIMITS], frame[STAMPS]
-    died = ints_at(frame[DIED], _MANY)
+    died = ints_at(frame[DIED], MANY)
     limit, stamp, since, entries = frame[LIMIT], frame[STAMP], frame[SINCE], np.int64(0)
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
@@ -319,7 +318,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
         if count - begin != 1:
             frame[EVERY] = 0
         if dead >= MANY_DEAD and end == 0 and frame[TIRED] < frame[LONG_ROOM]:
-            long = ints_at(frame[LONG], _MANY)
+            long = ints_at(frame[LONG], frame[LONG_ROOM] * words.shape[1])
             for w in range(words.shape[1]):
                 long[frame[TIRED] * words.shape[1] + w] = words[position - first, w]
             frame[TIRED] += 1
@@ -331,7 +330,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
 @part(inline=True)
 def _visit(frame: Ints, entries: Word) -> None:
     """Count entries that were met; where threads search side by side, some may be left out."""
-    ints_at(frame[INDEX], _MANY)[VISITED] += entries
+    ints_at(frame[INDEX], MANY)[VISITED] += entries
 
 
 @part(inline=True)
@@ -343,10 +342,10 @@ def _out(frame: Ints, number: Word) -> Word:
 @part()
 def _gather(frame: Ints) -> None:
     """Let the arrays of the delta go along with what was found last."""
-    positions, begin, end = ints_at(_out(frame, 0), _MANY), frame[GATHERED], frame[COUNT]
-    along = ints_at(frame[ALONG], _MANY)
+    positions, begin, end = ints_at(_out(frame, 0), frame[ROOM]), frame[GATHERED], frame[COUNT]
+    along = ints_at(frame[ALONG], frame[ARRAYS])
     for number in range(frame[ARRAYS]):
-        address, out = along[number], ints_at(_out(frame, 2 + number), _MANY)
+        address, out = along[number], ints_at(_out(frame, 2 + number), frame[ROOM])
         for place in range(begin, end):
             i = np.uint64(place)
             out[i] = load(address + 8 * positions[i], _WORD)

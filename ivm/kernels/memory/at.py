@@ -21,6 +21,8 @@ from numba.np.arrayobj import populate_array
 
 from ivm.kernels.compiling.part import operation, part
 
+MANY = np.int64(1) << 40
+"""The length of an array of which only those know it who wrote the address down."""
 _HEAD = object.__basicsize__
 _LENGTHS, _STRIDES, _ITEM_TYPE, _NUMBER = _HEAD + 16, _HEAD + 24, _HEAD + 40, _HEAD + 12
 _BOOL, _INT32 = np.dtype(np.bool_).num, np.dtype(np.int32).num

@@ -7,6 +7,7 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
+from ivm.kernels.compiling.checking import BEYOND, CHECKS
 from ivm.kernels.memory.at import _made
 
 _intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
@@ -22,6 +23,7 @@ def entered(typing_context: Any, address: Any, frame: Any, words: Any) -> Any:
         kind = convention.get_function_type(types.int64, (_FRAME,))
         loop = builder.inttoptr(arguments[0], kind.as_pointer())
         array = _made(context, builder, _FRAME, *arguments[1:])
-        return convention.call_function(builder, loop, types.int64, (_FRAME,), [array])[1]
+        status, said = convention.call_function(builder, loop, types.int64, (_FRAME,), [array])
+        return builder.select(status.is_ok, said, said.type(BEYOND)) if CHECKS else said
 
     return types.int64(types.int64, types.int64, types.int64), generate

@@ -43,7 +43,7 @@ from numba import boolean, float32, float64, int8, int32, int64, uint64
 
 from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.memory.at import int32s_at, ints_at
+from ivm.kernels.memory.at import MANY, int32s_at, ints_at
 from ivm.kernels.memory.frame import array_in, constant, double_constant, made, narrowed, put_bool, put_double
 from ivm.kernels.memory.frame import put_int32, put_int64, word_at
 from ivm.kernels.memory.in_place import piece_of
@@ -221,8 +221,8 @@ def _located(writer: Writer) -> list[str]:
     pieces: list[str] = []
     for group, slot in writer.pieces.items():
         pieces.append(f"    g{group} = pieces_at(d{group}, {writer.located[slot]})")
-        pieces.append(f"    g{group}p = int32s_at(word_at(g{group}, int64(0)), int64(1))")
-        pieces.append(f"    g{group}s = ints_at(word_at(g{group}, int64(1)), int64(1))")
+        pieces.append(f"    g{group}p = int32s_at(word_at(g{group}, int64(0)), MANY)")
+        pieces.append(f"    g{group}s = ints_at(word_at(g{group}, int64(1)), MANY)")
     return [*lines, f"    if {' | '.join(tests)}:", "        return OTHERWISE", *pieces]
 
 
