@@ -140,18 +140,18 @@ def _locate_texts(array: Any, size: Any, place: Ints) -> None:
 
 
 @part(inline=True)
-def _all_within(array: Any, rows: Any, like: Any, size: int, first: Any, last: Any) -> Any:
-    """Whether all values that are not NULL lie between two, both included."""
+def _all_within(array: Any, rows: Any, size: int, first: Any, last: Any) -> Any:
+    """Whether all values that are not NULL lie between two of their type, both included."""
     buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
     address, validity = _word(buffers, 1) + size * offset, _word(buffers, 0)
     wrong = False
     for row in range(rows):
-        value = np.int64(_item(address, row, like))
+        value = _item(address, row, first)
         wrong |= (value < first) | (value > last)
     if not wrong or validity == 0:
         return not wrong
     for row in range(rows):
-        value = np.int64(_item(address, row, like))
+        value = _item(address, row, first)
         if ((value < first) | (value > last)) and _is_set(validity, offset + row):
             return False
     return True
@@ -259,10 +259,10 @@ def _all_texts_fit(array: Any, rows: Any, size: Any, is_text: Any) -> Any:
 @part()
 def _all_codes_fit(array: Any, rows: Any, size: Any, count: Any) -> Any:
     if size == 1:
-        return _all_within(array, rows, _TINY, 1, np.int64(0), count - 1)
+        return _all_within(array, rows, 1, np.int8(0), np.int8(min(count - 1, 0x7F)))
     if size == 2:
-        return _all_within(array, rows, _SHORT, 2, np.int64(0), count - 1)
-    return _all_within(array, rows, _INT, 4, np.int64(0), count - 1)
+        return _all_within(array, rows, 2, np.int16(0), np.int16(min(count - 1, 0x7FFF)))
+    return _all_within(array, rows, 4, np.int32(0), np.int32(min(count - 1, 0x7FFF_FFFF)))
 
 
 @part()
@@ -285,9 +285,9 @@ def _look_at(array: Any, rows: Any, test: Ints, known: Ints, met: Ints) -> Any:
     if look == PAIRS:
         fits = _decimals_fit(array, rows, first, last)
     elif look == SHORTS:
-        fits = _all_within(array, rows, _INT, 4, first, last)
+        fits = _all_within(array, rows, 4, np.int32(first), np.int32(last))
     elif look == LONGS:
-        fits = _all_within(array, rows, _WORD, 8, first, last)
+        fits = _all_within(array, rows, 8, first, last)
     elif look == TEXTS:
         fits = _all_texts_fit(array, rows, first, last != 0)
     elif look == CODES:
