@@ -33,13 +33,14 @@ from ivm.kernels.groups.step import (
 from ivm.kernels.hashing.keys import HALF, NULL, WORD
 from ivm.kernels.memory.places import SOURCE, STRIDE, WORDS
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
-from ivm.trace.columns.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.computed import Read
 from ivm.trace.columns.places import places_of, tell_of
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
+from ivm.trace.sources import Sources
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
@@ -56,25 +57,10 @@ class GroupStep:
     def __init__(self, parts: Accumulators, form: OutputForm, keys: Sequence[int], layout: Layout) -> None:
         self.parts = parts
         self._form = form
-        self._groups: dict[int, dict[int, None]] = {}
-        self._apart: list[int] = []
-        read = *keys, *parts.arguments
-        found = [place for column in read if (place := layout.places[column]) is not None]
-        assert len(found) == len(read), "some column is not bound"
-        for group, index in found:
-            if isinstance(index, int):
-                self._groups.setdefault(group, {})[index] = None
-        numbers, places = {group: number for number, group in enumerate(self._groups)}, list[tuple[int, int]]()
-        for column, (group, index) in zip(read, found, strict=True):
-            if isinstance(index, int):
-                places.append((numbers[group], index))
-            else:
-                places.append((len(numbers), len(self._apart)))
-                self._apart.append(column)
+        self._sources = Sources((*keys, *parts.arguments), layout)
+        places = [(source, column) for source, column in self._sources.places.tolist()]
         self._key_form = form.layout.form_of(places[: len(keys)])
-        self._request, self._held = _request(
-            parts, form, self._key_form, places[len(keys) :], len(numbers) + bool(self._apart)
-        )
+        self._request, self._held = _request(parts, form, self._key_form, places[len(keys) :], self._sources.count)
         self._words, self._step = self._request.data, Struct(f"{LENGTH - STAGE}q")
         self._cells = 0
 
@@ -84,14 +70,8 @@ class GroupStep:
         Raises NumericError if a sum does not fit its type, and NotReadable, before anything is done, if some column
         cannot be read where it lies.
         """
-        times, diffs, rows, sources = delta.times, delta.diffs, delta.length, delta.groups
-        one, arrays = isinstance(times, int), list[Array | None]()
-        for number, columns in self._groups.items():
-            source = sources[number]
-            arrays += source.source.places(columns), source.refs
-        if self._apart:
-            computed = [delta.column(column) for column in self._apart]
-            arrays += places_of(computed), None
+        times, diffs, rows = delta.times, delta.diffs, delta.length
+        one, listed = isinstance(times, int), self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
         least = 1 if one and not self._form.keys else min(rows, 2 * self._cells + _MORE)
         cells = groups.begin(rows, times)
@@ -100,7 +80,7 @@ class GroupStep:
         request = self._request
         self._step.pack_into(
             self._words, 8 * STAGE, OPENING, 0, 0, 0, id(after), least, id(output.room), 2 * least,
-            0 if diffs is None else id(diffs), id(each_time), groups.folds, id(arrays),
+            0 if diffs is None else id(diffs), id(each_time), groups.folds, id(listed),
         )  # fmt: skip
         while (wants := step_groups(groups.block(), cells.memory, request)) != DONE:
             if wants == NO_SLOTS:

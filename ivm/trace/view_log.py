@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.memory.append import NO_MASK, append_updates
-from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS
+from ivm.kernels.memory.append import GIVEN, NO_MASK, append_updates
+from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, SOURCE, STRIDE, UNREADABLE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints, part_of
 from ivm.trace.columns.growable import Growable
-from ivm.trace.columns.places import places_of
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
-from ivm.trace.placed import PlacedColumns
+from ivm.trace.sources import Listed, SourcesByLayout, side_by_side
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import WORKED, of_log
@@ -34,7 +33,8 @@ _FUEL = 16
 _LEAST_FUEL = 256
 _CHUNK = 1 << 16
 _BEFORE_ALL = np.iinfo(np.int64).min
-_pack = Struct("5q").pack_into
+_pack = Struct("8q").pack_into
+_NONE = id(None)
 
 
 class _Updates:
@@ -48,8 +48,8 @@ class _Updates:
         ]
         self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
         self._kept: Ints = np.zeros((len(self._values), WORDS), np.int64)
-        self._coming = PlacedColumns(range(len(types)))
-        self._given: Ints = np.zeros(5, np.int64)
+        self._sources = SourcesByLayout(range(len(types)))
+        self._given: Ints = np.zeros(GIVEN + SOURCE * len(types), np.int64)
         self._room = 0
         self.length = 0
         """How many there are."""
@@ -61,28 +61,30 @@ class _Updates:
 
     def add(self, delta: Delta) -> int:
         """More of them; how many of them take something back."""
-        held = self._coming.read(delta)
-        retracted = self._append(self._coming.words, delta.times, delta.diffs, delta.length)
-        del held  # what was read lay there until now
-        return retracted
+        sources, times, diffs = self._sources[delta.layout], delta.times, delta.diffs
+        retracted = self._append(sources.of(delta), sources.places, sources.count, times, diffs, delta.length)
+        return self.append(delta.columns(), times, diffs, delta.length) if retracted == UNREADABLE else retracted
 
     def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
         """The same, of columns."""
-        return self._append(places_of(columns), times, diffs, length)
+        return self._append(*side_by_side(columns), 1, times, diffs, length)
 
-    def _append(self, places: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
-        """The same, of columns that lie in these places."""
+    def _append(
+        self, listed: Listed, reads: Ints, sources: int, times: Ints | int, diffs: Ints | None, length: int
+    ) -> int:
+        """The same, of columns that are read so, see `Sources`; UNREADABLE if they are not, and nothing is done."""
         before, end = self.length, self.length + length
         if end > self._room:
             self._make_room(end)
         time, each = (times, 0) if isinstance(times, int) else (0, id(times))
-        _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs))
-        while (retracted := append_updates(self._kept, places, self._given)) == NO_MASK:
-            for index in np.flatnonzero(places[:, VALIDITY]).tolist():
-                self._begin_mask(index)
+        told = before, length, time, each, 0 if diffs is None else id(diffs), id(listed), _NONE, sources
+        _pack(self._given.data, 0, *told)
+        while (said := int(append_updates(self._kept, reads, self._given))) <= NO_MASK:
+            self._begin_mask(NO_MASK - said)
             self._make_room(end)
-        self.length = end
-        return int(retracted)
+        if said != UNREADABLE:
+            self.length = end
+        return said
 
     @property
     def diffs(self) -> Ints:

@@ -1,6 +1,11 @@
 """Rows copied to the end of columns, of all in one call. See `ivm.kernels.memory.places` for both.
 
-What comes lies in one piece. A column that nothing comes to has no stride there, and is left alone.
+`reads` int64 (columns, 2) tells of each column in which of the sources it is read that rows come from, and under which
+number there; NOTHING comes to a column, which is left alone, where that is below zero.
+
+`given` int64 has the length so far; how many rows come, and their time; the `id` of their times and of their diffs, 0
+where they have all that time, or one; the `id` of a list of sources (see `places.lay_sources`), that of None, and how
+many sources there are, which are written down behind that.
 """
 
 from __future__ import annotations
@@ -13,25 +18,39 @@ from numba.core import cgutils
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.at import data_of, load, stride_of
+from ivm.kernels.memory.at import address_of, data_of, ints_at, load, scratch, stride_of, words_at
 from ivm.kernels.memory.places import (
     ADDRESS,
     BIT,
+    PIECES,
     ROOM,
     SIZE,
+    SOURCE,
     STRIDE,
+    UNREADABLE,
     VALID_ROOM,
     VALIDITY,
+    WORDS,
     integer_at,
-    is_missing,
+    lay_sources,
+    locate,
+    place_of,
+    references_of,
+    told,
 )
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
-DONE = -1
-"""What `append_columns` says in place of the number of a column."""
-NO_MASK = -1
-"""What `append_updates` says in place of how many take something back."""
+LENGTH, ROWS, TIME, TIMES, DIFFS, LISTED, NONE, SOURCES = range(8)
+GIVEN = 8
+"""The words of `given`, and how many there are before the sources."""
+NOTHING = -1
+DONE, NO_MASK = -1, -16
+"""What `append_columns` says in place of the number of a column that has no room; and for the last one, and for those
+before it further down, that NULL comes to it and it has no mask. UNREADABLE: some column cannot be read where it lies.
+"""
+_BLOCK = 256
+_scratch: Any = scratch(2 * _BLOCK)
 _memcpy: Any = cgutils.raw_memcpy
 
 
@@ -48,24 +67,21 @@ def _copy_bytes(builder: Any, to: Any, source: Any, count: Any) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def append_updates(columns: Ints, coming: Ints, given: Ints) -> Word:
-    """Copy updates behind what is there, where there is room; how many diffs are below zero.
+def append_updates(columns: Ints, reads: Ints, given: Ints) -> Word:
+    """Copy updates behind what is there, where there is room; how many diffs are below zero, or what is wrong.
 
-    The last two columns are times and diffs. `given` has the length so far; how many rows come, and their time; then
-    the `id` of their times and of their diffs, 0 where they have all that time, or one. Nothing is done if there is
-    NO_MASK for the NULLs of some column.
+    The last two columns are times and diffs. Nothing is done if a column has no mask for its NULLs, or UNREADABLE.
     """
-    length, rows, count = given[0], given[1], len(columns) - 2
-    for c in range(count):
-        if coming[c, VALIDITY] != 0 and columns[c, VALIDITY] == 0:
-            return np.int64(NO_MASK)
-    for c in range(count):
-        _append(columns[c], coming[c], length, rows)
-    _numbers(columns[count, ADDRESS] + 8 * length, rows, given[3], given[2])
+    length, rows, count = given[LENGTH], given[ROWS], len(columns) - 2
+    wrong = _wrong(columns[:count], reads, given)
+    if wrong != DONE:
+        return wrong
+    _append_all(columns[:count], reads, given)
+    _numbers(columns[count, ADDRESS] + 8 * length, rows, given[TIMES], given[TIME])
     diffs = columns[count + 1, ADDRESS] + 8 * length
-    _numbers(diffs, rows, given[4], np.int64(1))
+    _numbers(diffs, rows, given[DIFFS], np.int64(1))
     retracted = np.int64(0)
-    if given[4] != 0:
+    if given[DIFFS] != 0:
         for row in range(rows):
             retracted += np.int64(load(diffs + 8 * row, np.int64(0)) < 0)
     return retracted
@@ -83,20 +99,83 @@ def _numbers(to: Word, rows: Word, array: Word, each: Word) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def append_columns(columns: Ints, coming: Ints, given: Ints) -> Word:
-    """Copy what comes behind what is there, and say DONE, or do nothing: the number of a column without room for it.
-
-    `given` has the length so far, and how many rows come. Columns to which a NULL comes have a mask.
-    """
-    length, rows = given[0], given[1]
+def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
+    """Copy what comes behind what is there, and say DONE; or do nothing, and say which column lacks what."""
+    end = given[LENGTH] + given[ROWS]
+    wrong = _wrong(columns, reads, given)
+    if wrong != DONE:
+        return wrong
     for c in range(len(columns)):
-        if coming[c, STRIDE] == 0:
-            continue
-        if columns[c, ROOM] < length + rows or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < length + rows):
+        if reads[c, 0] >= 0 and (
+            columns[c, ROOM] < end or (columns[c, VALIDITY] != 0 and columns[c, VALID_ROOM] < end)
+        ):
             return np.int64(c)
-    for c in range(len(columns)):
-        _append(columns[c], coming[c], length, rows)
+    _append_all(columns, reads, given)
     return np.int64(DONE)
+
+
+@part()
+def _wrong(columns: Ints, reads: Ints, given: Ints) -> Word:
+    """Lay down the sources; DONE, UNREADABLE, or what says which column has no mask."""
+    sources = address_of(given) + 8 * GIVEN
+    if not lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * given[SOURCES]]):
+        return np.int64(UNREADABLE)
+    for c in range(len(columns)):
+        if reads[c, 0] >= 0 and told(place_of(sources, reads[c, 0], reads[c, 1]), STRIDE) == 0:
+            return np.int64(UNREADABLE)
+    for c in range(len(columns)):
+        if reads[c, 0] >= 0 and columns[c, VALIDITY] == 0:
+            if told(place_of(sources, reads[c, 0], reads[c, 1]), VALIDITY) != 0:
+                return np.int64(NO_MASK - c)
+    return np.int64(DONE)
+
+
+@part()
+def _append_all(columns: Ints, reads: Ints, given: Ints) -> None:
+    """Copy the values that come to each column, and which of them are NULL."""
+    sources, length, rows = address_of(given) + 8 * GIVEN, given[LENGTH], given[ROWS]
+    for c in range(len(columns)):
+        source = reads[c, 0]
+        if source < 0:
+            continue
+        place, references = place_of(sources, source, reads[c, 1]), references_of(sources, source)
+        has_bytes = told(place, VALIDITY) == 0 or told(place, BIT) == -1
+        if references == 0 and told(place, PIECES) == 0 and has_bytes:
+            _append(columns[c], words_at(place, 1, WORDS)[0], length, rows)
+        else:
+            _gather(columns[c], place, references, length, rows)
+
+
+@part()
+def _gather(column: Ints, place: Word, references: Word, length: Word, rows: Word) -> None:
+    """Copy the values of the rows that are referred to; NULL is zero."""
+    width, mask, scratched = column[STRIDE], column[VALIDITY], _scratch()
+    for first in range(0, rows, _BLOCK):
+        count = min(rows - first, _BLOCK)
+        at, missing = ints_at(scratched, count), ints_at(scratched + 8 * _BLOCK, count)
+        for row in range(count):
+            missing[row] = 0
+        size = locate(place, references, first, at, missing)
+        to = column[ADDRESS] + (length + first) * width
+        if width == 16:
+            for row in range(count):
+                _store(to + 16 * row, load(at[row], np.int64(0)))
+                _store(to + 16 * row + 8, load(at[row] + 8, np.int64(0)))
+        elif width == 8:
+            for row in range(count):
+                _store(to + 8 * row, integer_at(at[row], size))
+        elif width == 4:
+            for row in range(count):
+                _store(to + 4 * row, np.int32(integer_at(at[row], size)))
+        else:
+            for row in range(count):
+                _store(to + row, np.uint8(integer_at(at[row], size) != 0))
+        if mask != 0:
+            for row in range(count):
+                if missing[row] != 0:
+                    for byte in range(width):
+                        _store(to + row * width + byte, np.uint8(0))
+                _store(mask + length + first + row, np.uint8(missing[row] == 0))
 
 
 @part(inline=True)
@@ -107,10 +186,8 @@ def _fill(to: Word, rows: Word, each: Word, item: Any) -> None:
 
 @part()
 def _append(column: Ints, coming: Ints, length: Word, rows: Word) -> None:
-    """Copy the values that come to a column, and which of them are NULL."""
+    """Copy the values that come to a column, and which of them are NULL, which bytes side by side say."""
     source, stride, size = coming[ADDRESS], coming[STRIDE], coming[SIZE]
-    if stride == 0:
-        return
     width = column[STRIDE]
     to = column[ADDRESS] + length * width
     if size == width and stride == size:
@@ -130,11 +207,8 @@ def _append(column: Ints, coming: Ints, length: Word, rows: Word) -> None:
             _store(to + row, np.uint8(integer_at(source + stride * row, size) != 0))
     if column[VALIDITY] == 0:
         return
-    mask, validity, bit = column[VALIDITY] + length, coming[VALIDITY], coming[BIT]
-    if validity == 0:
+    mask = column[VALIDITY] + length
+    if coming[VALIDITY] == 0:
         _fill(mask, rows, 1, np.uint8(1))
-    elif bit == -1:
-        _copy_bytes(mask, validity, rows)
     else:
-        for row in range(rows):
-            _store(mask + row, np.uint8(not is_missing(validity, bit, row)))
+        _copy_bytes(mask, coming[VALIDITY], rows)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from catalog.types import Kind, SqlType
 from ivm.kernels.hashing.keys import COLUMN
-from ivm.kernels.memory.append import append_columns
-from ivm.kernels.memory.places import STRIDE
+from ivm.kernels.memory.append import DONE, GIVEN, NO_MASK, append_columns
+from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
@@ -24,11 +24,13 @@ from ivm.trace.columns.places import Places, tell_of
 from ivm.trace.columns.segment import few_values, in_one
 from ivm.trace.delta import Delta, Source
 from ivm.trace.index.keys import KeysAt
+from ivm.trace.sources import Listed, SourcesByLayout, side_by_side
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
-_pack = Struct("2q").pack_into
+_pack = Struct("8q").pack_into
+_NONE = id(None)
 
 
 class StoredColumns(Source):
@@ -47,8 +49,8 @@ class StoredColumns(Source):
         self._dictionary = dictionary
         self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
-        self._places, self._coming = Places(len(types)), Places(len(types))
-        self._rows, self._given = [*self._places.words], np.zeros(2, np.int64)
+        self._places, self._sources = Places(len(types)), SourcesByLayout(range(len(types)))
+        self._rows, self._given = [*self._places.words], np.zeros(GIVEN + SOURCE * len(types), np.int64)
         self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
         self._computed = ComputedColumns()
         self._newest: tuple[int, Batch] | None = None
@@ -91,11 +93,9 @@ class StoredColumns(Source):
 
     def append(self, source: Delta | Source, count: int) -> None:
         """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
-        if self._hot:
-            if isinstance(source, Delta) and len(self._hot) == len(self.types):
-                self._append_hot(source.columns(), count)
-            else:
-                self._append_hot([source.column(i) for i in self._hot], count)
+        if self._hot and not (isinstance(source, Delta) and self._append_delta(source, count)):
+            columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
+            self._append_hot(*side_by_side(columns), 1, count)
         if isinstance(source, Batch):
             if self._computed.is_used:
                 self._computed.append(source.column)
@@ -105,22 +105,29 @@ class StoredColumns(Source):
             self._forget()
         self.rows += count
 
-    def _append_hot(self, columns: Sequence[Column], count: int) -> None:
-        """Add rows of the columns that are hot."""
-        coming: list[Column | None] = [None] * len(self.types)
-        for (index, hot), column in zip(self._hot.items(), columns, strict=True):
-            coming[index] = column
-            if column.valid is not None and hot.valid is None:
-                hot.begin_mask()
-        self._coming.tell(coming)
-        _pack(self._given.data, 0, self.rows, count)
-        while (full := append_columns(self._places.words, self._coming.words, self._given)) >= 0:
-            hot, place = self._hot[full], self._rows[full]
+    def _append_delta(self, delta: Delta, count: int) -> bool:
+        sources = self._sources[delta.layout]
+        return self._append_hot(sources.of(delta), sources.places, sources.count, count)
+
+    def _append_hot(self, listed: Listed, reads: Ints, sources: int, count: int) -> bool:
+        """Add rows of the columns that are hot; False, and nothing is done, if they are not read where they lie.
+
+        `listed`, `reads`: see `Sources`, of so many.
+        """
+        _pack(self._given.data, 0, self.rows, count, 0, 0, 0, id(listed), _NONE, sources)
+        while (said := append_columns(self._places.words, reads, self._given)) != DONE:
+            if said == UNREADABLE:
+                return False
+            if said <= NO_MASK:
+                self._hot[NO_MASK - said].begin_mask()
+                continue
+            hot, place = self._hot[said], self._rows[said]
             hot.reserve(self.rows + count)
             if not place[STRIDE]:  # somebody was interrupted before he told of it
                 hot.tell(place)
         for hot in self._hot.values():
             hot.lengthen(self.rows + count)
+        return True
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on, where a batch has begun."""
