@@ -66,7 +66,6 @@ MUTATIONS = [
     Mutation("view_log.py", "old.is_distinct and not appended", "old.is_distinct", "log"),
     Mutation("view_log.py", "        mask.fill(True, self.length)", "        mask.skip(self.length)", "log"),
 ]  # fmt: skip
-# What no history finds, but tests of the run do: `AscendingRun.reader`, `kept.stop != stop`.
 # What may be broken, and nobody sees it but by the time or the memory that it takes:
 # - `AscendingRun.truncate`, LAST_LEAD: the lead of a row that was taken back is no less than the last one's, so that the
 #   run is searched for some keys that it cannot have.

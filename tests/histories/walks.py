@@ -40,7 +40,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
         "chains._SLOTS_AT_LEAST": 1,
         "compaction.FROM_ROWS": 1, "compaction._AT_LEAST": 1, "compaction._FOR_EACH": 0, "retraction._FOR_EACH": 0,
         "retraction._PART": 0, "rows._AT_LEAST": 1, "rows._FOR_EACH": 0, "run._MELT": 1, "run._MELTED_EACH": 0,
-        "run.FENCED": 2, "index.FENCED": 2, "index._AT_ONCE": 1,
+        "run.FENCED": 2, "index._AT_ONCE": 1,
         "ordered_tree._CHUNK": 1, "ordered_tree._AT_ONCE": 1, "ordered_tree._MANY": 0,
         "window_tree._CHUNK": 1, "window_tree._AT_ONCE_SAVED": 1, "window_tree.AT_ONCE": 1,
         "view_log._GROWTH": 1, "view_log._GROWTH_BY_INSERTS": 1, "view_log._SPARE_ROWS": 0, "view_log._FUEL": 1,

@@ -12,7 +12,7 @@ from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import KeyLayout, KeysAt
-from tests.trace_state.words import words_by_hand
+from tests.trace_state.words import KeysOf, words_by_hand
 
 NOBODY = np.empty(0, np.int64)
 KINDS = list(Physical)
@@ -95,7 +95,7 @@ def test_an_index_finds_what_it_finds_by_words_given(unique, order):
     layout, source = KeyLayout(tuple((kind, False) for kind in kinds), "drop"), np.zeros((len(kinds), WORDS), np.int64)
     hot = [HotColumn(kind, each) for kind, each in zip(kinds, source, strict=True)]
     words = layout.pack([Column(lead), Column(second)][: len(kinds)])[0].reshape(len(lead), -1)
-    one, other = (Index(layout.words, unique, lambda rows: words[rows]) for _ in range(2))
+    one, other = (Index(layout.words, unique, KeysOf(lambda rows: words[rows])) for _ in range(2))
     at = 0
     while at < len(lead):
         end = min(at + int(random.choice([1, 3, 40, 500])), len(lead))

@@ -14,6 +14,7 @@ from ivm.trace.index import index as index_module
 from ivm.trace.index import run
 from ivm.trace.index.index import Index
 from tests.trace_state.run_invariant import check_run
+from tests.trace_state.words import KeysOf
 
 FOREVER = 2**63 - 1
 NEVER_ENOUGH = -(10**9)
@@ -42,7 +43,7 @@ class Life:
         self.keys: list[int] = []
         self.born: list[int] = []
         self.died: list[int] = []
-        self.index = Index(1, unique, self._words)
+        self.index = Index(1, unique, KeysOf(self._words))
         if not melts:
             self.index._melting.searched = NEVER_ENOUGH
         self.now = self.since = 1
@@ -99,7 +100,7 @@ class Life:
         ]
         assert sorted(zip(positions.tolist(), found.tolist(), strict=True)) == wanted
 
-    def _words(self, rows: Ints | slice) -> Ints:
+    def _words(self, rows: slice) -> Ints:
         return np.array(self.keys, np.int64)[rows].reshape(-1, 1)
 
     def _deaths(self) -> Ints:
@@ -127,9 +128,8 @@ def histories(unique: bool, melts: bool, begun: History, steps: tuple[Step, ...]
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (run, index_module):
-        monkeypatch.setattr(module, "FENCED", BLOCK)
-        monkeypatch.setattr(module, "_AT_ONCE", 1)
+    monkeypatch.setattr(index_module, "_AT_ONCE", 1)
+    monkeypatch.setattr(run, "FENCED", BLOCK)
     monkeypatch.setattr(run, "_MELT", 1)
     monkeypatch.setattr(run, "_SEARCH", 0)
 

@@ -1,15 +1,33 @@
-"""The slow twin of how keys are packed: part by part, by numpy."""
+"""Key words by numpy: the slow twin of how keys are packed, part by part, and the keys of stores that are only words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.hashing.keys import HALF, NULL, NULL_BIT, WORD
-from ivm.trace.columns.column import Column
+from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.places import places_of
 from ivm.trace.index.keys import KeyLayout
+from ivm.trace.index.search import Run
+
+
+class KeysOf:
+    """The keys of rows of which `give` says the words (n, W); see `ivm.trace.index.run.RunKeys`."""
+
+    def __init__(self, give: Callable[[slice], Ints]) -> None:
+        self.words = give
+        self._held: object = None
+
+    def at(self, rows: int) -> Run:
+        words = self.words(slice(0, rows))
+        columns = [Column(column) for column in words.T.copy()]
+        form = KeyLayout(((Physical.INT64, False),) * len(columns), "match").form
+        places = places_of(columns)
+        self._held = columns, places, form
+        return places.ctypes.data, form.ctypes.data, len(form)
 
 
 def words_by_hand(layout: KeyLayout, columns: Sequence[Column], rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Key words in ascending order of their leads: proving it, and finding keys among them by their fences.
+"""Key words in ascending order of their leads: proving it, and finding where among their fences a key belongs.
 
 Words are int64 (n, W). The lead of a key is its first word, shifted right by `shift` bits, so that it is the first
 part of a key whose 32-bit parts share a word. `block` is that of an index (see `hashing.block`).
@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.block import ALIKE, DISTINCT, FENCES, IN_ORDER, LAST, LAST_LEAD, SHIFT, STOP, TABLES
+from ivm.kernels.hashing.block import ALIKE, DISTINCT, EACH, FENCES, IN_ORDER, LAST, LAST_LEAD, SHIFT, STOP, TABLES
 from ivm.kernels.hashing.function import hash_word
 from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS, find_head, same_key
 from ivm.kernels.memory.at import ints_in, words_in
@@ -23,24 +23,24 @@ its last keys; it needs more fences; its last key goes on, and the table has to 
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def extend_run(block: Ints, words: Ints, most: int) -> int:
+def extend_run(block: Ints, words: Ints) -> int:
     """Let the run of an index take rows of these keys from its end on, if their leads go on not falling; see TAKEN.
 
-    If its keys differ, no two may be equal, and at most `most` have one lead. UNSURE: where keys of the same lead do
-    not ascend; or the run's last keys are not known, and these do not lie above all. The leads of rows whose numbers
-    are multiples of `most` are kept in the fences. Cost: 1 ns a row.
+    If its keys differ, no two may be equal, and at most as many have one lead as there are rows to a fence. UNSURE:
+    where keys of the same lead do not ascend; or the run's last keys are not known, and these do not lie above all.
+    Cost: 1 ns a row.
     """
-    return take(block, words, most, False, False)
+    return take(block, words, False, False)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def extend_unordered(block: Ints, seam: Ints, words: Ints, most: int) -> int:
+def extend_unordered(block: Ints, seam: Ints, words: Ints) -> int:
     """As `extend_run`, where keys of one lead may come in any order.
 
-    `seam`: the last keys before `words`, and the first of `words`, `most` of each unless there are fewer.
+    `seam`: the last keys before `words`, and the first of `words`, of each those of a fence unless there are fewer.
     Cost: see `_is_run`.
     """
-    shift, distinct = block[SHIFT], block[DISTINCT] != 0
+    shift, distinct, most = block[SHIFT], block[DISTINCT] != 0, 1 << block[EACH]
     if not _is_run(seam, shift, distinct, most) or not _is_run(words, shift, distinct, most):
         return REFUSED
     if not _has_room(block, len(words), most):
@@ -58,13 +58,13 @@ def extend_unordered(block: Ints, seam: Ints, words: Ints, most: int) -> int:
 
 
 @part()
-def take(block: Ints, words: Ints, most: int, asked: bool, mortal: bool) -> int:
+def take(block: Ints, words: Ints, asked: bool, mortal: bool) -> int:
     """`extend_run`, where there is a row at least.
 
     If `asked`, where keys need not differ, rows whose key goes on are refused where the table has to know of them:
     rows die (`mortal`), or it has the key.
     """
-    shift, distinct = block[SHIFT], block[DISTINCT] != 0
+    shift, distinct, most = block[SHIFT], block[DISTINCT] != 0, 1 << block[EACH]
     alike, said = 0, TAKEN
     if block[STOP] > 0:
         lead = words[0, 0] >> shift
@@ -185,32 +185,6 @@ def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows: Ints, starts: Ints) -> int:
-    """The rows among which those of each lead begin and end, at most two blocks; how many rows in all.
-
-    `fences` are the leads of every `block`-th of the rows below `stop`. The rows of lead i are rows[starts[i]:
-    starts[i + 1]]: the block that begins with the last smaller lead, then that of the last lead that is not greater.
-    Cost: two binary searches, the second one only where some fence is equal.
-    """
-    at = 0
-    for i in range(len(words)):
-        lead = words[i, 0] >> shift
-        below = fences_up_to(fences, lead, 0, False)
-        upto = fences_up_to(fences, lead, below, True) if below < len(fences) and fences[below] == lead else below
-        starts[i] = at
-        first, last = max(below - 1, 0), max(upto - 1, 0)
-        for row in range(first * block, min((first + 1) * block, stop)):
-            rows[at] = row
-            at += 1
-        if last != first:
-            for row in range(last * block, min((last + 1) * block, stop)):
-                rows[at] = row
-                at += 1
-    starts[len(words)] = at
-    return at
-
-
 @part()
 def fences_up_to(fences: Ints, lead: int, near: int, equal: bool) -> int:
     """How many of the fences, which ascend, are smaller than a lead, or no greater if `equal`.
@@ -234,30 +208,3 @@ def fences_up_to(fences: Ints, lead: int, near: int, equal: bool) -> int:
         else:
             high = middle
     return low
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def find_near(
-    words: Ints, near: Ints, rows: Ints, starts: Ints, shift: int, block: int, distinct: bool, first: Ints, count: Ints
-) -> None:
-    """The first row of each key and how many it has, one after the other; `near` are the words of `rows_near`.
-
-    If `distinct` a key has one row at most, that of equal words; else all rows of its lead.
-    """
-    for i in range(len(words)):
-        lead = words[i, 0] >> shift
-        begin, end = starts[i], starts[i + 1]
-        first[i] = end_row = rows[begin] if begin < end else 0
-        count[i] = 0
-        for k in range(begin, end):
-            if distinct:
-                if same_key(near, k, words, i):
-                    first[i], count[i] = rows[k], 1
-                    break
-                continue
-            if near[k, 0] >> shift < lead and rows[k] // block == rows[begin] // block:
-                first[i] = rows[k] + 1
-            if near[k, 0] >> shift <= lead:
-                end_row = rows[k] + 1
-        if not distinct:
-            count[i] = max(end_row - first[i], 0)

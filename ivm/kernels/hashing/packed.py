@@ -37,11 +37,11 @@ def pack_complete(form: Ints, places: Ints, first: int, words: Ints) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def extend_packed(block: Ints, form: Ints, places: Ints, first: int, words: Ints, most: int, mortal: bool) -> int:
+def extend_packed(block: Ints, form: Ints, places: Ints, first: int, words: Ints, mortal: bool) -> int:
     """Let the run take rows of these keys, at least one; see `hashing.ascending.take`. INCOMPLETE if there are none."""
     if not _are_complete(form, places, first, words):
         return INCOMPLETE
-    return take(block, words, most, True, mortal)
+    return take(block, words, True, mortal)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

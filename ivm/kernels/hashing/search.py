@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.ascending import fences_up_to
 from ivm.kernels.hashing.block import (
     DISTINCT,
+    EACH,
     FENCED,
     FENCES,
     FOLLOWING,
@@ -64,7 +66,7 @@ _WORD = np.int64(0)
 _MISSING = np.int64(-2)
 _IN_RUN = np.int64(-16)
 """Rows of the run are noted in place of heads below this."""
-_NEAR = 2 * FENCED
+NEAR = 2 * FENCED
 _CLOSE = 16
 """How many fences a key may be from the one before: to find it costs no more than a search of the table."""
 _FEW_FENCES = 256
@@ -76,7 +78,7 @@ _SIEVED_SLOTS, _ROWS_A_SLOT = 1 << 15, 2
 """Tables of no more slots are worth that, for so many rows a slot."""
 
 
-SCRATCH_WORDS, SCRATCH_FOR_EACH = 2 * BLOCK + 2 * _NEAR + _SIEVE, BLOCK + _NEAR
+SCRATCH_WORDS, SCRATCH_FOR_EACH = 2 * BLOCK + 2 * NEAR + _SIEVE, BLOCK + NEAR
 
 
 @part()
@@ -107,7 +109,7 @@ def _find(frame: Ints, width: Word) -> Word:
     words, heads = words_at(scratch, BLOCK, width), ints_at(scratch + 8 * BLOCK * width, BLOCK)
     missing = ints_at(scratch + 8 * BLOCK * (width + 1), BLOCK)
     near = scratch + 8 * BLOCK * (width + 2)
-    sieve = ints_at(near + 8 * _NEAR * (width + 2), _SIEVE)
+    sieve = ints_at(near + 8 * NEAR * (width + 2), _SIEVE)
     sieved = len(old) == 0 and len(slots) <= min(_SIEVED_SLOTS, (length - frame[AT]) // _ROWS_A_SLOT)
     if sieved:
         _fill_sieve(slots, sieve)
@@ -202,21 +204,21 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
 
     False if the run cannot be read.
     """
-    stop, shift, width = block[STOP], block[SHIFT], words.shape[1]
-    fences = ints_at(address_of(ints_in(block, FENCES)), -(-stop // FENCED))
-    rows, nulls = ints_at(scratch, _NEAR), ints_at(scratch + 8 * _NEAR, _NEAR)
-    near = words_at(scratch + 16 * _NEAR, _NEAR, width)
+    stop, shift, each, width = block[STOP], block[SHIFT], block[EACH], words.shape[1]
+    fences = ints_at(address_of(ints_in(block, FENCES)), (stop + (1 << each) - 1) >> each)
+    rows, nulls = ints_at(scratch, NEAR), ints_at(scratch + 8 * NEAR, NEAR)
+    near = words_at(scratch + 16 * NEAR, NEAR, width)
     lead, held = words[row, 0] >> shift, frame[HELD]
     below = fences_up_to(fences, lead, held, False)
     upto = fences_up_to(fences, lead, below + 1, True) if below < len(fences) and fences[below] == lead else below
     first, last = max(below - 1, 0), max(upto - 1, 0)
     if len(fences) < _FEW_FENCES or held == 0 or below > held + _CLOSE or below < held - _CLOSE:
         frame[SEARCHED] += 1
-    border = min((first + 1) * FENCED, stop) - first * FENCED
-    count = border if last == first else border + min((last + 1) * FENCED, stop) - last * FENCED
+    border = min((first + 1) << each, stop) - (first << each)
+    count = border if last == first else border + min((last + 1) << each, stop) - (last << each)
     if held != first + 1 or frame[HELD_LAST] != last:
         for k in range(count):
-            rows[k] = first * FENCED + k if k < border else last * FENCED + k - border
+            rows[k] = (first << each) + k if k < border else (last << each) + k - border
         source = address_of(frame) + 8 * NEAR_PLACES
         form = words_at(frame[RUN], frame[RUN_PARTS], KEY_FORM)
         frame[NEAR_ROWS] = address_of(rows)
@@ -238,6 +240,23 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
             end = rows[k] + 1
     if begin < end:
         heads[row], missing[row] = _IN_RUN - begin, end - begin
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def find_in_run(frame: Ints, block: Ints, words: Ints, near: Ints, firsts: Ints, counts: Ints) -> bool:
+    """The first row of each key (n, W) in the run, and how many it has, one after the other; False if it is unreadable.
+
+    `frame`: a search, zeros but for how the run is read. `near`: scratch memory of twice `NEAR` words, and `NEAR` more
+    for each word of a key. Cost: a binary search among the fences, and reading the keys near one or two, for each key
+    that lies elsewhere than the one before.
+    """
+    for row in range(len(words)):
+        firsts[row] = counts[row] = 0
+        if not _find_in_run(frame, block, words, np.int64(row), firsts, counts, address_of(near)):
+            return False
+        if counts[row] > 0:
+            firsts[row] = _IN_RUN - firsts[row]
     return True
 
 

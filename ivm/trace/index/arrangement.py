@@ -48,12 +48,11 @@ class _Keys:
         """Where kernels find the keys of the first `rows` rows."""
         return self.store.columns.told(self.key, rows), self._form_at, len(self.key)
 
-    def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
+    def pack(self, rows: slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
-        length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        return self.layout.pack([self.store.gather(c, rows) for c in self.key], length)
+        return self.layout.pack([self.store.gather(c, rows) for c in self.key], rows.stop - rows.start)
 
-    def words(self, rows: Ints | slice) -> Ints:
+    def words(self, rows: slice) -> Ints:
         """The words (n, W) of these rows."""
         return self.pack(rows)[0].reshape(-1, self.layout.words)
 
@@ -72,9 +71,7 @@ class Arrangement(Follower):
         self._coming: Errand[bool] | Errand[None] | None = None
         self._keys = _Keys(store, self.key, layout)
         runs = unique or layout.words == 1
-        self.index = Index(
-            layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0, self._keys.at
-        )
+        self.index = Index(layout.words, unique, self._keys if runs else None, layout.lead_shift if unique else 0)
         self.words: Ints = np.zeros(ARRANGEMENT, np.int64)
         """What kernels are told of it; see `ivm.kernels.step.state`."""
         self.words[ASK] = 1
@@ -141,6 +138,7 @@ class Arrangement(Follower):
         index, died, columns = self.index, self.store.died, self.store.columns
         keys = columns.keys_at(self._keys.form, index.rows, self.store.rows)
         columns.settle(self.key)
+        self._keys.at(index.run_rows)
         self.words[ASK] = 1
         if keys.are_complete:
             self._coming = errands.send(partial(index.insert_packed, keys, died))

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, FENCED, STOP, TAUGHT
+from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, STOP, TAUGHT
 from ivm.kernels.hashing.index import absent_keys
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.index.chains import Chains
 from ivm.trace.index.keys import KeysAt, hashed
-from ivm.trace.index.run import AscendingRun, Melting, WordsOf, no_words
+from ivm.trace.index.run import AscendingRun, Melting, RunKeys
 from ivm.trace.index.search import NO_RUN, Run, Search, seen_of
 from ivm.trace.index.told import Told
 from ivm.trace.rows.changes import Applied
@@ -48,34 +47,27 @@ class _Step(NamedTuple):
 class Index(Told):
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
-    `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
-    unique ones), `keys_at` says how kernels do, of so many rows; where it is given, and as long as keys come in the
-    order of their leads (see `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash
-    table and move there by and by, in proportion to what is asked for, never all at once for the sake of a few keys. A
-    key that has a slot has all of its rows in that slot's chain; the rows of the others are in the run.
+    `unique`: at most one row of a key lives at any time. `keys` are those of the store's rows (of one word, or unique);
+    where they are given, and as long as they come in the order of their leads (see `ivm.kernels.hashing.ascending` for
+    `shift`), rows are kept as a run outside of the hash table and move there by and by, in proportion to what is asked
+    for, never all at once for the sake of a few keys. A key that has a slot has all of its rows in that slot's chain;
+    the rows of the others are in the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
     Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing. Changes can be undone until
     the next `seal`. Size: see `Chains` and `AscendingRun`.
     """
 
-    def __init__(
-        self,
-        words: int,
-        unique: bool = False,
-        words_of: WordsOf | None = None,
-        shift: int = 0,
-        keys_at: Callable[[int], Run] | None = None,
-    ) -> None:
+    def __init__(self, words: int, unique: bool = False, keys: RunKeys | None = None, shift: int = 0) -> None:
         self.words = words
         self.unique = unique
         self.rows = 0
-        self._words_of, self._keys_at = words_of, keys_at
+        self._keys = keys
         super().__init__(words)
         self._no_words = np.empty((0, words), np.int64)
         self._chains = Chains(words, self.block)
-        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self.block)
-        self._ascending = words_of is not None
+        self._run = AscendingRun(keys, shift, unique, self.block)
+        self._ascending = keys is not None
         self._search = Search()
         self._long: list[Ints] = []
         self._melting = Melting(is_needed=unique)
@@ -185,7 +177,7 @@ class Index(Told):
         form, places, first, count = keys
         words = np.empty((count, self.words), np.int64)
         self._journal.append(_Step(self.rows, self._no_words))
-        said = extend_packed(self.block, form, places, first, words, FENCED, len(died) > 0)
+        said = extend_packed(self.block, form, places, first, words, len(died) > 0)
         if said == INCOMPLETE:
             return False, None
         if said == REFUSED:
@@ -230,26 +222,17 @@ class Index(Told):
         of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its chain; a
         key changed k times between `since` and its time has k entries more.
         """
-        words, positions, rows = words.reshape(-1, self.words), list[Ints](), list[Ints]()
         self.learn(died)
-        run, start, n = self.run_at(), 0, len(words)
-        while start < n:
-            if run is NO_RUN and self.backlog:
-                self._settle(words, hashed(words), ALL if dropped is None else dropped, died)
-            valid, begin, start = None if dropped is None else ~dropped[start:], start, n
-            for found in self._search.find(self, words[begin:], valid, seen_of(limits, died, times, begin), run):
-                if isinstance(found, int):  # the run cannot be read
-                    start, run = begin + found, NO_RUN
-                else:
-                    positions.append(found[0] + begin if begin else found[0])
-                    rows.append(found[1])
-        if len(rows) == 1:
-            return positions[0], rows[0]
-        return np.concatenate([NOBODY, *positions]), np.concatenate([NOBODY, *rows])
+        words, valid = words.reshape(-1, self.words), None if dropped is None else ~dropped
+        seen, run = seen_of(limits, died, times), self.run_at()
+        found = list(self._search.find(self, words, valid, seen, run)) if len(words) else []
+        if len(found) == 1:
+            return found[0]
+        return np.concatenate([NOBODY, *(p for p, _ in found)]), np.concatenate([NOBODY, *(r for _, r in found)])
 
     def run_at(self) -> Run:
-        """How kernels read the keys of the run; NO_RUN if it is empty, or they do not."""
-        return self._keys_at(self.run_rows) if self._keys_at is not None and self.backlog else NO_RUN
+        """How kernels read the keys of the run; NO_RUN if it is empty."""
+        return self._keys.at(self.run_rows) if self._keys is not None and self.backlog else NO_RUN
 
     def learn(self, died: Ints) -> None:
         """Do what earlier probes have taught, before the next one."""
@@ -292,14 +275,15 @@ class Index(Told):
         """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
         absent = self._absent_of(words, hashes, dropped, died)
         if len(absent):
-            self._link(words[absent], hashes[absent], *self._run.reader().find(words[absent]), died)
+            self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
 
     def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> Ints:
         """The positions of the keys that the table does not know and the run may; before, rows leave it: `Melting`."""
-        if self._run.start == self._run.stop:
+        if not self.backlog:
             return NOBODY
-        run, (slots, old, _), found = self._run.reader(), self._chains.tables, np.empty(len(words), np.int64)
-        absent = found[: absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, found)]
+        (slots, old, _), found = self._chains.tables, np.empty(len(words), np.int64)
+        shift, last_lead = self.block.item(SHIFT), self._run.last_lead
+        absent = found[: absent_keys(slots, old, words, hashes, dropped, shift, last_lead, found)]
         if len(absent):
             self._let_leave(self._melting.before_search(len(absent), self.backlog), died)
         return absent if self.backlog else NOBODY
@@ -318,14 +302,13 @@ class Index(Told):
 
     def _melt(self, count: int, died: Ints) -> None:
         """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
-        run, words_of = self._run, self._words_of
-        assert words_of is not None, "an index without a run has nothing to melt"
+        run = self._run
         goal = min(run.start + count, run.stop)
         while run.start < goal:
             stop = min(run.start + _AT_ONCE, goal)
             if not self.unique:
                 stop = run.end_of_key(stop - 1)
-            words = words_of(slice(run.start, stop))
+            words = run.words(run.start, stop)
             bounds = np.arange(run.start, stop + 1)
             if not self.unique:
                 first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
@@ -348,7 +331,7 @@ class Index(Told):
         slots, old, _ = self._chains.tables
         absent = absent_keys(slots, old, key, hashed(key), ALL, 0, ANY_LEAD, np.empty(1, np.int64))
         if absent and len(died):
-            self._link(key, hashed(key), *self._run.reader().find(key), died)
+            self._link(key, hashed(key), *self._run.find(key), died)
         elif not absent:
             others = np.flatnonzero(words[:, 0] != key[0, 0])
             same = words[: others[0]] if len(others) else words

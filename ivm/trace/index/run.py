@@ -15,96 +15,57 @@ What holds at all times, whatever comes, dies, is looked for, leaves the run, or
 
 `tests/trace_state/run_invariant.py` checks it, after each of all short histories.
 
-It earns its lines: without it a commit of 100,000 rows of TPC-H takes 1.1 to 3.6 times as long, and its state twice the
-memory. Groups have no run: theirs saved a fifth of Q18 alone.
+It earns its lines: without it a commit of 100,000 rows of TPC-H takes 1.1 to 3.6 times as long, and state is half as
+large again. Runs of keys that repeat save 5 % of the state. Groups have no run: theirs saved a fifth of Q18 alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from typing import Protocol
 
 import numpy as np
 
-from ivm.kernels.hashing.ascending import (
-    NO_ROOM,
-    TAKEN,
-    UNSURE,
-    extend_run,
-    extend_unordered,
-    find_near,
-    rows_near,
-)
-from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, FENCED, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
+from ivm.kernels.hashing.ascending import NO_ROOM, TAKEN, UNSURE, extend_run, extend_unordered
+from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, EACH, FENCED, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
+from ivm.kernels.hashing.search import NEAR, NEAR_PLACES, RUN, RUN_PARTS, SEARCH, find_in_run
 from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.columns.growable import Growable
-from ivm.trace.helpers import side_by_side
+from ivm.trace.index.search import Run
 
-_AT_ONCE = 4096
 _MELT = 1024
 """Rows that leave a run at once, at least: fewer are not worth it."""
 _SEARCH = 64
-"""How many keys are found in a run in the time that the search itself takes."""
+"""How many keys cost as much as a search for them does beside."""
 _SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
 _MELTED_EACH = 4
-"""How many rows leave for each key that is looked for in Python, once that has paid for it."""
+"""How many rows leave for each key that changes look for, once searches have paid for it."""
 _MELTED_HALVES = 3
-"""How many rows leave for two keys that a step looks for, which is quick: moving one takes as long."""
+"""How many rows leave for two keys that a step looks for: moving one takes as long."""
 _USED_UP, _OFTEN_USED_UP, _TIMES_USED_UP = 8, 32, 2
 """All rows leave where there are no more than so many for each key that is looked for at once; no more than so many,
 where there may be no run instead; how often that happens, time after time, before there is none. None leave before
 there are no more than the first for each key that was ever looked for."""
 
 
-WordsOf = Callable[["Ints | slice"], Ints]
-"""The key words (n, W) of rows of the store, given by their numbers or as a slice."""
+class RunKeys(Protocol):
+    """The keys of a store's rows."""
 
+    def words(self, rows: slice) -> Ints:
+        """The words (n, W) of these rows."""
+        ...
 
-@dataclass(slots=True)
-class RunReader:
-    """The rows [start, stop) of a run as they were when it was made, whatever becomes of the run."""
-
-    start: int
-    stop: int
-    shift: int
-    distinct: bool
-    last_lead: int
-    fences: Ints
-    words_of: WordsOf
-
-    def __len__(self) -> int:
-        return self.stop - self.start
-
-    def find(self, words: Ints) -> tuple[Ints, Ints]:
-        """The rows of each key: the first one, and how many there are, one after the other.
-
-        Cost: a binary search among the fences, and reading one or two blocks of the store for each key.
-        """
-        if len(words) <= _AT_ONCE:
-            return self._find(words)
-        self.words_of(NOBODY)  # after which reading the store changes nothing there
-        begins = range(0, len(words), _AT_ONCE)
-        parts = side_by_side([partial(self._find, words[begin : begin + _AT_ONCE]) for begin in begins], len(words))
-        return np.concatenate([f for f, _ in parts]), np.concatenate([c for _, c in parts])
-
-    def _find(self, words: Ints) -> tuple[Ints, Ints]:
-        n = len(words)
-        rows, starts = np.empty(2 * FENCED * n, np.int64), np.empty(n + 1, np.int64)
-        used = rows_near(self.fences, words, self.shift, FENCED, self.stop, rows, starts)
-        near = self.words_of(rows[:used])
-        first, count = np.empty(n, np.int64), np.empty(n, np.int64)
-        find_near(words, near, rows, starts, self.shift, FENCED, self.distinct, first, count)
-        return first, count
+    def at(self, rows: int) -> Run:
+        """Where kernels find the keys of the first `rows` rows."""
+        ...
 
 
 class Melting:
     """How many rows of a run move to the table: in proportion to what is looked for, so that it melts away with use.
 
     `is_needed`: its order proves keys new; else no run need be kept where it is used up as it comes. `asked`: keys that
-    steps have looked for in the run since rows left it for them. `searched`: what all searches in Python have cost so
-    far, in keys.
+    steps have looked for in the run since rows left it for them. `searched`: what all searches for changes have cost
+    so far, in keys.
     """
 
     def __init__(self, *, is_needed: bool) -> None:
@@ -136,7 +97,7 @@ class Melting:
         return min(due, backlog)
 
     def before_search(self, keys: int, backlog: int) -> int:
-        """How many of so many rows are to leave before keys are looked for there in Python, which takes longer.
+        """How many of so many rows are to leave before changes look for keys there.
 
         None before searches have paid for it. All do where the keys are many enough.
         """
@@ -149,29 +110,19 @@ class Melting:
         return min(max(_MELTED_EACH * keys, _MELT), backlog)
 
 
-def no_words(rows: Ints | slice) -> Ints:
-    """The words of rows where there is no run, or an empty one."""
-    raise AssertionError("where there is no run no rows are read")
-
-
-EMPTY = RunReader(0, 0, 0, True, 0, np.empty(0, np.int64), no_words)
-
-
 class AscendingRun:
     """Rows [start, stop) of a store, whose leads never fall. Size: a lead for every 16 rows.
 
     `distinct`: all keys differ, and at most 16 have the same lead. Otherwise a key is its lead.
     """
 
-    def __init__(self, words_of: WordsOf, shift: int, distinct: bool, block: Ints) -> None:
-        self._words_of = words_of
+    def __init__(self, keys: RunKeys | None, shift: int, distinct: bool, block: Ints) -> None:
+        self._keys = keys
         self._shift = shift
-        self._distinct = distinct
         self._block = block
-        block[SHIFT], block[DISTINCT] = shift, distinct
+        block[SHIFT], block[DISTINCT], block[EACH] = shift, distinct, FENCED.bit_length() - 1
         self._fences = Growable(np.dtype(np.int64), block=block, at=FENCES)
         self._recent: tuple[int, Ints] = 0, NOBODY
-        self._reader: RunReader | None = None
 
     @property
     def start(self) -> int:
@@ -192,17 +143,17 @@ class AscendingRun:
         """Bytes of the fences."""
         return 8 * _fences_of(self.stop)
 
-    def reader(self) -> RunReader:
-        """The run as it is now."""
-        start, stop = self.start, self.stop
-        if start == stop:
-            return EMPTY
-        kept = self._reader
-        if kept is None or kept.start != start or kept.stop != stop:
-            fences = self._fences.array[: _fences_of(stop)]
-            kept = RunReader(start, stop, self._shift, self._distinct, self.last_lead, fences, self._words_of)
-            self._reader = kept
-        return kept
+    def find(self, words: Ints) -> tuple[Ints, Ints]:
+        """The rows of each key (n, W): the first one, and how many there are, one after the other.
+
+        The keys that have left the run are found as well. Cost: see `find_in_run`.
+        """
+        frame, near = np.zeros(SEARCH, np.int64), np.empty(NEAR * (2 + words.shape[1]), np.int64)
+        frame[NEAR_PLACES], frame[RUN], frame[RUN_PARTS] = self._keys_of().at(self.stop)
+        first, count = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        is_readable = find_in_run(frame, self._block, words, near, first, count)
+        assert is_readable, "the columns of a key have places"
+        return first, count
 
     def extend(self, words: Ints) -> bool:
         """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.
@@ -211,7 +162,7 @@ class AscendingRun:
         """
         if len(words) == 0:
             return True
-        said = extend_run(self._block, words, FENCED)
+        said = extend_run(self._block, words)
         return said == TAKEN or self.extend_further(words, said)
 
     def extend_further(self, words: Ints, said: int) -> bool:
@@ -219,11 +170,11 @@ class AscendingRun:
         if said == NO_ROOM:
             self._fences.length = _fences_of(self.stop)
             self._fences.reserve(_fences_of(self.stop + len(words)))
-            said = extend_run(self._block, words, FENCED)
+            said = extend_run(self._block, words)
         if said == UNSURE:
             recent = self._recent_words()
             seam = np.concatenate([recent, words[:FENCED]])
-            said = extend_unordered(self._block, seam, words, FENCED)
+            said = extend_unordered(self._block, seam, words)
             if said == NO_ROOM:
                 return self.extend_further(words, said)
             if said == TAKEN:
@@ -239,22 +190,30 @@ class AscendingRun:
     def truncate(self, row: int) -> None:
         """Cut off the rows from `row` on."""
         block = self._block
-        self._reader, self._recent = None, (0, NOBODY)
+        self._recent = 0, NOBODY
         block[LAST_LEAD], block[IN_ORDER] = ANY_LEAD, False
         block[STOP] = min(block.item(STOP), row)
         block[START] = min(block.item(START), row)
 
     def end_of_key(self, row: int) -> int:
         """The row behind the last one of the key of `row`."""
-        first, count = self.reader().find(self._words_of(slice(row, row + 1)))
+        first, count = self.find(self.words(row, row + 1))
         return int(first[0] + count[0])
+
+    def words(self, start: int, stop: int) -> Ints:
+        """The words (n, W) of these rows, as the store has them."""
+        return self._keys_of().words(slice(start, stop))
+
+    def _keys_of(self) -> RunKeys:
+        assert self._keys is not None, "where there is no run no keys are read"
+        return self._keys
 
     def _recent_words(self) -> Ints:
         """The words of the last 16 rows, or of all if there are fewer."""
         at, recent = self._recent
         stop = self.stop
         if at != stop or at == 0:
-            recent = self._words_of(slice(max(stop - FENCED, 0), stop)).copy()
+            recent = self.words(max(stop - FENCED, 0), stop).copy()
             self._recent = stop, recent
         return recent
 

@@ -52,10 +52,10 @@ class Seen(NamedTuple):
     stamps: int
 
 
-def seen_of(limits: Ints, died: Ints, times: Ints, start: int) -> Seen:
-    """What keys from number `start` on see; of length 1 limits and stamps are those of all."""
-    limit, limits_at = (limits.item(0), 0) if len(limits) == 1 else (0, limits[start:].ctypes.data)
-    stamp, stamps_at = (times.item(0), 0) if len(times) == 1 else (0, times[start:].ctypes.data)
+def seen_of(limits: Ints, died: Ints, times: Ints) -> Seen:
+    """What keys see; of length 1 limits and stamps are those of all."""
+    limit, limits_at = (limits.item(0), 0) if len(limits) == 1 else (0, limits.ctypes.data)
+    stamp, stamps_at = (times.item(0), 0) if len(times) == 1 else (0, times.ctypes.data)
     return Seen(died.ctypes.data if len(died) else 0, limit, limits_at, stamp, stamps_at)
 
 
@@ -110,11 +110,8 @@ class Search:
 
     def find(
         self, index: Indexed, words: Ints, valid: Bools | None, seen: Seen, run: Run
-    ) -> Iterator[tuple[Ints, Ints] | int]:
-        """The rows of keys (n, W), in parts: position of the key, row. Those that are not `valid` find nothing.
-
-        A number, with which it ends: from there on, keys cannot be looked up so.
-        """
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """The rows of keys (n, W), in parts: position of the key, row. Those that are not `valid` find nothing."""
         columns = [Column(words[:, w], valid if w == 0 else None) for w in range(words.shape[1])]
         route, self._route = self._route, None
         if route is None:
@@ -136,9 +133,7 @@ class Search:
                 said = each.go_on(count)
             if each.words.item(TOLD):
                 learn(each, 0, index)
-            if said < 0:
-                yield each.words.item(each.legs[0] + FOUND)
-                return
+            assert said >= 0, "keys and the columns of a run have places"
             each.end()
         self._route = route
 
