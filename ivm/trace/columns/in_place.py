@@ -191,7 +191,8 @@ class InPlace:
 
     def tells(self, rows: int) -> bool:
         """Whether what `tell` was given tells where the first `rows` rows lie."""
-        return self._place is not None and self._pieces.start(self._bases.length) >= rows
+        place = self._place
+        return place is not None and place.item(STRIDE) != 0 and self._pieces.start(self._bases.length) >= rows
 
     def wider(self) -> InPlace:
         """The same column without any array yet, of at least 8 bytes a value, as every value of it fits."""
