@@ -11,14 +11,10 @@ from catalog.types import Physical
 from ivm.kernels.groups.emit import AGGREGATE, KEY, NO_PLACE, SHOWN
 from ivm.kernels.groups.step import (
     AFTER,
-    AFTER_ROWS,
-    CAPACITY,
     DONE,
     FAILED,
     LENGTH,
     LISTED,
-    NO_FIELDS,
-    NO_ROOM,
     NO_SLOTS,
     NOT_READABLE,
     OPENING,
@@ -44,15 +40,11 @@ from ivm.trace.sources import Sources
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
-_MORE = 16
 _NONE = id(None)
 
 
 class GroupStep:
-    """Steps of groups whose fields are `parts`, by deltas of one layout, of which `keys` are the columns of the keys.
-
-    It remembers how many cells the last one had, to have room for more.
-    """
+    """Steps of groups whose fields are `parts`, by deltas of one layout; `keys` are the columns of the keys."""
 
     def __init__(self, parts: Accumulators, form: OutputForm, keys: Sequence[int], layout: Layout) -> None:
         self.parts = parts
@@ -62,7 +54,6 @@ class GroupStep:
         self._key_form = form.layout.form_of(places[: len(keys)])
         self._request, self._held = _request(parts, form, self._key_form, places[len(keys) :], self._sources.count)
         self._words, self._step = self._request.data, Struct(f"{LENGTH - STAGE}q")
-        self._cells = 0
 
     def run(self, groups: Groups[Accumulators], delta: Delta, between: Between) -> Delta | None:
         """The changes of the groups' rows by a delta whose times ascend.
@@ -73,41 +64,31 @@ class GroupStep:
         times, diffs, rows = delta.times, delta.diffs, delta.length
         one, listed = isinstance(times, int), self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
-        least = 1 if one and not self._form.keys else min(rows, 2 * self._cells + _MORE)
-        cells = groups.begin(rows, times)
-        after = cells.after = np.empty((least, self.parts.fields), np.int64)
-        output = Output(self._form, 2 * least, not one)
-        request = self._request
+        cells, request = groups.begin(rows, times), self._request
         self._step.pack_into(
-            self._words, 8 * STAGE, OPENING, 0, 0, 0, id(after), least, id(output.room), 2 * least,
+            self._words, 8 * STAGE, OPENING, 0, 0, 0, 0, 0,
             0 if diffs is None else id(diffs), id(each_time), groups.folds, id(listed),
         )  # fmt: skip
-        while (wants := step_groups(groups.block(), cells.memory, request)) != DONE:
-            if wants == NO_SLOTS:
-                groups.make_room()
-            elif wants == NO_FIELDS:
-                after = cells.after = np.empty((len(cells), self.parts.fields), np.int64)
-                request[AFTER], request[AFTER_ROWS] = id(after), len(after)
-            elif wants == NO_ROOM:
-                output = Output(self._form, 2 * len(cells), not one)
-                request[ROOM], request[CAPACITY] = id(output.room), output.capacity
-            elif wants == PAUSED:
-                groups.end()
-                between(delta, cells.filled(), after[: len(cells)])
-                groups.version |= 1
-            elif wants == NOT_READABLE:
-                groups.rollback(groups.mark() - 1)
-                raise NotReadable
-            else:
-                failed = request.item(FAILED)
-                groups.end()
-                raise (
-                    self.parts.overflow(failed)
-                    if wants == SUM_OVERFLOWED
-                    else overflow_error(self.parts.aggregates[failed])
-                )
+        while (said := step_groups(groups.block(), cells.memory, request)) == NO_SLOTS:
+            groups.make_room()
+        if said == NOT_READABLE:
+            groups.rollback(groups.mark() - 1)
+            raise NotReadable
+        after = cells.after = np.empty((len(cells), self.parts.fields), np.int64)
+        output = Output(self._form, 2 * len(cells), not one)
+        request[AFTER], request[ROOM] = id(after), id(output.room)
+        said = step_groups(groups.block(), cells.memory, request)
+        if said == PAUSED:
+            groups.end()
+            between(delta, cells.filled(), after)
+            groups.version |= 1
+            said = step_groups(groups.block(), cells.memory, request)
         groups.end()
-        self._cells = len(cells)
+        if said != DONE:
+            failed = request.item(FAILED)
+            raise (
+                self.parts.overflow(failed) if said == SUM_OVERFLOWED else overflow_error(self.parts.aggregates[failed])
+            )
         written = request.item(WRITTEN)
         return output.delta(written, times) if written else None
 

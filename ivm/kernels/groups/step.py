@@ -6,7 +6,8 @@ what it makes. At LISTED is the `id` of a list of the sources of its rows (see `
 written down behind the request; the key's form (see `hashing.keys`) says which columns of these the keys are, ARGUMENTS
 of each argument its source and its column. See `groups.emit` for ROOM.
 
-A step that needs more memory ends where it is, and goes on when it is called again.
+A step ends where it needs more memory, and goes on when it is called again: for groups, and, once their cells are
+known, for AFTER, the fields of each, and ROOM, two output rows for each.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ from ivm.kernels.types import Int32s, Ints
 
 PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
 KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, ARGUMENTS, ARGUMENT_COUNT, COLUMNS, COLUMN_COUNT, NONE = range(6, 16)
-STAGE, AT, FAILED, WRITTEN, AFTER, AFTER_ROWS, ROOM, CAPACITY, DIFFS, ROW_TIMES, FOLDS, LISTED = range(16, 28)
-LENGTH = 28
+STAGE, AT, FAILED, WRITTEN, AFTER, ROOM, DIFFS, ROW_TIMES, FOLDS, LISTED = range(16, 26)
+LENGTH = 26
 """PAUSES: whether others have something to do between what is added and what is emitted; NONE: the `id` of None; DIFFS:
 0 if all are one; FOLDS: whether the groups get the fields at once."""
 OPENING, ADDING, EMITTING = range(3)
-DONE, NO_SLOTS, NO_FIELDS, PAUSED, NO_ROOM, SUM_OVERFLOWED, OUTPUT_OVERFLOWED, NOT_READABLE = range(8)
+DONE, NO_SLOTS, NOT_READABLE, NO_MEMORY, PAUSED, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
 _AT_ONCE = 512
 _PLAN_WIDTH, _OUTPUT_WIDTH = len(PlanRow._fields), len(OutputRow._fields)
 
@@ -72,19 +73,16 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
         if request[AT] >= 0:
             return NO_SLOTS
         request[STAGE] = ADDING
+        return NO_MEMORY
     cells = memory[CELLS]
     after = words_at(data_of(request[AFTER]), cells, request[FIELDS])
     if request[STAGE] == ADDING:
-        if cells > request[AFTER_ROWS]:
-            return NO_FIELDS
         request[FAILED] = _add(request, int32s_at(cells_at(memory, 0), memory[ROWS]), after)
         if request[FAILED] >= 0:
             return SUM_OVERFLOWED
         request[STAGE] = EMITTING
         if request[PAUSES] != 0:
             return PAUSED
-    if 2 * cells > request[CAPACITY]:
-        return NO_ROOM
     rows, summed, computed = emit(
         words_at(data_of(request[PLAN]), request[PLANS], _PLAN_WIDTH),
         words_at(data_of(request[OUTPUTS]), request[OUTPUT_COUNT], _OUTPUT_WIDTH),
@@ -97,7 +95,7 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
         after,
         words_at(data_of(request[SCRATCH]), 1, request[SCRATCH_WIDTH]),
         request[OUTPUT_WORDS],
-        request[CAPACITY],
+        2 * cells,
         words_at(data_of(request[COLUMNS]), request[COLUMN_COUNT], SHOWN),
         data_of(request[ROOM]),
     )
