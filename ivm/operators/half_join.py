@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ivm.kernels.hashing.search import AT
 from ivm.kernels.step.records import FIRST, FOUND, GIVEN
@@ -13,7 +13,7 @@ from ivm.operators.operator import NOTHING
 from ivm.operators.stage import Leg, Stage
 from ivm.trace.columns.column import Column, Ints, every
 from ivm.trace.columns.computed import Computed, Read
-from ivm.trace.delta import Columns, Delta, Group, Layout, Source
+from ivm.trace.delta import Columns, Delta, Group, Source
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
 from ivm.trace.index.search import SearchWords, Seen, learn, tell
@@ -23,7 +23,6 @@ from ivm.trace.time import stamp, stamps
 PART = 1 << 17
 FIRST_PART = 1 << 12
 _LEAST_PART = 1 << 8
-_MOST_LAYOUTS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,6 @@ class HalfJoin(Meeting):
 
     unique: bool
     standing: bool = True
-    _legs: dict[tuple[Layout, int, bool], _Search] = field(init=False, default_factory=dict)
 
     def over(self, lookup: Lookup) -> HalfJoin:
         """See `Meeting.over`."""
@@ -92,13 +90,7 @@ class HalfJoin(Meeting):
         """See `Stage.leg`: a search, where rows are found by an index."""
         if not isinstance(self.lookup, Arrangement):
             return None
-        legs, key = self._legs, (delta.layout, len(delta.groups), isinstance(delta.times, int))
-        known = legs.get(key)
-        if known is None:
-            if len(legs) >= _MOST_LAYOUTS:
-                legs.clear()
-            known = legs[key] = _Search(self, self.lookup, delta)
-        return known
+        return _Search(self, self.lookup, delta)
 
 
 class _Search(Leg):
