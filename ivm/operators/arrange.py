@@ -49,7 +49,6 @@ class ArrangeGroups(_Arrange):
 
     def __init__(self, reduce: Reduce) -> None:
         self.arrangement = reduce.lookup
-        reduce.groups.is_looked_up = True
 
 
 class ArrangeDerived(_Arrange):

@@ -67,7 +67,7 @@ class GroupStep:
         cells, request = groups.begin(rows, times), self._request
         self._step.pack_into(
             self._words, 8 * STAGE, OPENING, 0, 0, 0, 0, 0,
-            0 if diffs is None else id(diffs), id(each_time), groups.folds, id(listed),
+            0 if diffs is None else id(diffs), id(each_time), id(listed),
         )  # fmt: skip
         while (said := step_groups(groups.block(), cells.memory, request)) == NO_SLOTS:
             groups.make_room()

@@ -72,7 +72,7 @@ class Threshold(Kept):
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
-        told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows, self._groups.folds]
+        told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows]
         self._told.pack_into(self._words, 8 * AT, *told)
         while (count := step_multiplicities(self._groups.block(), cells.memory, self._frame)) < 0:
             self._groups.make_room()

@@ -84,7 +84,7 @@ class TopK(Kept):
         tree.expect(TreeBatch(keys, ALL_COUNT, net, order))
         entries, heads, meta = tree.arrays
         told = [id(meta), 0, id(each_time), 0 if changes is None else id(changes), id(keys), id(order), id(net)]
-        told += (id(after), self._groups.folds, id(entries), len(entries), id(heads), len(heads))
+        told += (id(after), id(entries), len(entries), id(heads), len(heads))
         self._told.pack_into(self._words, 8 * TREE_META, *told)
         strings = tree.dictionary.now()
         while True:

@@ -32,13 +32,11 @@ class GroupsScope(Scope):
 
     Where it is at two, fields are laid out anew first, though as they were.
 
-    `by_text`: keys are a text that may be NULL and a number, two words; otherwise a number. `is_looked_up`: joins ask
-    for them.
+    `by_text`: keys are a text that may be NULL and a number, two words; otherwise a number.
     """
 
-    def __init__(self, *, by_text: bool = False, is_looked_up: bool = False) -> None:
-        self.name = "groups" + " by text" * by_text + ", looked up" * is_looked_up
-        self._is_looked_up = is_looked_up
+    def __init__(self, *, by_text: bool = False) -> None:
+        self.name = "groups" + " by text" * by_text
         self._dictionary = TextDictionary()
         columns: list[Column] = [Column(np.arange(KEYS))]
         self._types: list[tuple[Any, bool]] = [(types.BIGINT, False)]
@@ -50,9 +48,7 @@ class GroupsScope(Scope):
         self._key_of = {key: i for i, key in enumerate(map(tuple, self._words.tolist()))}
 
     def new(self) -> Groups[Fields]:
-        groups = Groups(self._types, Fields((None,)), self._dictionary)
-        groups.is_looked_up = self._is_looked_up
-        return groups
+        return Groups(self._types, Fields((None,)), self._dictionary)
 
     def states(self, state: Groups[Fields]) -> Sequence[Groups[Fields]]:
         return (state,)

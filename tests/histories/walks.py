@@ -24,7 +24,7 @@ from tests.histories.walk import Bounds, Scope, Walk
 SCOPES: dict[str, Scope] = {
     scope.name: scope
     for scope in (
-        *(GroupsScope(), GroupsScope(is_looked_up=True), GroupsScope(by_text=True)),
+        *(GroupsScope(), GroupsScope(by_text=True)),
         *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
         *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
         *(LogScope(), LogScope(has_history=True)),

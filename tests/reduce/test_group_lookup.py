@@ -27,7 +27,6 @@ class Lookups:
 
     def __init__(self, driver: Driver, updates) -> None:
         self.driver = driver
-        driver.reduce.groups.is_looked_up = True
         self.types = driver.types[: driver.keys]
         missing = tuple(MISSING.get(type_, True) for type_, _ in self.types)
         self.keys = list(dict.fromkeys([*(row[: driver.keys] for row, _, _ in updates), missing]))
@@ -125,7 +124,6 @@ def test_ordered_aggregates_are_found_too():
     ordered = ordered_by("string_agg", argument, [], order)
     spec = AggregateSpec("string_agg", 1, VARCHAR, False, VARCHAR, ordered, (",",))
     reduce = Reduce(((BIGINT, False),), (spec,), dictionary)
-    reduce.groups.is_looked_up = True
     types = ((BIGINT, False), (VARCHAR, False))
     keys = reduce.lookup.layout.pack([to_column([1, 1, 2, 3], BIGINT, dictionary)], 4)
     step(

@@ -177,7 +177,6 @@ def batches(draw: Any, width: int) -> list[tuple[list[Key], list[int]]]:
 @given(data=st.data())
 def test_groups_are_those_of_a_dictionary(width: int, data: Any) -> None:
     model = Model(width)
-    model.groups.is_looked_up = data.draw(st.booleans())
     for keys, amounts in data.draw(batches(width)):
         model.step(keys, amounts, one_time=data.draw(st.booleans()), look=data.draw(st.booleans()))
         model.check_readers()

@@ -2,8 +2,7 @@
 
 `frame` int64 has numbers, and arrays by their `id`: how many columns a row has, how keys are made of them (see
 `hashing.keys`), and the source of the rows (see `memory.places`); then how far its cells are, times, diffs (0: all are
-one), the fields of the cells, memory for what changes, with room for so many rows, and whether the groups get their
-fields at once.
+one), the fields of the cells, and memory for what changes, with room for so many rows.
 
 What changes is written, one after the other, as key words, diffs and, if there are many, times.
 """
@@ -15,14 +14,13 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.groups.table import fold
 from ivm.kernels.memory.at import address_of, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
 KEYS, KEY_FORM, SOURCE = range(3)
-AT, ROW_TIMES, DIFFS, AFTER, ROOM, CAPACITY, FOLDS = range(4, 11)
-LENGTH = 11
+AT, ROW_TIMES, DIFFS, AFTER, ROOM, CAPACITY = range(4, 10)
+LENGTH = 10
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -61,6 +59,4 @@ def step_multiplicities(block: Ints, memory: Ints, frame: Ints) -> Word:
                 out_times[count] = memory[META + cell]
             count += 1
     memory[PHASE] = PUT
-    if frame[FOLDS] != 0:
-        fold(block, memory, after)
     return count

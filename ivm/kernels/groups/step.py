@@ -31,7 +31,6 @@ from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, S
 from ivm.kernels.groups.emit import SHOWN, emit
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.groups.table import fold
 from ivm.kernels.hashing.keys import COLUMN, FORM, SOURCE_NUMBER
 from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.places import (
@@ -49,10 +48,10 @@ from ivm.kernels.types import Int32s, Ints
 
 PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
 KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, ARGUMENTS, ARGUMENT_COUNT, COLUMNS, COLUMN_COUNT, NONE = range(6, 16)
-STAGE, AT, FAILED, WRITTEN, AFTER, ROOM, DIFFS, ROW_TIMES, FOLDS, LISTED = range(16, 26)
-LENGTH = 26
+STAGE, AT, FAILED, WRITTEN, AFTER, ROOM, DIFFS, ROW_TIMES, LISTED = range(16, 25)
+LENGTH = 25
 """PAUSES: whether others have something to do between what is added and what is emitted; NONE: the `id` of None; DIFFS:
-0 if all are one; FOLDS: whether the groups get the fields at once."""
+0 if all are one."""
 OPENING, ADDING, EMITTING = range(3)
 DONE, NO_SLOTS, NOT_READABLE, NO_MEMORY, PAUSED, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
 _AT_ONCE = 512
@@ -104,8 +103,6 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
         request[FAILED] = max(summed, computed)
         return SUM_OVERFLOWED if summed >= 0 else OUTPUT_OVERFLOWED
     memory[PHASE] = PUT
-    if request[FOLDS] != 0:
-        fold(block, memory, after)
     return DONE
 
 

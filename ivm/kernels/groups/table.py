@@ -188,13 +188,8 @@ def fold_cells(block: Ints, memory: Ints, after: Ints) -> None:
 
     Nothing happens to a batch that has not put its fields. Cost: one random access a cell.
     """
-    if memory[PHASE] == PUT:
-        fold(block, memory, after)
-
-
-@part()
-def fold(block: Ints, memory: Ints, after: Ints) -> None:
-    """What `fold_cells` does."""
+    if memory[PHASE] != PUT:
+        return
     width, state = block[KEY_WORDS], words_in(block, STATE)
     cell_slot = int32s_at(cells_at(memory, 1), memory[ROWS])
     for cell in range(memory[CELLS]):

@@ -22,7 +22,6 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, PHASE, PUT, ROWS, STATE, cells_at
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.groups.table import fold
 from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.move import grown
 from ivm.kernels.memory.places import WORDS, place_of
@@ -45,14 +44,13 @@ CELL = 5
 
 
 KEYS, KEY_FORM, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, SOURCE = range(10)
-TREE_META, AT, ROW_TIMES, DIFFS, ROW_KEYS, ORDER, NET, AFTER, FOLDS = range(11, 20)
-TREE_ROWS, TREE_ROOM, HEADS, HEADS_ROOM = range(20, 24)
-LENGTH = 24
+TREE_META, AT, ROW_TIMES, DIFFS, ROW_KEYS, ORDER, NET, AFTER = range(11, 19)
+TREE_ROWS, TREE_ROOM, HEADS, HEADS_ROOM = range(19, 23)
+LENGTH = 23
 """Of a step's frame. First what is always the same: how many columns a key has, how it is made of them, how many words
 the keys of the tree have, how they compare, the terms and their number, the window, and the source of the rows: the
 columns of the key, then those of the terms. Then what belongs to one step: the tree's `meta`, how far its cells are,
-times, diffs (0: all are one), memory for what it makes, whether the groups get their fields at once, and the tree's
-other arrays with their lengths.
+times, diffs (0: all are one), memory for what it makes, and the tree's other arrays with their lengths.
 """
 
 
@@ -100,8 +98,6 @@ def step_windows(block: Ints, memory: Ints, frame: Ints, heap: Bytes, starts: In
         cell_previous, after,
     )  # fmt: skip
     memory[PHASE] = PUT
-    if frame[FOLDS] != 0:
-        fold(block, memory, after)
     return out, count
 
 

@@ -48,7 +48,6 @@ class Groups(Written[Form], State):
     def __init__(self, keys: Sequence[tuple[SqlType, bool]], fields: Form, dictionary: TextDictionary) -> None:
         self.layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
         super().__init__(self.layout.words, fields)
-        self.is_looked_up = False
         self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
         self._steps: list[Cells | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
@@ -94,11 +93,6 @@ class Groups(Written[Form], State):
             self._fold(self._last)
         self._steps.append(batch)
         return batch
-
-    @property
-    def folds(self) -> bool:
-        """Whether a step may give the groups their fields at once: nobody looks for what they were before it."""
-        return not (self.is_looked_up or self._readers)
 
     def block(self) -> Ints:
         """The control block of kernels, until the next step, or `make_room`."""
