@@ -44,7 +44,7 @@ def _key_words(form: Ints, sources: Word, rows: Word, width: Word) -> Ints:
     place, references = place_of(sources, source, form[0, COLUMN]), references_of(sources, source)
     if len(form) == 1 and form[0, NULL] < 0 and form[0, KIND] == INTEGER:
         if (references | told(place, PIECES)) == 0:
-            return words_of(place, references, np.int64(0), rows, width)
+            return words_of(place, references, rows, width)
     words = np.empty((rows, width), np.int64)
     pack_all(form, sources, np.int64(0), words)
     return words

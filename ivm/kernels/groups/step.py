@@ -22,7 +22,6 @@ from ivm.kernels.groups.accumulate import (
     EXTREME,
     KIND,
     ORDERED,
-    ROWS_EACH,
     SUM_WIDE,
     PlanRow,
     accumulate,
@@ -54,7 +53,6 @@ LENGTH = 25
 0 if all are one."""
 OPENING, ADDING, EMITTING = range(3)
 DONE, NO_SLOTS, NOT_READABLE, NO_MEMORY, PAUSED, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
-_AT_ONCE = 512
 _PLAN_WIDTH, _OUTPUT_WIDTH = len(PlanRow._fields), len(OutputRow._fields)
 
 
@@ -127,41 +125,12 @@ def _lay(request: Ints) -> bool:
 
 @part(counted=True)
 def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
-    """Add all rows to their cells, which have no fields yet; the accumulator that overflowed, or -1.
-
-    Where there are many cells, some rows at a time are added to all accumulators, while their cells are at hand.
-    """
-    rows, zeroed = len(row_cell), np.int64(0)
-    if len(after) * ROWS_EACH <= rows:
-        after[:] = 0
-        return _add_part(request, np.int64(0), row_cell, after)
-    for first in range(0, rows, _AT_ONCE):
-        part = row_cell[first : first + _AT_ONCE]
-        zeroed = _zeros_up_to(part, zeroed, after)
-        failed = _add_part(request, np.int64(first), part, after)
-        if failed >= 0:
-            return failed
-    return np.int64(-1)
-
-
-@part()
-def _zeros_up_to(row_cell: Int32s, zeroed: Word, after: Ints) -> Word:
-    """Let all cells up to those of these rows begin with zeros, where so many do; how many do then."""
-    for i in range(len(row_cell)):
-        while zeroed <= row_cell[i]:
-            for f in range(after.shape[1]):
-                after[zeroed, f] = 0
-            zeroed += 1
-    return zeroed
-
-
-@part(counted=True)
-def _add_part(request: Ints, first: Word, row_cell: Int32s, after: Ints) -> Word:
-    """Add rows, from `first` on, to their cells; the accumulator that overflowed, or -1."""
+    """Add all rows to their cells, which have no fields yet; the accumulator that overflowed, or -1."""
     rows, plan = len(row_cell), words_at(data_of(request[PLAN]), request[PLANS], _PLAN_WIDTH)
+    after[:] = 0
     diffs = ints_at(np.int64(0), 0)
     if request[DIFFS] != 0:
-        diffs = ints_at(data_of(request[DIFFS]) + 8 * first, rows)
+        diffs = ints_at(data_of(request[DIFFS]), rows)
     sources = address_of(request) + 8 * LENGTH
     arguments = words_at(data_of(request[ARGUMENTS]), request[ARGUMENT_COUNT], 2)
     for k in range(len(plan)):
@@ -172,9 +141,9 @@ def _add_part(request: Ints, first: Word, row_cell: Int32s, after: Ints) -> Word
         if argument >= 0:
             source = arguments[argument, 0]
             place, references = place_of(sources, source, arguments[argument, 1]), references_of(sources, source)
-            valid = mask_of(place, references, first, rows)
+            valid = mask_of(place, references, rows)
             if kind != COUNT:
-                values = words_of(place, references, first, rows, 2 if kind == SUM_WIDE else 1)
+                values = words_of(place, references, rows, 2 if kind == SUM_WIDE else 1)
         if accumulate(plan, k, values, valid, diffs, row_cell, after):
             return np.int64(k)
     return np.int64(-1)

@@ -205,13 +205,10 @@ def _in_pieces(bases: Word, stride: Word, pieces: Word, validity: Word, at: Ints
 
 
 @part(counted=True)
-def words_of(place: Word, references: Word, first: Word, rows: Word, width: Word) -> Ints:
-    """The words of a column that can be read, from row `first` on, (rows, width), the bits of doubles among them.
-
-    Where they lie, or a copy.
-    """
+def words_of(place: Word, references: Word, rows: Word, width: Word) -> Ints:
+    """The words (rows, width) of a column that can be read, where they lie or copied; of doubles their bits."""
     stride, size = told(place, STRIDE), told(place, SIZE)
-    address, in_place = told(place, ADDRESS) + first * stride, (references | told(place, PIECES)) == 0
+    address, in_place = told(place, ADDRESS), (references | told(place, PIECES)) == 0
     if in_place and stride == 8 * width and size == stride:
         return words_at(address, rows, width)
     words = np.empty((rows, width), np.int64)
@@ -221,7 +218,7 @@ def words_of(place: Word, references: Word, first: Word, rows: Word, width: Word
                 words[row, w] = integer_at(address + row * stride + 8 * w, size)
         return words
     at, missing = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    locate(place, references, first, at, missing)
+    locate(place, references, np.int64(0), at, missing)
     for row in range(rows):
         for w in range(width):
             words[row, w] = integer_at(at[row] + 8 * w, size)
@@ -229,24 +226,21 @@ def words_of(place: Word, references: Word, first: Word, rows: Word, width: Word
 
 
 @part(counted=True)
-def mask_of(place: Word, references: Word, first: Word, rows: Word) -> Bools:
-    """The mask of a column that can be read, from row `first` on, (rows, 1), of length 0 if all are valid.
-
-    Where it lies, or a copy.
-    """
+def mask_of(place: Word, references: Word, rows: Word) -> Bools:
+    """The mask (rows, 1) of a column that can be read, where it lies or copied; of length 0 if all are valid."""
     validity, bit = told(place, VALIDITY), told(place, BIT)
     if validity == 0:
         return bools_at(np.int64(0), 0, 1)
     in_place = (references | told(place, PIECES)) == 0
     if in_place and bit == -1:
-        return bools_at(validity + first, rows, 1)
+        return bools_at(validity, rows, 1)
     valid = np.empty((rows, 1), np.bool_)
     if in_place:
         for row in range(rows):
-            valid[row, 0] = not is_missing(validity, bit, first + row)
+            valid[row, 0] = not is_missing(validity, bit, np.int64(row))
         return valid
     at, missing = np.empty(rows, np.int64), np.zeros(rows, np.int64)
-    locate(place, references, first, at, missing)
+    locate(place, references, np.int64(0), at, missing)
     for row in range(rows):
         valid[row, 0] = missing[row] == 0
     return valid
