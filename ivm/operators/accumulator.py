@@ -10,6 +10,7 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
 from ivm.trace.columns.column import Bools, Column, Ints, readonly
+from ivm.trace.ordered.ordered_tree import ALL_COUNT
 
 _MARGIN = 16  # bits beyond the exponents met, so that a sum seldom has to be widened
 
@@ -82,7 +83,7 @@ def bits(column: Column) -> Ints:
 
 def mask(column: Column) -> Bools:
     """The validity of a column as kernels take it: (n, 1), of length 0 if all values are valid."""
-    return NO_MASK if column.valid is None else readonly(np.ascontiguousarray(column.valid).reshape(-1, 1))
+    return ALL_COUNT if column.valid is None else readonly(np.ascontiguousarray(column.valid).reshape(-1, 1))
 
 
 def move(old: Ints, new: Ints, was: Accumulator, now: Accumulator) -> None:
@@ -95,6 +96,3 @@ def move(old: Ints, new: Ints, was: Accumulator, now: Accumulator) -> None:
     stop, end = start + was.width, now.at + now.size
     new[:, start:stop] = old[:, was.at + head : was.at + head + was.width]
     new[:, stop:end] = (old[:, was.at + head + was.width - 1] >> 63)[:, None]
-
-
-NO_MASK = readonly(np.empty((0, 1), np.bool_))

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from catalog.types import VARCHAR
+from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.nodes import CHANGES, FANOUT, MERGED, VISITED
 from ivm.kernels.windows import tree
 from ivm.trace.columns.column import Ints, readonly_diffs
 from ivm.trace.delta import delta_of
-from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows, changes_of
+from ivm.trace.ordered.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import RowOrder
 from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.log import columns_of
@@ -67,7 +68,7 @@ class OrderedScope(UpdatesScope):
     def step(self, state: OrderedRows, commit: Commit, time: int) -> None:
         keys, diffs = self._keys(state, [row for row, _ in commit[1]]), diffs_of(commit)
         for part in (slice(None),) if commit[0] == 1 else (slice(0, 1), slice(1, 2)):
-            state.add(changes_of(keys[part], diffs=readonly_diffs(diffs[part])))
+            state.add(TreeBatch(keys[part], ALL_COUNT, readonly_diffs(diffs[part]), AS_THEY_COME))
 
     def check(self, state: OrderedRows, model: Model, time: int) -> None:
         found = self.reader(state, time)()

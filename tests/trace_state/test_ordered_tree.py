@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from ivm.kernels.ordered import tree as ordered_tree
 from ivm.kernels.ordered import walk as ordered_tree_walk
+from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
 from ivm.trace.columns.column import readonly
-from ivm.trace.ordered.ordered_tree import OrderedTree, changes_of
+from ivm.trace.ordered.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree
 from ivm.trace.text.dictionary import TextDictionary
 from tests.kernels import callable_part
 
@@ -65,10 +66,8 @@ class World:
 
     def change(self, keys, diffs, sign=1, near=False):
         """Apply changes, for good."""
-        changes = changes_of(readonly(np.ascontiguousarray(keys)), diffs=readonly(diffs))
-        if near:
-            changes = changes._replace(order=readonly(np.arange(len(keys))))
-        self.tree.add(changes, sign)
+        order = readonly(np.arange(len(keys))) if near else AS_THEY_COME
+        self.tree.add(TreeBatch(readonly(np.ascontiguousarray(keys)), ALL_COUNT, readonly(diffs), order), sign)
         self.tree.seal(0, 0)
 
     def check(self):

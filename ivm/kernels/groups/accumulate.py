@@ -18,7 +18,7 @@ from ivm.kernels.types import Bools, Int32s, Ints
 
 COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME, ORDERED = 0, 1, 2, 3, 4, 5, 6
 _LANES = 4
-ROWS_EACH = 16
+_ROWS_EACH = 16
 """How many rows there are for each cell where totals of their own, in lanes, are worth being added up."""
 
 
@@ -62,7 +62,7 @@ def _count(field: Word, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints
     plain = len(diffs) == 0 and len(valid) == 0
     if plain and len(cells) == 1:
         cells[0, field] += len(row_cell)
-    elif plain and len(cells) * ROWS_EACH <= len(row_cell):
+    elif plain and len(cells) * _ROWS_EACH <= len(row_cell):
         totals = np.zeros((_LANES, len(cells)), np.int64)
         for i in range(len(row_cell)):
             totals[i % _LANES, np.uint64(row_cell[np.uint64(i)])] += 1
@@ -84,7 +84,7 @@ def _sum(field: Word, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s,
     if len(diffs) == 0:
         if len(valid) == 0 and len(cells) == 1:
             _sum_all(field, values, cells)
-        elif len(valid) == 0 and len(cells) * ROWS_EACH <= len(row_cell):
+        elif len(valid) == 0 and len(cells) * _ROWS_EACH <= len(row_cell):
             _sum_by_halves(field, values, row_cell, cells)
         else:
             for i in range(len(row_cell)):

@@ -11,13 +11,14 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
+from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
-from ivm.trace.columns.column import NOBODY, Array, Bools, Column, Ints, readonly
+from ivm.trace.columns.column import ALL_ONE, NOBODY, Array, Bools, Column, Ints, readonly
 from ivm.trace.columns.stored_columns import StoredRows
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.keys import KeyLayout
-from ivm.trace.ordered.ordered_tree import AS_THEY_COME, OrderedTree, changes_of
+from ivm.trace.ordered.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree
 from ivm.trace.ordered.row_order import ordered_words, word_kinds
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.state import StateSize
@@ -120,7 +121,7 @@ class OrderedArrangement(Follower):
             died = self.store.died
             alive = rows if len(died) == 0 else rows[died[rows] > stamp(self._since)]
             for tree, entries, order in self._entries(alive):
-                tree.add(changes_of(readonly(entries), order=order))
+                tree.add(TreeBatch(readonly(entries), ALL_COUNT, ALL_ONE, order))
             self.rows += len(rows)
         return self.store.rows - self.rows
 

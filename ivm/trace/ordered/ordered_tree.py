@@ -26,7 +26,7 @@ from ivm.kernels.ordered.nodes import (
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
 from ivm.kernels.types import Int32s
 from ivm.trace.columns.arrow import numbers_from
-from ivm.trace.columns.column import ALL_ONE, Array, Bools, Column, Ints, readonly, readonly_diffs
+from ivm.trace.columns.column import Array, Bools, Column, Ints, readonly, readonly_diffs
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.ordered.row_order import RowOrder
@@ -44,11 +44,6 @@ _WORD = 2**64 - 1
 
 ALL_COUNT: Bools = readonly(np.empty((0, 1), np.bool_))
 AS_THEY_COME: Ints = readonly(np.empty(0, np.int64))
-
-
-def changes_of(keys: Ints, valid: Bools = ALL_COUNT, diffs: Ints = ALL_ONE, order: Ints = AS_THEY_COME) -> TreeBatch:
-    """A batch of changes of these keys, as kernels take it."""
-    return TreeBatch(keys, valid, diffs, order)
 
 
 class _Entry(NamedTuple):
