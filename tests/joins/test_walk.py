@@ -81,10 +81,14 @@ class Case:
             marks = [store.mark() for store in self.stores]
             self._change()
             read()
+            if (errands := helpers.at_hand(helpers.LARGE)) is not None:
+                errands.wait()  # as whoever undoes a commit does
             for store, arranged, mark in zip(self.stores, self.arranged, marks, strict=True):
                 arranged.truncate(mark[0])
                 store.rollback(mark)
         self._change()
+        if (errands := helpers.at_hand(helpers.LARGE)) is not None:
+            errands.finish()  # as each commit does
         if self.random.random() < 0.7:
             for store, arranged in zip(self.stores, self.arranged, strict=True):
                 arranged.seal(self.time - 1)
