@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, SqlType, decimal
+from ivm.kernels.memory.places import STRIDE
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.columns.stored_columns import StoredColumns
@@ -148,3 +149,36 @@ def test_what_is_null_is_zero() -> None:
         column = stored.column(i)
         assert column.valid is not None
         assert not column.values[~column.valid].any()
+
+
+def test_rows_go_and_come_back_by_other_layouts() -> None:
+    """Taken back with the first NULL among them, come again without; and of more layouts than are remembered."""
+    given = Given()
+    stored, log, kept = StoredColumns(TYPES, given.dictionary, cold=False), ViewLog(TYPES, given.dictionary), []
+    for turn in range(150):
+        source, rows = given.batch(10, turn, turn % 3 == 1), np.arange(9, -1, -2)
+        delta = Delta([Group(source, rows)], Layout([(0, i) for i in range(len(TYPES))]), 5, turn + 1)
+        before, mark = stored.rows, log.mark()
+        stored.append(delta, 5)
+        log.append(delta)
+        if turn % 3 == 1 and turn < 100:
+            stored.truncate(before)
+            log.rollback(mark)
+            continue
+        kept.append(delta)
+    assert len(stored._sources) <= 64
+    log.seal(151, 0)
+    logged, diffs = log.rows(None)
+    assert counted(logged, diffs.tolist()) == sum((counted(each.columns()) for each in kept), Counter())
+    for number, delta in enumerate(kept):
+        for i in range(len(TYPES)):
+            checked(stored.gather(i, slice(5 * number, 5 * number + 5)), delta.column(i))
+
+
+def test_a_column_told_of_while_it_was_empty_is_told_of_again() -> None:
+    """Also to who asks for no rows yet, as an index does that is still to catch up with those that have come."""
+    given = Given()
+    stored = StoredColumns(TYPES, given.dictionary, cold=True)
+    assert stored.places([1], 0)[1, STRIDE] == 0
+    stored.append(given.batch(10, 0, False), 10)
+    assert stored.places([1], 0)[1, STRIDE] == 8
