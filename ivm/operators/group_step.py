@@ -31,7 +31,7 @@ from ivm.kernels.memory.places import SOURCE, STRIDE, WORDS
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
 from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.computed import Read
-from ivm.trace.columns.places import places_of, tell_of
+from ivm.trace.columns.places import NONE, places_of, tell_of
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
@@ -40,7 +40,6 @@ from ivm.trace.sources import Sources
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
-_NONE = id(None)
 
 
 class GroupStep:
@@ -123,7 +122,7 @@ def _request(
         *(id(parts.plan), len(parts.plan), id(parts.outputs), len(parts.outputs)),
         *(id(parts.scratch), parts.scratch.shape[1]),
         *(len(key_form), id(key_form), parts.fields, parts.words, parts.pauses),
-        *(id(placed), len(placed), id(form.shown), len(form.shown), _NONE),
+        *(id(placed), len(placed), id(form.shown), len(form.shown), NONE),
     )
     return request, (placed, key_form)
 

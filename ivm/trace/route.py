@@ -89,7 +89,8 @@ class Route:
     def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
         room = self._room
-        chunk = _arena(room) if room > _SMALL else spoil(np.empty(room, np.int64))
+        chunk = _arena(room) if room > _SMALL else np.empty(room, np.int64)
+        spoil(chunk)
         self._chunks = [chunk]
         _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
 
@@ -97,6 +98,7 @@ class Route:
         """What the walk says, about so many rows, where it does not lack memory; see `walk`."""
         while (said := walk(self.words, rows)) == NO_ARENA:
             chunk = _arena(max(self.words.item(WANTED), self._room))
+            spoil(chunk)
             self._chunks.append(chunk)
             self.words[CHUNK] = id(chunk)
         if said == BEYOND:
@@ -165,11 +167,11 @@ def _arena(words: int) -> Ints:
         except IndexError:  # somebody else was quicker
             break
         if words <= len(chunk) and getrefcount(chunk) == _NOBODY_ELSE:
-            return spoil(chunk)
+            return chunk
         kept += len(chunk)
         if kept <= _MOST_SPARE:
             _spare.append(chunk)
-    return spoil(np.empty(words, np.int64))
+    return np.empty(words, np.int64)
 
 
 _spare: deque[Ints] = deque()

@@ -12,10 +12,6 @@ from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.places import places_of
 from ivm.trace.delta import Delta, Layout
 
-Listed = list[Any]
-"""Of each source the places of its columns, and its references, or None; see `ivm.kernels.memory.places`. Behind them
-what has to be there for as long as they are read.
-"""
 _MOST = 64
 
 
@@ -44,9 +40,12 @@ class Sources:
         self.count = len(numbers) + bool(self._apart)
         self.places: Ints = np.array(places, np.int64).reshape(len(places), 2)
 
-    def of(self, delta: Delta) -> Listed:
-        """Those of a delta, which hold for as long as somebody has it, and this list."""
-        listed, groups = Listed(), delta.groups
+    def of(self, delta: Delta) -> list[Any]:
+        """Of each the places of its columns, and its references, or None, as long as somebody has the delta and this.
+
+        Behind them may stand what is to be there meanwhile.
+        """
+        listed, groups = list[Any](), delta.groups
         for number, columns in self._groups.items():
             group = groups[number]
             listed += group.source.places(columns), group.refs
@@ -70,7 +69,7 @@ class SourcesByLayout(dict[Layout, Sources]):
         return made
 
 
-def side_by_side(columns: Sequence[Column | None]) -> tuple[Listed, Ints]:
-    """The one source that columns are, each under its number, and what `Sources.places` is of it."""
+def source_of(columns: Sequence[Column | None]) -> tuple[list[Any], Ints]:
+    """The one source that columns are, each under its number: what `Sources` gives for it, and its `places`."""
     reads = [(NOTHING if column is None else 0, number) for number, column in enumerate(columns)]
     return [places_of(columns), None, columns], np.array(reads, np.int64).reshape(len(reads), 2)

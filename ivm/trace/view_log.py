@@ -15,10 +15,11 @@ from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, SOURCE, STRIDE, UNREAD
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import DTYPES, Array, Bools, Column, Ints, part_of
 from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.places import NONE
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
-from ivm.trace.sources import Listed, SourcesByLayout, side_by_side
+from ivm.trace.sources import SourcesByLayout, source_of
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import WORKED, of_log
@@ -33,8 +34,7 @@ _FUEL = 16
 _LEAST_FUEL = 256
 _CHUNK = 1 << 16
 _BEFORE_ALL = np.iinfo(np.int64).min
-_pack = Struct("8q").pack_into
-_NONE = id(None)
+_pack = Struct("7q").pack_into
 
 
 class _Updates:
@@ -62,23 +62,20 @@ class _Updates:
     def add(self, delta: Delta) -> int:
         """More of them; how many of them take something back."""
         sources, times, diffs = self._sources[delta.layout], delta.times, delta.diffs
-        retracted = self._append(sources.of(delta), sources.places, sources.count, times, diffs, delta.length)
+        retracted = self._append(sources.of(delta), sources.places, times, diffs, delta.length)
         return self.append(delta.columns(), times, diffs, delta.length) if retracted == UNREADABLE else retracted
 
     def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
         """The same, of columns."""
-        return self._append(*side_by_side(columns), 1, times, diffs, length)
+        return self._append(*source_of(columns), times, diffs, length)
 
-    def _append(
-        self, listed: Listed, reads: Ints, sources: int, times: Ints | int, diffs: Ints | None, length: int
-    ) -> int:
-        """The same, of columns that are read so, see `Sources`; UNREADABLE if they are not, and nothing is done."""
+    def _append(self, listed: list[Any], reads: Ints, times: Ints | int, diffs: Ints | None, length: int) -> int:
+        """The same, of columns as `Sources` says how they are read; UNREADABLE if they are not, and nothing is done."""
         before, end = self.length, self.length + length
         if end > self._room:
             self._make_room(end)
         time, each = (times, 0) if isinstance(times, int) else (0, id(times))
-        told = before, length, time, each, 0 if diffs is None else id(diffs), id(listed), _NONE, sources
-        _pack(self._given.data, 0, *told)
+        _pack(self._given.data, 0, before, length, time, each, 0 if diffs is None else id(diffs), id(listed), NONE)
         while (said := int(append_updates(self._kept, reads, self._given))) <= NO_MASK:
             self._begin_mask(NO_MASK - said)
             self._make_room(end)

@@ -4,8 +4,8 @@
 number there; NOTHING comes to a column, which is left alone, where that is below zero.
 
 `given` int64 has the length so far; how many rows come, and their time; the `id` of their times and of their diffs, 0
-where they have all that time, or one; the `id` of a list of sources (see `places.lay_sources`), that of None, and how
-many sources there are, which are written down behind that.
+where they have all that time, or one; the `id` of a list of sources (see `places.lay_sources`), and that of None. The
+sources are written down behind that.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numba.core import cgutils
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.at import address_of, data_of, ints_at, load, scratch, stride_of, words_at
+from ivm.kernels.memory.at import address_of, data_of, ints_at, load, scratch, stride_of
 from ivm.kernels.memory.places import (
     ADDRESS,
     BIT,
@@ -41,8 +41,8 @@ from ivm.kernels.memory.places import (
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
-LENGTH, ROWS, TIME, TIMES, DIFFS, LISTED, NONE, SOURCES = range(8)
-GIVEN = 8
+LENGTH, ROWS, TIME, TIMES, DIFFS, LISTED, NONE = range(7)
+GIVEN = 7
 """The words of `given`, and how many there are before the sources."""
 NOTHING = -1
 DONE, NO_MASK = -1, -16
@@ -117,17 +117,20 @@ def append_columns(columns: Ints, reads: Ints, given: Ints) -> Word:
 @part()
 def _wrong(columns: Ints, reads: Ints, given: Ints) -> Word:
     """Lay down the sources; DONE, UNREADABLE, or what says which column has no mask."""
-    sources = address_of(given) + 8 * GIVEN
-    if not lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * given[SOURCES]]):
+    sources, count, wrong = address_of(given) + 8 * GIVEN, np.int64(0), np.int64(DONE)
+    for c in range(len(columns)):
+        count = max(count, reads[c, 0] + 1)
+    if not lay_sources(given[LISTED], given[NONE], given[GIVEN : GIVEN + SOURCE * count]):
         return np.int64(UNREADABLE)
     for c in range(len(columns)):
-        if reads[c, 0] >= 0 and told(place_of(sources, reads[c, 0], reads[c, 1]), STRIDE) == 0:
+        if reads[c, 0] < 0:
+            continue
+        place = place_of(sources, reads[c, 0], reads[c, 1])
+        if told(place, STRIDE) == 0:
             return np.int64(UNREADABLE)
-    for c in range(len(columns)):
-        if reads[c, 0] >= 0 and columns[c, VALIDITY] == 0:
-            if told(place_of(sources, reads[c, 0], reads[c, 1]), VALIDITY) != 0:
-                return np.int64(NO_MASK - c)
-    return np.int64(DONE)
+        if columns[c, VALIDITY] == 0 and told(place, VALIDITY) != 0:
+            wrong = np.int64(NO_MASK - c)
+    return wrong
 
 
 @part()
@@ -141,7 +144,7 @@ def _append_all(columns: Ints, reads: Ints, given: Ints) -> None:
         place, references = place_of(sources, source, reads[c, 1]), references_of(sources, source)
         has_bytes = told(place, VALIDITY) == 0 or told(place, BIT) == -1
         if references == 0 and told(place, PIECES) == 0 and has_bytes:
-            _append(columns[c], words_at(place, 1, WORDS)[0], length, rows)
+            _append(columns[c], ints_at(place, WORDS), length, rows)
         else:
             _gather(columns[c], place, references, length, rows)
 

@@ -48,7 +48,7 @@ TESTS, KNOWN, MET = range(EXPORT, EXPORT + 3)
 WELL, FRESH, CLOSER = range(3)
 """What `examine` finds: all is well; so it is, and dictionaries came that are not known; somebody is to look closer."""
 
-_WORD, _INT, _SHORT, _TINY, _BYTE = np.int64(0), np.int32(0), np.int16(0), np.int8(0), np.uint8(0)
+_WORD, _INT, _TINY, _BYTE = np.int64(0), np.int32(0), np.int8(0), np.uint8(0)
 _NO_ASCII = np.int64(-0x7F7F7F7F7F7F7F80)
 
 

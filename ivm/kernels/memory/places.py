@@ -26,6 +26,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.at import (
+    MANY,
     bools_at,
     data_of,
     dimensions_of,
@@ -50,7 +51,6 @@ UNREADABLE = -3
 """The answer where a column cannot be read by its place."""
 _ITEMS = object.__basicsize__ + 8
 _WORD, _BYTE, _INT = np.int64(0), np.uint8(0), np.int32(0)
-_MANY = np.int64(1) << 40
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -191,8 +191,8 @@ def locate(place: Word, references: Word, first: Word, at: Ints, missing: Ints) 
 @part()
 def _in_pieces(bases: Word, stride: Word, pieces: Word, validity: Word, at: Ints, missing: Ints) -> None:
     """The addresses of rows of a column in pieces, in place of their numbers; where they are NULL, as `locate` does."""
-    pages, starts = int32s_at(load(pieces, _WORD), _MANY), ints_at(load(pieces + 8, _WORD), _MANY)
-    from_base = ints_at(bases, _MANY)
+    pages, starts = int32s_at(load(pieces, _WORD), MANY), ints_at(load(pieces + 8, _WORD), MANY)
+    from_base = ints_at(bases, MANY)
     for row in range(len(at)):
         i = np.uint64(row)
         number = at[i]

@@ -32,7 +32,7 @@ from ivm.kernels.hashing.search import (
 )
 from ivm.kernels.hashing.search import AT as FOUND_TO
 from ivm.kernels.hashing.search import LENGTH as FOUND_OF
-from ivm.kernels.memory.at import address_of, ints_at, load
+from ivm.kernels.memory.at import MANY, address_of, ints_at, load
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
@@ -65,7 +65,6 @@ from ivm.kernels.step.records import (
 from ivm.kernels.types import Ints
 
 _WORD = np.int64(0)
-_MANY = np.int64(1) << 40
 _STAMPS = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 """What `ivm.trace.time` takes from times for stamps."""
 _LEAST_ROOM, _MOST_LONG = 16, 64
@@ -119,7 +118,7 @@ def _state(route: Ints, leg: Word, frame: Ints) -> bool:
     arranged = ints_at(route[leg + ARRANGED], state.ARRANGEMENT)
     if arranged[state.ASK] != 0:
         return False
-    index, store = ints_at(arranged[state.INDEX], _MANY), ints_at(arranged[state.STORE], state.ROWS_OF)
+    index, store = ints_at(arranged[state.INDEX], MANY), ints_at(arranged[state.STORE], state.ROWS_OF)
     as_of = route[TIME] - 1 + route[leg + INCLUSIVE]
     is_told = load(arranged[state.EDITION], _WORD) == arranged[state.TOLD]
     if not is_told or index[TAUGHT] != 0 or as_of < store[state.EARLIER]:

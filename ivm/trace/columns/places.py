@@ -9,7 +9,8 @@ import numpy as np
 from ivm.kernels.memory.places import WORDS, tell
 from ivm.trace.columns.column import Array, Column, Ints
 
-_NONE = id(None)
+NONE = id(None)
+"""What stands for an array that there is not, among those that kernels are told of by their `id`."""
 
 
 class Places:
@@ -45,7 +46,7 @@ def _tell(columns: Sequence[Column | None], places: Ints) -> None:
     arrays = list[Array | None]()
     for column in columns:
         arrays += (None, None) if column is None else (column.values, column.valid)
-    if tell(id(arrays), _NONE, places):
+    if tell(id(arrays), NONE, places):
         for column in columns:
             if column is not None:
                 column.values = np.ascontiguousarray(column.values)

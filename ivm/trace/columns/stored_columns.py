@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from struct import Struct
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +21,16 @@ from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
-from ivm.trace.columns.places import Places, tell_of
+from ivm.trace.columns.places import NONE, Places, tell_of
 from ivm.trace.columns.segment import few_values, in_one
 from ivm.trace.delta import Delta, Source
 from ivm.trace.index.keys import KeysAt
-from ivm.trace.sources import Listed, SourcesByLayout, side_by_side
+from ivm.trace.sources import SourcesByLayout, source_of
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
-_pack = Struct("8q").pack_into
-_NONE = id(None)
+_pack = Struct("7q").pack_into
 
 
 class StoredColumns(Source):
@@ -95,7 +95,7 @@ class StoredColumns(Source):
         """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
         if self._hot and not (isinstance(source, Delta) and self._append_delta(source, count)):
             columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
-            self._append_hot(*side_by_side(columns), 1, count)
+            self._append_hot(*source_of(columns), count)
         if isinstance(source, Batch):
             if self._computed.is_used:
                 self._computed.append(source.column)
@@ -107,14 +107,14 @@ class StoredColumns(Source):
 
     def _append_delta(self, delta: Delta, count: int) -> bool:
         sources = self._sources[delta.layout]
-        return self._append_hot(sources.of(delta), sources.places, sources.count, count)
+        return self._append_hot(sources.of(delta), sources.places, count)
 
-    def _append_hot(self, listed: Listed, reads: Ints, sources: int, count: int) -> bool:
-        """Add rows of the columns that are hot; False, and nothing is done, if they are not read where they lie.
+    def _append_hot(self, listed: list[Any], reads: Ints, count: int) -> bool:
+        """Add rows of the columns that are hot, as `Sources` says how they are read; False if they are not.
 
-        `listed`, `reads`: see `Sources`, of so many.
+        Nothing is done then.
         """
-        _pack(self._given.data, 0, self.rows, count, 0, 0, 0, id(listed), _NONE, sources)
+        _pack(self._given.data, 0, self.rows, count, 0, 0, 0, id(listed), NONE)
         while (said := append_columns(self._places.words, reads, self._given)) != DONE:
             if said == UNREADABLE:
                 return False

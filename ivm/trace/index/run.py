@@ -35,7 +35,7 @@ from ivm.trace.index.search import Run
 _MELT = 1024
 """Rows that leave a run at once, at least: fewer are not worth it."""
 _SEARCH = 64
-"""How many keys cost as much as a search for them does beside."""
+"""A search costs as much beside its keys as so many of them."""
 _SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
 _MELTED_EACH = 4
