@@ -59,7 +59,7 @@ class Route:
     Size: some hundred words.
     """
 
-    __slots__ = ("_chunks", "_parts", "_room", "edges", "given", "legs", "words")
+    __slots__ = ("_chunks", "_kept", "_parts", "_room", "edges", "given", "legs", "words")
 
     def __init__(self, legs: Sequence[Words], groups: int) -> None:
         """`groups`: how many the first edge has."""
@@ -75,7 +75,7 @@ class Route:
             words += leg.words(self.legs[-1], (places[number], places[number + 1]), each[number])
         self.words: Ints = np.array([*(0,) * table, *self.legs, *words], np.int64)
         self.words[[LEGS, TABLE, MOST, NONE]] = len(legs), table, MOST_FOUND, id(None)
-        self._room = _LEAST
+        self._room, self._kept = _LEAST, NOBODY
         self._chunks: list[Ints] = []
         self.given: list[int] = []
 
@@ -83,13 +83,15 @@ class Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
         made._parts, made.edges, made.legs = self._parts, self.edges, self.legs
-        made.words, made._room, made._chunks, made.given = self.words.copy(), self._room, [], []
+        made.words, made._room, made._kept = self.words.copy(), self._room, NOBODY
+        made._chunks, made.given = [], []
         return made
 
     def begin(self, listed: Listed, first: int, length: int, time: int = 0) -> None:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
-        room = self._room
-        chunk = _arena(room) if room > _SMALL else np.empty(room, np.int64)
+        room, chunk = self._room, self._kept
+        if len(chunk) < room or getrefcount(chunk) > _OURS:
+            chunk = _arena(room) if room > _SMALL else np.empty(room, np.int64)
         spoil(chunk)
         self._chunks = [chunk]
         _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
@@ -118,7 +120,11 @@ class Route:
         elif self._room > _LEAST:
             used = len(chunks[0]) - (words.item(ARENA_END) - words.item(ARENA) >> 3)
             self._room = max(min(self._room, _SPARE * used), _LEAST)
-        _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
+        if len(chunks) == 1 and len(chunks[0]) <= _MOST_KEPT:
+            self._kept = chunks[0]
+        else:
+            self._kept = NOBODY
+            _spare.extend(chunk for chunk in chunks if len(chunk) > _SMALL)
         self._chunks = []
         while self.given:
             words[self.given.pop()] = 0
@@ -177,8 +183,10 @@ def _arena(words: int) -> Ints:
 _spare: deque[Ints] = deque()
 _MOST_SPARE = 1 << 22
 """How many words are kept for later."""
-_NOBODY_ELSE = 2
-"""The references that a variable and an argument are."""
+_MOST_KEPT = 1 << 14
+"""How many words a route keeps for itself."""
+_NOBODY_ELSE, _OURS = 2, 3
+"""The references that a variable and an argument are; with one that a route keeps."""
 
 
 def side_by_side(errands: Errands, route: Route, listed: Listed, length: int, time: int = 0) -> list[tuple[Route, int]]:
