@@ -70,7 +70,7 @@ class Index(Told):
         self._ascending = keys is not None
         self._search = Search()
         self._long: list[Ints] = []
-        self._melting = Melting(is_needed=unique)
+        self._melting, self._leaving = Melting(is_needed=unique), 0
         self._journal: list[_Step] = []
         self._final = 0
 
@@ -237,18 +237,20 @@ class Index(Told):
     def learn(self, died: Ints) -> None:
         """Do what earlier probes have taught, before the next one."""
         self.block[TAUGHT] = 0
-        if self._melting.asked:
-            self._let_leave(self._melting.after_steps(self.backlog), died)
+        leaving, self._leaving = self._leaving, 0
+        self._let_leave(min(leaving, self.backlog), died)
         if self._long:
             self._shorten(died)
             self._settled(died)
 
     def note(self, searched: int, long: Ints) -> None:
         """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
-        self.block[TAUGHT] = 1
-        self._melting.asked += searched
+        if searched:
+            self._leaving += self._melting.after_step(searched, self.backlog)
         if len(long):
             self._long.append(long)
+        if self._leaving or self._long:
+            self.block[TAUGHT] = 1
 
     def _undo(self, last: int, kept: int, first_row: int) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""

@@ -63,14 +63,12 @@ class RunKeys(Protocol):
 class Melting:
     """How many rows of a run move to the table: in proportion to what is looked for, so that it melts away with use.
 
-    `is_needed`: its order proves keys new; else no run need be kept where it is used up as it comes. `asked`: keys that
-    steps have looked for in the run since rows left it for them. `searched`: what all searches for changes have cost
-    so far, in keys.
+    `is_needed`: its order proves keys new; else no run need be kept where it is used up as it comes. `searched`: what
+    all searches for changes have cost so far, in keys.
     """
 
     def __init__(self, *, is_needed: bool) -> None:
-        self.asked = 0
-        self._asked_in_all = 0
+        self._asked = 0
         self._most = _USED_UP if is_needed else _OFTEN_USED_UP
         self._due = 0
         self._used_up = 0
@@ -81,15 +79,14 @@ class Melting:
         """Whether the run is used up as it comes."""
         return self._used_up >= _TIMES_USED_UP
 
-    def after_steps(self, backlog: int) -> int:
-        """How many of so many rows are to leave, since steps have looked for keys among them."""
-        asked, self.asked = self.asked, 0
-        self._asked_in_all += asked
+    def after_step(self, asked: int, backlog: int) -> int:
+        """How many of so many rows are to leave, since a step has looked for so many keys among them."""
+        self._asked += asked
         if self._most * asked >= backlog:
             self._used_up += 1
             return backlog
         self._used_up = 0
-        if _USED_UP * self._asked_in_all >= backlog:
+        if _USED_UP * self._asked >= backlog:
             self._due += _MELTED_HALVES * asked // 2
         if self._due < _MELT:
             return 0
