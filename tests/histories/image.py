@@ -26,7 +26,7 @@ _set = object.__setattr__
 
 
 class Image:
-    """All that is reached from `root`: attributes, lists, queues, dictionaries, and arrays with what they hold.
+    """All that is reached from `root`: attributes, lists, queues, dictionaries, sets, and arrays with what they hold.
 
     Texts are not: a dictionary keeps the code of a text, whoever has come to know it.
     """
@@ -38,6 +38,7 @@ class Image:
         self._lists: list[tuple[list[Any], list[Any]]] = []
         self._queues: list[tuple[deque[Any], list[Any]]] = []
         self._dicts: list[tuple[dict[Any, Any], dict[Any, Any]]] = []
+        self._sets: list[tuple[set[Any], set[Any]]] = []
         self._slots: list[tuple[Any, list[tuple[str, Any]]]] = []
         seen, todo = self._seen, [root]
         while todo:
@@ -61,6 +62,9 @@ class Image:
         for names, entries in self._dicts:
             names.clear()
             names.update(entries)
+        for members, there in self._sets:
+            members.clear()
+            members.update(there)
         for each, attributes in self._slots:
             for name, value in attributes:
                 _set(each, name, value)
@@ -85,6 +89,7 @@ class Image:
         parts.extend(tuple([told(item) for item in items]) for _, items in (*self._lists, *self._queues))
         for _, entries in self._dicts:
             parts.append(tuple([(name, told(value)) for name, value in entries.items() if name not in _UNTOLD]))
+        parts.extend(frozenset(members) for _, members in self._sets)
         for _, attributes in self._slots:
             parts.append(tuple([told(value) for name, value in attributes if name not in _UNTOLD]))
         return hash(tuple(parts))
@@ -114,6 +119,11 @@ class Image:
         self._dicts.append((entries, dict(entries)))
         return entries.values()
 
+    def take_set(self, members: Any) -> Iterable[Any]:
+        """A set; its members are plain values."""
+        self._sets.append((members, set(members)))
+        return ()
+
     def take_object(self, each: Any) -> Iterable[Any]:
         """An object and its attributes."""
         found: list[Any] = []
@@ -142,6 +152,8 @@ def _taker(kind: Any) -> Callable[[Image, Any], Iterable[Any]] | None:
         return Image.take_queue
     if issubclass(kind, dict):
         return Image.take_dict
+    if issubclass(kind, set):
+        return Image.take_set
     if issubclass(kind, tuple):
         return lambda _, each: each
     if issubclass(kind, ref):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -111,8 +111,7 @@ class ColdColumns:
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = _Batches()
         self._merge: _Merge | None = None
-        self.has_small = False
-        """Whether there may be something to tidy."""
+        self._has_small = False
         self._look_further = False
         self._staying: pa.Schema | None = None
 
@@ -125,6 +124,13 @@ class ColdColumns:
     def nbytes(self) -> int:
         """Bytes of the values of the batches, whoever else may hold them."""
         return sum(batch.nbytes for batch in self._rows.batches)
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether `tidy` may have something to do."""
+        if not self._has_small:
+            return False
+        return self._look_further or self._merge is not None or self._rows.levels[-_FAN:].count(0) >= _FAN
 
     def fixed(self, rows: int) -> ColdColumns:
         """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
@@ -143,8 +149,21 @@ class ColdColumns:
             return
         kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
         if rows < _SMALL:
-            self.has_small = True
+            self._has_small = True
         self._rows.push(kept, 0 if rows < _SMALL else _SEALED, rows, places)
+
+    def has_told(self, columns: Iterable[int]) -> bool:
+        """Whether what is told of these columns tells of the newest batch too: if it lies there as those before do."""
+        kept = self._rows
+        number = len(kept.batches) - 1
+        places = kept.places[number] if kept.places else None
+        for index in columns:
+            column = kept.in_place.get(index)
+            if column is None or len(column) > number:
+                continue
+            if places is None or len(column) < number or not column.add_at(places, index):
+                return False
+        return True
 
     def without(self, index: int) -> ColdColumns:
         """The same rows without a column, which is not read in place."""
@@ -154,7 +173,7 @@ class ColdColumns:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
             made._rows = _Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
-            made.has_small = made._look_further = self.has_small
+            made._has_small = made._look_further = self._has_small
         return made
 
     def truncate(self, rows: int) -> None:
@@ -165,8 +184,6 @@ class ColdColumns:
         """Put small batches together, amortized: a few of their columns at a time where their rows are not that few."""
         merge, rows = self._merge, self._rows
         if merge is None:
-            if not self._look_further and rows.levels[-_FAN:].count(0) < _FAN:
-                return
             first = rows.ready()
             self._look_further = first is not None
             if first is None:
@@ -333,7 +350,7 @@ class ColdColumns:
             column = rows.in_place[index] = InPlace(self._types[index], rows.pieces)
         for number in range(len(column), len(rows.batches)):
             places = rows.places[number]
-            if places is not None and column.add_at(places[index]):
+            if places is not None and column.add_at(places, index):
                 continue
             array = self._array(number, index)
             read = column.add(array)

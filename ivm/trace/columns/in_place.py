@@ -180,13 +180,15 @@ class InPlace:
         self._bases.fill(data.address + (made.offset - self._pieces.start(piece)) * self.stride, piece + 1)
         return made
 
-    def add_at(self, place: Ints) -> bool:
+    def add_at(self, places: Ints, index: int) -> bool:
         """As `add`, of an array behind the first one that lies at a place, if it fits as it is, and none is NULL."""
-        address, stride, validity = place.item(ADDRESS), place.item(STRIDE), place.item(VALIDITY)
-        piece = self._bases.length
-        if stride != self.stride or validity or not piece:
+        bases, stride = self._bases, self.stride
+        piece = bases.length
+        if places.item(index, STRIDE) != stride or places.item(index, VALIDITY) or not piece:
             return False
-        self._bases.push(address - self._pieces.start(piece) * stride)
+        bases.push(places.item(index, ADDRESS) - self._pieces.start(piece) * stride)
+        if self._maps.length and self._place is not None:
+            self._maps.fill(0, piece + 1)
         return True
 
     def tells(self, rows: int) -> bool:

@@ -102,7 +102,8 @@ class StoredColumns(Source):
             for batch in source.batches():
                 self._cold.append(batch, source.addresses)
             self._newest = self.rows, source
-            self._forget()
+            if not self._cold.has_told(self._told):
+                self._forget()
         self.rows += count
 
     def _append_delta(self, delta: Delta, count: int) -> bool:
@@ -142,7 +143,7 @@ class StoredColumns(Source):
     def tidy(self) -> None:
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
-        if self._cold.has_small:
+        if self._cold.is_untidy:
             self._forget()
             self._cold.tidy()
 

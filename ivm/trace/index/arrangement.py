@@ -71,6 +71,8 @@ class Arrangement(Follower):
         self._coming: Errand[bool] | Errand[None] | None = None
         self._keys = _Keys(store, self.key, layout)
         runs = unique or layout.words == 1
+        if runs:
+            store.columns.want(self.key)
         self.index = Index(layout.words, unique, self._keys if runs else None, layout.lead_shift if unique else 0)
         self.words: Ints = np.zeros(ARRANGEMENT, np.int64)
         """What kernels are told of it; see `ivm.kernels.step.state`."""
