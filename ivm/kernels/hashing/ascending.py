@@ -20,6 +20,8 @@ TAKEN, TAKEN_ON, REFUSED, UNSURE, NO_ROOM, GOES_ON = range(6)
 """What a run says to further rows: it has them; it has them, and its last key goes on in them; it cannot; it has to see
 its last keys; it needs more fences; its last key goes on, and the table has to know.
 """
+MOST_WORDS = 2
+"""Keys of more words are compared one by one."""
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -43,7 +45,7 @@ def extend_unordered(block: Ints, seam: Ints, words: Ints) -> int:
     shift, distinct, most = block[SHIFT], block[DISTINCT] != 0, 1 << block[EACH]
     if not _is_run(seam, shift, distinct, most) or not _is_run(words, shift, distinct, most):
         return REFUSED
-    if not _has_room(block, len(words), most):
+    if not has_room(block, len(words)):
         return NO_ROOM
     last = len(words) - 1
     alike, in_order = 0, True
@@ -86,7 +88,7 @@ def take(block: Ints, words: Ints, asked: bool, mortal: bool) -> int:
     alike = _ascends(words, shift, distinct, most, alike)
     if alike < 0:
         return UNSURE
-    if not _has_room(block, len(words), most):
+    if not has_room(block, len(words)):
         return NO_ROOM
     _put(block, words, most, alike, True)
     return said
@@ -100,7 +102,9 @@ def _is_known(block: Ints, words: Ints) -> bool:
 
 
 @part()
-def _has_room(block: Ints, rows: int, most: int) -> bool:
+def has_room(block: Ints, rows: int) -> bool:
+    """Whether there is room for the fences of so many rows more."""
+    most = 1 << block[EACH]
     return -(-(block[STOP] + rows) // most) <= len(ints_in(block, FENCES))
 
 
@@ -140,7 +144,7 @@ def _ascends(words: Ints, shift: int, distinct: bool, most: int, alike: int) -> 
             falls |= np.int64(words[before, 0] > words[here, 0])
             too_many |= np.int64(words[before, 0] == words[here, 0])
         return -1 if falls or (distinct and too_many) else 0
-    if width > 2 or not distinct:
+    if width > MOST_WORDS or not distinct:
         return -1
     last = np.uint64(width - 1)
     for row in range(1, length):

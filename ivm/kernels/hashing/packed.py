@@ -1,25 +1,29 @@
 """Indexing rows by keys that are made here of columns where they lie.
 
 `form` as in `hashing.keys`, of one source, whose `places` these are (see `memory.places`); `block` as in
-`hashing.block`. All fill `words` (n, W) with the keys of the rows from `first` on, for who undoes the change, and those
-who have to look further.
+`hashing.block`. Where there are `words` (n, W), they are filled with the keys of the rows from `first` on, for who undoes
+the change, and those who have to look further.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.ascending import take
+from ivm.kernels.hashing.ascending import MOST_WORDS, NO_ROOM, TAKEN, TAKEN_ON, UNSURE, has_room, take
+from ivm.kernels.hashing.block import LAST
 from ivm.kernels.hashing.index import hash_each, link_rows
-from ivm.kernels.hashing.keys import COMPLETE, pack_all
-from ivm.kernels.memory.at import address_of, ints_at, scratch
+from ivm.kernels.hashing.keys import BLOCK, COMPLETE, pack_all, pack_block
+from ivm.kernels.memory.at import address_of, ints_at, scratch, words_at
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Hashes, Ints
 
 INCOMPLETE = -1
 """The answer where some value is NULL, or cannot be read by its place: nothing was done."""
-_source = scratch(SOURCE)
+_source, _before = scratch(SOURCE), scratch(LAST + MOST_WORDS)
+_missing, _words = scratch(BLOCK), scratch(BLOCK * MOST_WORDS)
 
 
 @part()
@@ -37,11 +41,40 @@ def pack_complete(form: Ints, places: Ints, first: int, words: Ints) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def extend_packed(block: Ints, form: Ints, places: Ints, first: int, words: Ints, mortal: bool) -> int:
-    """Let the run take rows of these keys, at least one; see `hashing.ascending.take`. INCOMPLETE if there are none."""
-    if not _are_complete(form, places, first, words):
-        return INCOMPLETE
-    return take(block, words, True, mortal)
+def extend_packed(block: Ints, form: Ints, places: Ints, first: int, rows: int, width: int, mortal: bool) -> int:
+    """Let the run take so many rows, at least one, of keys of `width` words, a block at a time, so that none is kept.
+
+    What `hashing.ascending.take` says, or INCOMPLETE if some value is NULL, or cannot be read. Then nothing was done.
+    """
+    if width > MOST_WORDS:
+        return UNSURE
+    if not has_room(block, rows):
+        return NO_ROOM
+    source, before = ints_at(_source(), SOURCE), ints_at(_before(), LAST + MOST_WORDS)
+    source[PLACES], source[REFERENCES] = address_of(places), 0
+    missing, room, said = ints_at(_missing(), BLOCK), _words(), TAKEN
+    for word in range(LAST + width):
+        before[word] = block[word]
+    for begin in range(0, rows, BLOCK):
+        words = words_at(room, min(BLOCK, rows - begin), width)
+        found = INCOMPLETE
+        if pack_block(form, address_of(source), first + begin, words, missing) and not _are_any(missing, len(words)):
+            found = take(block, words, begin == 0, mortal)
+        if found not in (TAKEN, TAKEN_ON):
+            for word in range(LAST + width):
+                block[word] = before[word]
+            return found
+        said = max(said, found)
+    return said
+
+
+@part()
+def _are_any(missing: Ints, rows: Word) -> bool:
+    """Whether some key has a NULL."""
+    found = np.int64(0)
+    for row in range(rows):
+        found |= missing[np.uint64(row)]
+    return found != 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
+from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
 from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, STOP, TAUGHT
 from ivm.kernels.hashing.index import absent_keys
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
@@ -147,10 +147,12 @@ class Index(Told):
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
         if self._ascending or self.backlog:
-            done, words = self.extend_packed(keys, died) if self.is_ascending else (False, self.packed(keys))
-            if words is not None and not done:
-                self._insert_further(words, ALL, died)
-            return words is not None
+            if self.is_ascending and self.extend_packed(keys, died):
+                return True
+            packed = self.packed(keys)
+            if packed is not None:
+                self._insert_further(packed, ALL, died)
+            return packed is not None
         form, places, first, count = keys
         words, rows = np.empty((count, self.words), np.int64), self.rows
         self._journal.append(_Step(rows, words if self._is_named(count) else None))
@@ -172,20 +174,18 @@ class Index(Told):
         self.rows += len(words)
         return True
 
-    def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> tuple[bool, Ints | None]:
-        """As `extend` where it `is_ascending`, of rows whose keys lie somewhere; their words, None if they do not."""
+    def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> bool:
+        """As `extend` where it `is_ascending`, of rows, at least one, whose keys lie somewhere."""
         form, places, first, count = keys
-        words = np.empty((count, self.words), np.int64)
         self._journal.append(_Step(self.rows, self._no_words))
-        said = extend_packed(self.block, form, places, first, words, len(died) > 0)
-        if said == INCOMPLETE:
-            return False, None
-        if said == REFUSED:
-            return False, words
-        if said not in (TAKEN, TAKEN_ON):
-            return self.extend(words, None, died), words
-        self.rows += count
-        return True, words
+        mortal = len(died) > 0
+        while (said := extend_packed(self.block, form, places, first, count, self.words, mortal)) == NO_ROOM:
+            self._run.make_room(count)
+        if said in (TAKEN, TAKEN_ON):
+            self.rows += count
+            return True
+        words = None if said in (INCOMPLETE, REFUSED) else self.packed(keys)
+        return words is not None and self.extend(words, None, died)
 
     def packed(self, keys: KeysAt) -> Ints | None:
         """The words of keys that lie somewhere; None if some value is NULL, or they do not."""

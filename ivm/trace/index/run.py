@@ -165,8 +165,7 @@ class AscendingRun:
     def extend_further(self, words: Ints, said: int) -> bool:
         """As `extend`, of rows, at least one, to which `extend_run` has said this."""
         if said == NO_ROOM:
-            self._fences.length = _fences_of(self.stop)
-            self._fences.reserve(_fences_of(self.stop + len(words)))
+            self.make_room(len(words))
             said = extend_run(self._block, words)
         if said == UNSURE:
             recent = self._recent_words()
@@ -177,6 +176,11 @@ class AscendingRun:
             if said == TAKEN:
                 self._recent = self.stop, np.concatenate([recent, words[-FENCED:]])[-FENCED:]
         return said == TAKEN
+
+    def make_room(self, rows: int) -> None:
+        """Room for so many rows more."""
+        self._fences.length = _fences_of(self.stop)
+        self._fences.reserve(_fences_of(self.stop + rows))
 
     @property
     def last_lead(self) -> int:

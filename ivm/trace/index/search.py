@@ -94,10 +94,12 @@ def learn(route: Route, leg: int, index: Indexed) -> None:
     """Let an index learn from what a look-up has met."""
     words, frame = route.words, route.legs[leg] + FOUND
     searched, tired = words.item(frame + SEARCHED), words.item(frame + TIRED)
-    words[frame + SEARCHED] = words[frame + TIRED] = 0
     if searched or tired:
-        keys = route.moved(words.item(frame + LONG), tired * index.words) if tired else NOBODY
-        index.note(searched, keys.reshape(-1, index.words).copy())
+        words[frame + SEARCHED] = words[frame + TIRED] = 0
+        long = NOBODY
+        if tired:
+            long = route.moved(words.item(frame + LONG), tired * index.words).reshape(-1, index.words).copy()
+        index.note(searched, long)
 
 
 class Search:

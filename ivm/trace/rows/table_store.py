@@ -209,7 +209,7 @@ class TableStore(Rows):
         batch = Batch(data, self._readers, addresses)
         if self._key is not None:
             keys = self._keys_at(batch, count, whole=True)
-            if not self._key.index.extend_packed(keys)[0]:
+            if not self._key.index.extend_packed(keys):
                 return None
         self.store.append(batch, count, time)
         return Delta([Group(batch)], self._layout, count, time)
@@ -247,12 +247,9 @@ class TableStore(Rows):
         store, count = self.store, len(changes)
         whole = batch.rows.num_columns == len(self._types)
         keys = self._keys_at(batch, count, whole=whole)
-        if changes.only_inserts and key.index.is_ascending:
-            done, words = key.index.extend_packed(keys)
-            if done:
-                return self._append(batch, changes)
-        else:
-            words = key.index.packed(keys)
+        if changes.only_inserts and key.index.is_ascending and key.index.extend_packed(keys):
+            return self._append(batch, changes)
+        words = key.index.packed(keys)
         if words is None:
             columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
             words, dropped = key.layout.pack(columns, len(batch))
