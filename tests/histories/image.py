@@ -62,9 +62,9 @@ class Image:
         for names, entries in self._dicts:
             names.clear()
             names.update(entries)
-        for members, there in self._sets:
+        for members, were in self._sets:
             members.clear()
-            members.update(there)
+            members.update(were)
         for each, attributes in self._slots:
             for name, value in attributes:
                 _set(each, name, value)

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md names what is there."""
+"""ARCHITECTURE.md, and the pages that it points to, name what is there."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from tests.house.floors import PLACES
 from tests.house.modules import ROOT
 
 PAGE = ROOT / "ARCHITECTURE.md"
+PAGES = PAGE, ROOT / "ivm" / "durable" / "README.md", ROOT / "ivm" / "cluster" / "README.md"
 
 
-def test_every_file_and_folder_that_it_names_exists():
-    named = re.findall(r"`([\w.]+/[\w./]*|\w+\.(?:md|lock))`", PAGE.read_text())
+def test_every_file_and_folder_that_they_name_exists():
+    text = "".join(page.read_text() for page in PAGES)
+    named = re.findall(r"`([\w.]+/[\w./]*|\w+\.(?:md|lock))`", text)
     missing = sorted({name for name in named if not (ROOT / name).exists()})
-    assert not missing, f"ARCHITECTURE.md names what is not there: {missing}"
+    assert not missing, f"pages of the architecture name what is not there: {missing}"
     assert len(named) > 80
 
 

@@ -1,8 +1,8 @@
 """Indexing rows by keys that are made here of columns where they lie.
 
 `form` as in `hashing.keys`, of one source, whose `places` these are (see `memory.places`); `block` as in
-`hashing.block`. Where there are `words` (n, W), they are filled with the keys of the rows from `first` on, for who undoes
-the change, and those who have to look further.
+`hashing.block`. Where there are `words` (n, W), they are filled with the keys of the rows from `first` on, for who
+undoes the change, and those who have to look further.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -14,14 +14,13 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, STRIDE, WORDS
 from ivm.trace.columns.arrow import arrow_type, numbers_from, to_column
+from ivm.trace.columns.batches import FAN, SEALED, Batches
 from ivm.trace.columns.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.columns.exported import text_at, texts_in
-from ivm.trace.columns.in_place import InPlace, Pieces, is_readable, is_readable_in, plain
+from ivm.trace.columns.in_place import InPlace, is_readable, is_readable_in, plain
 from ivm.trace.columns.segment import in_one
 from ivm.trace.text.dictionary import TextDictionary
 
-_FAN = 16
-_SEALED = 9
 _SMALL = 512
 _FEW = 1 << 12
 """Rows that are put together at once: a call for each column would take longer than what it copies."""
@@ -29,63 +28,6 @@ _LARGE = 1 << 16
 _PARTS = 8
 _SLICED = 4
 """Rows of which each is cut out of its batch: Arrow's `take` costs as much for one as ten cuts."""
-
-
-@dataclass(slots=True)
-class _Batches:
-    """Record batches one after the other: of each where it begins, how often it was put together, and where its columns
-    lie, as far as that is known (see `Located`).
-
-    `in_place`: the columns that are read where they lie.
-    """
-
-    batches: list[pa.RecordBatch] = field(default_factory=list)
-    levels: list[int] = field(default_factory=list)
-    places: list[Ints | None] = field(default_factory=list)
-    pieces: Pieces = field(default_factory=Pieces)
-    in_place: dict[int, InPlace] = field(default_factory=dict)
-
-    def push(self, batch: pa.RecordBatch, level: int, rows: int, places: Ints | None) -> None:
-        """One more batch, of so many rows, at least one."""
-        self.batches.append(batch)
-        self.levels.append(level)
-        self.places.append(places)
-        self.pieces.push(rows)
-
-    def truncate(self, rows: int) -> None:
-        """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
-        count = len(self.pieces)
-        while count and self.pieces.start(count - 1) >= rows:
-            count -= 1
-        for column in self.in_place.values():
-            column.truncate(count)
-        self.pieces.truncate(count)
-        del self.batches[count:], self.levels[count:], self.places[count:]
-
-    def first(self, rows: int) -> _Batches:
-        """The first `rows` rows, as they are now."""
-        count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
-        return _Batches(self.batches[:count], [_SEALED] * count, self.places[:count], self.pieces.first(count))
-
-    def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> _Batches:
-        """The same rows, those of sixteen batches from number `first` on in one."""
-        batches = [*self.batches[:first], whole, *self.batches[first + _FAN :]]
-        levels = [*self.levels[:first], level, *self.levels[first + _FAN :]]
-        places = [*self.places[:first], None, *self.places[first + _FAN :]]
-        pieces = self.pieces.joined(first, _FAN)
-        in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
-        return _Batches(batches, levels, places, pieces, in_place)
-
-    def ready(self) -> int | None:
-        """The first of sixteen small batches of one level side by side, if there are any among the newest."""
-        at = len(self.levels)
-        while at and self.levels[at - 1] != _SEALED:
-            end, level = at, self.levels[at - 1]
-            while at and self.levels[at - 1] == level:
-                at -= 1
-            if end - at >= _FAN:
-                return at
-        return None
 
 
 @dataclass(slots=True)
@@ -109,7 +51,7 @@ class ColdColumns:
         self._types = tuple(types)
         self._dictionary = dictionary
         self._places = {index: place for place, index in enumerate(indexes)}
-        self._rows = _Batches()
+        self._rows = Batches()
         self._merge: _Merge | None = None
         self._has_small = False
         self._look_further = False
@@ -130,7 +72,7 @@ class ColdColumns:
         """Whether `tidy` may have something to do."""
         if not self._has_small:
             return False
-        return self._look_further or self._merge is not None or self._rows.levels[-_FAN:].count(0) >= _FAN
+        return self._look_further or self._merge is not None or self._rows.levels[-FAN:].count(0) >= FAN
 
     def fixed(self, rows: int) -> ColdColumns:
         """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
@@ -150,7 +92,7 @@ class ColdColumns:
         kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
         if rows < _SMALL:
             self._has_small = True
-        self._rows.push(kept, 0 if rows < _SMALL else _SEALED, rows, places)
+        self._rows.push(kept, 0 if rows < _SMALL else SEALED, rows, places)
 
     def has_told(self, columns: Iterable[int]) -> bool:
         """Whether what is told of these columns tells of the newest batch too: if it lies there as those before do."""
@@ -172,7 +114,7 @@ class ColdColumns:
         if rest:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
-            made._rows = _Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
+            made._rows = Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
             made._has_small = made._look_further = self._has_small
         return made
 
@@ -188,8 +130,8 @@ class ColdColumns:
             self._look_further = first is not None
             if first is None:
                 return
-            batches, level = rows.batches[first : first + _FAN], rows.levels[first] + 1
-            if rows.pieces.start(first + _FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):
+            batches, level = rows.batches[first : first + FAN], rows.levels[first] + 1
+            if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):
                 with suppress(pa.ArrowInvalid):  # of batches that are not alike
                     self._rows = rows.with_together(first, pa.concat_batches(batches), level)
                     return
@@ -201,7 +143,7 @@ class ColdColumns:
             merge.columns.append(self._whole(merge.table.column(place), index))
         if len(merge.columns) == len(self._places):
             whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
-            level = merge.level if whole.num_rows < _LARGE else _SEALED
+            level = merge.level if whole.num_rows < _LARGE else SEALED
             together = rows.with_together(merge.first, whole, level)
             self._merge, self._rows = None, together
 

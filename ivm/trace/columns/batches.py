@@ -1,0 +1,70 @@
+"""Record batches one after the other, whose columns are read by row number where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ivm.trace.columns.column import Ints
+from ivm.trace.columns.in_place import InPlace, Pieces
+
+FAN, SEALED = 16, 9
+"""How many batches are put together at once, and the level of one that stays as it is."""
+
+
+@dataclass(slots=True)
+class Batches:
+    """Record batches one after the other: of each where it begins, how often it was put together, and where its columns
+    lie, as far as that is known (see `Located`).
+
+    `in_place`: the columns that are read where they lie.
+    """
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    places: list[Ints | None] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
+    in_place: dict[int, InPlace] = field(default_factory=dict)
+
+    def push(self, batch: pa.RecordBatch, level: int, rows: int, places: Ints | None) -> None:
+        """One more batch, of so many rows, at least one."""
+        self.batches.append(batch)
+        self.levels.append(level)
+        self.places.append(places)
+        self.pieces.push(rows)
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
+        count = len(self.pieces)
+        while count and self.pieces.start(count - 1) >= rows:
+            count -= 1
+        for column in self.in_place.values():
+            column.truncate(count)
+        self.pieces.truncate(count)
+        del self.batches[count:], self.levels[count:], self.places[count:]
+
+    def first(self, rows: int) -> Batches:
+        """The first `rows` rows, as they are now."""
+        count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
+        return Batches(self.batches[:count], [SEALED] * count, self.places[:count], self.pieces.first(count))
+
+    def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> Batches:
+        """The same rows, those of sixteen batches from number `first` on in one."""
+        batches = [*self.batches[:first], whole, *self.batches[first + FAN :]]
+        levels = [*self.levels[:first], level, *self.levels[first + FAN :]]
+        places = [*self.places[:first], None, *self.places[first + FAN :]]
+        pieces = self.pieces.joined(first, FAN)
+        in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
+        return Batches(batches, levels, places, pieces, in_place)
+
+    def ready(self) -> int | None:
+        """The first of sixteen small batches of one level side by side, if there are any among the newest."""
+        at = len(self.levels)
+        while at and self.levels[at - 1] != SEALED:
+            end, level = at, self.levels[at - 1]
+            while at and self.levels[at - 1] == level:
+                at -= 1
+            if end - at >= FAN:
+                return at
+        return None
