@@ -93,7 +93,10 @@ class StoredColumns(Source):
 
     def append(self, source: Delta | Source, count: int) -> None:
         """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
-        if self._hot and not (isinstance(source, Delta) and self._append_delta(source, count)):
+        if isinstance(source, Delta) and self._append_delta(source, count):
+            self.rows += count
+            return
+        if self._hot:
             columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
             self._append_hot(*source_of(columns), count)
         if isinstance(source, Batch):

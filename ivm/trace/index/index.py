@@ -146,9 +146,9 @@ class Index(Told):
 
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
-        if self._ascending or self.backlog:
-            if self.is_ascending and self.extend_packed(keys, died):
-                return True
+        if self.is_ascending and self.extend_packed(keys, died):
+            return True
+        if self.backlog:
             packed = self.packed(keys)
             if packed is not None:
                 self._insert_further(packed, ALL, died)
@@ -222,7 +222,8 @@ class Index(Told):
         of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its chain; a
         key changed k times between `since` and its time has k entries more.
         """
-        self.learn(died)
+        if self.is_taught:
+            self.learn(died)
         words, valid = words.reshape(-1, self.words), None if dropped is None else ~dropped
         seen, run = seen_of(limits, died, times), self.run_at()
         found = list(self._search.find(self, words, valid, seen, run)) if len(words) else []
