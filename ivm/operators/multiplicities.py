@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from struct import Struct
 
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.clamp import AT, LENGTH, step_multiplicities
+from ivm.kernels.groups.clamp import AT, LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
+from ivm.kernels.memory.places import SOURCE
 from ivm.operators.operator import Contents, Kept, Operator, live_input
 from ivm.trace.columns.column import Ints
-from ivm.trace.delta import Delta, concat_deltas, delta_of
+from ivm.trace.columns.places import NONE, telling
+from ivm.trace.delta import Delta, Layout, concat_deltas, delta_of
+from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.placed import PlacedColumns
+from ivm.trace.sources import Sources
 from ivm.trace.text.dictionary import TextDictionary
 
 
@@ -45,6 +47,20 @@ class Negate(Operator):
         return (delta.with_diffs(-delta.diff_array()) for delta in inputs[0]())
 
 
+class _Step:
+    """What steps by deltas of one layout are told, whose columns are rows of words as `keys` has them."""
+
+    __slots__ = ("_form", "frame", "sources", "tell")
+
+    def __init__(self, keys: KeyLayout, layout: Layout) -> None:
+        width = len(keys.parts)
+        self.sources = Sources(range(width), layout)
+        self._form = keys.form_of(self.sources.places.tolist())
+        self.frame: Ints = np.zeros(LENGTH + SOURCE * self.sources.count, np.int64)
+        self.frame[:AT] = width, id(self._form), id(self.sources.places), NONE
+        self.tell = telling(self.frame, AT, LENGTH)
+
+
 class Threshold(Kept):
     """R'(r) = max(R(r), 0). State: the input's distinct rows with their multiplicities.
 
@@ -54,29 +70,29 @@ class Threshold(Kept):
     def __init__(self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary) -> None:
         self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
+        self._steps: dict[Layout, _Step] = {}
         self.states = (self._groups,)
-        self._places = PlacedColumns(range(len(types)))
-        self._frame: Ints = np.zeros(LENGTH, np.int64)
-        self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - AT}q")
-        self._frame[:AT] = len(types), id(self._layout.form), self._places.address, 0
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the multiplicities above zero, sorted by time. Cost: two random accesses an update."""
         delta = live_input(inputs)
         if delta is None:
             return None
+        step = self._steps.get(delta.layout)
+        if step is None:
+            step = self._steps[delta.layout] = _Step(self._layout, delta.layout)
         rows, times, diffs, width = len(delta), delta.times, delta.diffs, self._layout.words
-        many, held = not isinstance(times, int), self._places.read(delta)
+        many, listed = not isinstance(times, int), step.sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
-        changes = None if diffs is None else np.ascontiguousarray(diffs)
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
-        told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows]
-        self._told.pack_into(self._words, 8 * AT, *told)
-        while (count := step_multiplicities(self._groups.block(), cells.memory, self._frame)) < 0:
+        step.tell(0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(after), id(room), rows)
+        while (count := step_multiplicities(self._groups.block(), cells.memory, step.frame)) == NO_SLOTS:
             self._groups.make_room()
-        del held  # what was read lay there until now
+        if count == NOT_READABLE:
+            self._groups.rollback(self._groups.mark() - 1)
+            return self.step([delta.copied()])
         self._groups.end()
         if count == 0:
             return None

@@ -2,30 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from struct import Struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.append_only import keep_first, window_changes
-from ivm.kernels.ordered.batch import TreeBatch
-from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, LENGTH, TREE_META, show_windows, step_windows
+from ivm.kernels.memory.places import SOURCE
+from ivm.kernels.ordered.top_k import (
+    ABOUT,
+    CAPACITY,
+    DONE,
+    ENDLESS,
+    FIELDS,
+    LENGTH,
+    NO_SLOTS,
+    NOT_READABLE,
+    OPENING,
+    ROOM,
+    STAGE,
+    WRITTEN,
+    show_windows,
+    step_windows,
+)
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.trace.columns.column import Ints, readonly, readonly_diffs
-from ivm.trace.delta import Delta, delta_of
+from ivm.trace.columns.places import NONE, telling
+from ivm.trace.delta import Delta, Group, Layout, delta_of, plain_layout
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.ordered.ordered_tree import ALL_COUNT, OrderedReader, OrderedRows
-from ivm.trace.ordered.row_order import total_order
-from ivm.trace.placed import PlacedColumns
+from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
+from ivm.trace.ordered.row_order import DecodedRows, RowOrder, total_order
+from ivm.trace.sources import Sources
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
 
 Types = tuple[tuple[SqlType, bool], ...]
 
 _HEAD = 2  # fields of a group of what only comes, before those of its rows
+
+
+class _Step(NamedTuple):
+    """What steps by deltas of one layout are told, and what tells the words of one of them."""
+
+    sources: Sources
+    form: Ints
+    frame: Ints
+    tell: Callable[..., None]
+
+
+class _Output(DecodedRows):
+    """Room for so many output rows, as `ivm.kernels.ordered.top_k` has it; then the source of those that are there."""
+
+    def __init__(self, order: RowOrder, rows: int) -> None:
+        super().__init__(order, rows, len(order.kinds) + 2, 2 * rows)
+
+    def grown(self, rows: int) -> _Output:
+        """One with more room that begins with what this one has."""
+        more = _Output(self._order, rows)
+        more.room[: len(self.room)] = self.room
+        return more
+
+    def delta(self, rows: int, times: Ints | int) -> Delta:
+        """The first `rows` rows; `times` where all have one, else they are there."""
+        behind, capacity, self.rows = self.begin + self.rows * self.width, self.rows, rows
+        if not isinstance(times, int):
+            times = self.room[behind + capacity : behind + capacity + rows]
+        layout, diffs = plain_layout(len(self._order.terms)), self.room[behind : behind + rows]
+        return Delta([Group(self)], layout, rows, times, diffs)
 
 
 class TopK(Kept):
@@ -55,52 +101,55 @@ class TopK(Kept):
             ordered = len({column for column, _, _ in order})
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
         self._groups = Groups([types[column] for column in group], Fields((None,) * FIELDS), dictionary)
-        self._layout = self._groups.layout
         self._rows = OrderedRows(self._order, dictionary, places=True)
+        self._steps: dict[Layout, _Step] = {}
         self.states = (self._groups, self._rows)
-        self._places = PlacedColumns((*group, *(term.column for term in self._order.terms)))
-        self._frame: Ints = np.zeros(LENGTH, np.int64)
-        self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - TREE_META}q")
-        self._frame[:TREE_META] = (
-            *(len(group), id(self._layout.form), len(self._rows.kinds), id(self._rows.kinds)),
-            *(id(self._order.table), len(self._order.terms), self._begin, self._end, self._ties),
-            *(self._places.address, 0),
-        )
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""
         delta = live_input(inputs)
         if delta is None:
             return None
-        rows, times, diffs = len(delta), delta.times, delta.diffs
-        one, tree, width = isinstance(times, int), self._rows, len(self._rows.kinds)
-        held, each_time = self._places.read(delta), None if one else np.ascontiguousarray(times)
-        changes = None if diffs is None else np.ascontiguousarray(diffs)
-        cells = self._groups.begin(rows, times)
+        step = self._steps.get(delta.layout)
+        if step is None:
+            step = self._steps[delta.layout] = self._begun(delta.layout)
+        rows, times, diffs, groups, tree = delta.length, delta.times, delta.diffs, self._groups, self._rows
+        listed, each_time = step.sources.of(delta), None if isinstance(times, int) else np.ascontiguousarray(times)
+        output, scratch = _Output(self._order, 16 + 2 * rows), np.empty(3 * rows + 1, np.int64)
+        cells = groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)
-        keys, order, net = np.empty((rows, width), np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
-        for array in (keys, order, net):
-            array.setflags(False)  # type: ignore[call-arg]  # from Python; the kernel fills them
-        tree.expect(TreeBatch(keys, ALL_COUNT, net, order))
-        entries, heads, meta = tree.arrays
-        told = [id(meta), 0, id(each_time), 0 if changes is None else id(changes), id(keys), id(order), id(net)]
-        told += (id(after), id(entries), len(entries), id(heads), len(heads))
-        self._told.pack_into(self._words, 8 * TREE_META, *told)
-        strings = tree.dictionary.now()
-        while True:
-            out, count = step_windows(self._groups.block(), cells.memory, self._frame, strings.heap, strings.places)
-            if count >= 0:
-                break
-            self._groups.make_room()
-        del held  # what was read lay there until now
-        self._groups.end()
-        if count == 0:
-            return None
-        out = out[:count]
-        diffs = out[:, width - 1].copy()
-        if not one:
-            times = chosen(cells.filled().times, out[:, width])
-        return delta_of(self._order.decode(out[:, : width - 1]), times, diffs, count)
+        step.tell(
+            OPENING, 0, 0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(tree.begin(rows)),
+            id(scratch), id(after), id(output.room), output.rows,
+        )  # fmt: skip
+        frame, strings = step.frame, tree.dictionary.now()
+        while (
+            said := step_windows(groups.block(), cells.memory, tree.meta, frame, strings.heap, strings.places)
+        ) != DONE:
+            if said == NOT_READABLE:
+                groups.rollback(groups.mark() - 1)
+                tree.rollback(tree.mark())
+                return self.step([delta.copied()])
+            if said == NO_SLOTS:
+                groups.make_room()
+            else:
+                output = output.grown(2 * frame.item(CAPACITY))
+                frame[ROOM], frame[CAPACITY] = id(output.room), output.rows
+        groups.end()
+        written = frame.item(WRITTEN)
+        return output.delta(written, times) if written else None
+
+    def _begun(self, layout: Layout) -> _Step:
+        """What steps by deltas of this layout are told."""
+        order, rows, keys = self._order, self._rows, len(self._group)
+        sources = Sources((*self._group, *(term.column for term in order.terms)), layout)
+        form = self._groups.layout.form_of(sources.places[:keys].tolist())
+        frame: Ints = np.zeros(LENGTH + SOURCE * sources.count, np.int64)
+        frame[:STAGE] = (
+            *(keys, id(form), id(sources.places), len(rows.kinds), id(rows.kinds), id(order.table), len(order.terms)),
+            *(self._begin, self._end, self._ties, NONE),
+        )
+        return _Step(sources, form, frame, telling(frame, STAGE, ABOUT))
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

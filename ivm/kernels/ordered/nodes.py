@@ -2,7 +2,8 @@
 
 A tree is three arrays. `rows`, int64 (nodes * FANOUT, W + P), holds the entries, those of node n from n * FANOUT on,
 in order. `heads`, int64 (nodes, 3), has each node's number of entries and its neighbours in order on its level, -1 at
-the ends; a free node has the next free one, or -1, for a neighbour. `meta`, int64 (META,), is the rest: see the names.
+the ends; a free node has the next free one, or -1, for a neighbour. `meta`, int64 (META,), is the rest: see the names;
+at ROWS and HEADS it tells where the two arrays lie, as `ivm.kernels.memory.at` reads it.
 
 An entry of a leaf, level 0, is W key words and P words of its user's, the first of them its multiplicity. An entry of
 a level above stands for a node of the level below: the least key that belongs there (for the first entry of a node
@@ -20,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import words_in
 from ivm.kernels.memory.move import move_words
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.texts.dictionary import Bytes
@@ -34,7 +36,9 @@ ROOT, LEVELS, USED, FREE, LIVE, ENTRIES, VISITED, CHANGES, LEAF = 0, 1, 2, 3, 4,
 nodes visited so far, the measure of work; changes that were made and not undone; and the path's leaf."""
 PATH = 9
 DEEPEST = 16  # levels; far beyond what fits memory
-META = PATH + DEEPEST
+ROWS = PATH + DEEPEST
+HEADS = ROWS + 3
+META = HEADS + 3
 LENGTH, NEXT, PREVIOUS = 0, 1, 2
 NONE = -1
 
@@ -48,6 +52,12 @@ class Tree(NamedTuple):
     kinds: Ints
     heap: Bytes
     starts: Ints
+
+
+@part(inline=True, counted=True)
+def tree_at(meta: Ints, kinds: Ints, heap: Bytes, starts: Ints) -> Tree:
+    """The tree that `meta` tells of."""
+    return Tree(words_in(meta, ROWS), words_in(meta, HEADS), meta, kinds, heap, starts)
 
 
 @part(inline=True)
