@@ -34,7 +34,7 @@ from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
-from ivm.trace.ordered.row_order import DecodedRows, RowOrder, total_order
+from ivm.trace.ordered.row_order import DecodedRows, total_order
 from ivm.trace.sources import Sources
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
@@ -56,12 +56,9 @@ class _Step(NamedTuple):
 class _Output(DecodedRows):
     """Room for so many output rows, as `ivm.kernels.ordered.top_k` has it; then the source of those that are there."""
 
-    def __init__(self, order: RowOrder, rows: int) -> None:
-        super().__init__(order, rows, len(order.kinds) + 2, 2 * rows)
-
     def grown(self, rows: int) -> _Output:
         """One with more room that begins with what this one has."""
-        more = _Output(self._order, rows)
+        more = _Output(self._order, rows, self.width, 2 * rows)
         more.room[: len(self.room)] = self.room
         return more
 
@@ -115,12 +112,13 @@ class TopK(Kept):
             step = self._steps[delta.layout] = self._begun(delta.layout)
         rows, times, diffs, groups, tree = delta.length, delta.times, delta.diffs, self._groups, self._rows
         listed, each_time = step.sources.of(delta), None if isinstance(times, int) else np.ascontiguousarray(times)
-        output, scratch = _Output(self._order, 16 + 2 * rows), np.empty(3 * rows + 1, np.int64)
+        most, scratch = 16 + 2 * rows, np.empty(3 * rows + 1, np.int64)
+        output = _Output(self._order, most, len(tree.kinds) + 1, 2 * most)
         cells = groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)
         step.tell(
             OPENING, 0, 0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(tree.begin(rows)),
-            id(scratch), id(after), id(output.room), output.rows,
+            id(scratch), id(after), id(output.room), most,
         )  # fmt: skip
         frame, strings = step.frame, tree.dictionary.now()
         while (

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.at import words_in
 from ivm.kernels.memory.move import move_words
@@ -58,6 +59,18 @@ class Tree(NamedTuple):
 def tree_at(meta: Ints, kinds: Ints, heap: Bytes, starts: Ints) -> Tree:
     """The tree that `meta` tells of."""
     return Tree(words_in(meta, ROWS), words_in(meta, HEADS), meta, kinds, heap, starts)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def nodes_short(meta: Ints, changes: Word) -> Word:
+    """For how many nodes there must be room for so many changes, made and undone, in any order; 0 if there is.
+
+    A new entry splits a leaf if it is full, and all leaves that there are may be; each change inserts once, when it is
+    made or when it is undone.
+    """
+    splits = min(changes, meta[LIVE] + 1) + 2 * changes // FANOUT
+    nodes = meta[USED] + splits + splits // 8 + DEEPEST
+    return np.int64(0) if nodes * FANOUT <= meta[ROWS + 1] and nodes <= meta[HEADS + 1] else nodes
 
 
 @part(inline=True)

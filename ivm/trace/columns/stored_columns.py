@@ -96,7 +96,7 @@ class StoredColumns(Source):
         if self._hot and not (isinstance(source, Delta) and self._append_delta(source, count)):
             columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
             self._append_hot(*source_of(columns), count)
-        if isinstance(source, Batch):
+        if not isinstance(source, Delta) and isinstance(source, Batch):  # the latter asks long where it says no
             if self._computed.is_used:
                 self._computed.append(source.column)
             for batch in source.batches():

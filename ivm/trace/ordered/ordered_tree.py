@@ -11,7 +11,6 @@ import numpy as np
 from ivm.kernels.ordered.batch import TreeBatch, add_rows, drop_rows, undo_rows
 from ivm.kernels.ordered.nodes import (
     CHANGES,
-    DEEPEST,
     ENTRIES,
     FANOUT,
     FREE,
@@ -24,6 +23,7 @@ from ivm.kernels.ordered.nodes import (
     USED,
     VISITED,
     Tree,
+    nodes_short,
 )
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
 from ivm.trace.columns.arrow import numbers_from
@@ -241,20 +241,11 @@ class OrderedTree:
         return StateSize(entries=len(self), bytes=self.nbytes)
 
     def make_room(self, more: int) -> None:
-        """Room for the nodes that `more` changes may need, made and undone, in any order; amortized.
-
-        A new entry splits a leaf if it is full, and all leaves that there are may be; each change inserts once, when
-        it is made or when it is undone.
-        """
-        nodes, meta = self._nodes, self._nodes.meta
-        splits = min(more, meta.item(LIVE) + 1) + 2 * more // FANOUT
-        used = meta.item(USED)
-        wanted = used + splits + splits // 8 + DEEPEST
-        if wanted * FANOUT > len(nodes.rows.array):
-            nodes.rows.length = used * FANOUT
+        """Room for the nodes that `more` changes may need; amortized."""
+        nodes = self._nodes
+        if wanted := nodes_short(nodes.meta, more):
+            nodes.rows.length, nodes.heads.length = nodes.meta.item(USED) * FANOUT, nodes.meta.item(USED)
             nodes.rows.reserve(wanted * FANOUT)
-        if wanted > len(nodes.heads.array):
-            nodes.heads.length = used
             nodes.heads.reserve(wanted)
 
 
