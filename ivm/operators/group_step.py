@@ -19,23 +19,22 @@ from ivm.kernels.groups.step import (
     OPENING,
     PAUSED,
     ROOM,
-    STAGE,
     SUM_OVERFLOWED,
     WRITTEN,
     add_apart,
     step_groups,
 )
 from ivm.kernels.hashing.keys import HALF, NULL, WORD
-from ivm.kernels.memory.places import SOURCE, STRIDE, WORDS
+from ivm.kernels.memory.places import STRIDE, WORDS
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
 from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.computed import Read
-from ivm.trace.columns.places import NONE, tell_of, telling
+from ivm.trace.columns.places import NONE, tell_of
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.sources import Sources, source_of
+from ivm.trace.sources import Frame, Sources, source_of
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
@@ -48,9 +47,8 @@ class GroupStep:
         self.parts = parts
         self._form = form
         self._sources = Sources((*keys, *parts.arguments), layout)
-        self._key_form = form.layout.form_of(self._sources.places[: len(keys)].tolist())
-        self._request = _request(parts, form, self._key_form, self._sources.places, self._sources.count)
-        self._tell = telling(self._request, STAGE, LENGTH)
+        key_form = form.layout.form_of(self._sources.places[: len(keys)].tolist())
+        self._frame = _frame(parts, form, key_form, self._sources.places, self._sources.count)
 
     def run(self, groups: Groups[Accumulators], delta: Delta, between: Between) -> Delta | None:
         """The changes of the groups' rows by a delta whose times ascend.
@@ -61,8 +59,8 @@ class GroupStep:
         times, diffs, rows = delta.times, delta.diffs, delta.length
         one, listed = isinstance(times, int), self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
-        cells, request = groups.begin(rows, times), self._request
-        self._tell(OPENING, 0, 0, 0, 0, 0, 0 if diffs is None else id(diffs), id(each_time), id(listed))
+        cells, request = groups.begin(rows, times), self._frame.words
+        self._frame.tell(OPENING, 0, 0, 0, 0, 0, 0 if diffs is None else id(diffs), id(each_time), id(listed))
         while (said := step_groups(groups.block(), cells.memory, request)) == NO_SLOTS:
             groups.make_room()
         if said == NOT_READABLE:
@@ -95,7 +93,7 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
     form = OutputForm(parts, _NO_KEYS)
     listed, reads = source_of(columns)
-    request = _request(parts, form, _NO_KEYS.form, reads, 1)
+    request = _frame(parts, form, _NO_KEYS.form, reads, 1).words
     request[LISTED] = id(listed)
     fields: Ints = np.empty((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
@@ -104,19 +102,18 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     return fields
 
 
-def _request(parts: Accumulators, form: OutputForm, key_form: Ints, reads: Ints, sources: int) -> Ints:
-    """What is always the same, and room for the rest; all of these are to be held meanwhile.
+def _frame(parts: Accumulators, form: OutputForm, key_form: Ints, reads: Ints, sources: int) -> Frame:
+    """What is always the same; all but the form of the key is to be held meanwhile.
 
     `reads`: of each column of the key, and of each argument, its source, of so many, and its number there.
     """
-    request: Ints = np.zeros(LENGTH + SOURCE * sources, np.int64)
-    request[:STAGE] = (
+    stays = (
         *(id(parts.plan), len(parts.plan), id(parts.outputs), len(parts.outputs)),
         *(id(parts.scratch), parts.scratch.shape[1]),
         *(len(key_form), id(key_form), parts.fields, parts.words, parts.pauses),
         *(id(reads), len(reads), id(form.shown), len(form.shown), NONE),
     )
-    return request
+    return Frame(stays, LENGTH, sources, key_form)
 
 
 class OutputForm:

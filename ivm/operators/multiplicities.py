@@ -8,17 +8,15 @@ from itertools import chain
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.clamp import AT, LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
-from ivm.kernels.memory.places import SOURCE
+from ivm.kernels.groups.clamp import LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
 from ivm.trace.columns.column import Ints
-from ivm.trace.columns.places import NONE, telling
+from ivm.trace.columns.places import NONE
 from ivm.trace.delta import Delta, Layout, concat_deltas, delta_of
-from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.sources import Sources
+from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 
 
@@ -47,20 +45,6 @@ class Negate(Operator):
         return (delta.with_diffs(-delta.diff_array()) for delta in inputs[0]())
 
 
-class _Step:
-    """What steps by deltas of one layout are told, whose columns are rows of words as `keys` has them."""
-
-    __slots__ = ("_form", "frame", "sources", "tell")
-
-    def __init__(self, keys: KeyLayout, layout: Layout) -> None:
-        width = len(keys.parts)
-        self.sources = Sources(range(width), layout)
-        self._form = keys.form_of(self.sources.places.tolist())
-        self.frame: Ints = np.zeros(LENGTH + SOURCE * self.sources.count, np.int64)
-        self.frame[:AT] = width, id(self._form), id(self.sources.places), NONE
-        self.tell = telling(self.frame, AT, LENGTH)
-
-
 class Threshold(Kept):
     """R'(r) = max(R(r), 0). State: the input's distinct rows with their multiplicities.
 
@@ -70,7 +54,7 @@ class Threshold(Kept):
     def __init__(self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary) -> None:
         self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
-        self._steps: dict[Layout, _Step] = {}
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
         self.states = (self._groups,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
@@ -78,17 +62,15 @@ class Threshold(Kept):
         delta = live_input(inputs)
         if delta is None:
             return None
-        step = self._steps.get(delta.layout)
-        if step is None:
-            step = self._steps[delta.layout] = _Step(self._layout, delta.layout)
+        sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
         rows, times, diffs, width = len(delta), delta.times, delta.diffs, self._layout.words
-        many, listed = not isinstance(times, int), step.sources.of(delta)
+        many, listed = not isinstance(times, int), sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
-        step.tell(0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(after), id(room), rows)
-        while (count := step_multiplicities(self._groups.block(), cells.memory, step.frame)) == NO_SLOTS:
+        frame.tell(0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(after), id(room), rows)
+        while (count := step_multiplicities(self._groups.block(), cells.memory, frame.words)) == NO_SLOTS:
             self._groups.make_room()
         if count == NOT_READABLE:
             self._groups.rollback(self._groups.mark() - 1)
@@ -101,6 +83,15 @@ class Threshold(Kept):
         if many:
             times = room[behind + rows : behind + rows + count]
         return delta_of(keys, times, room[behind : behind + count], count)
+
+    def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
+        """What steps by deltas of a layout are told."""
+        width = len(self._layout.parts)
+        sources = Sources(range(width), layout)
+        form, reads = self._layout.form_of(sources.places.tolist()), sources.places
+        frame = Frame((width, id(form), id(reads), NONE), LENGTH, sources.count, form)
+        self._steps[layout] = sources, frame
+        return sources, frame
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.append_only import keep_first, window_changes
-from ivm.kernels.memory.places import SOURCE
 from ivm.kernels.ordered.top_k import (
-    ABOUT,
     CAPACITY,
+    CELL,
     DONE,
     ENDLESS,
     FIELDS,
@@ -21,21 +19,20 @@ from ivm.kernels.ordered.top_k import (
     NOT_READABLE,
     OPENING,
     ROOM,
-    STAGE,
     WRITTEN,
     show_windows,
     step_windows,
 )
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.trace.columns.column import Ints, readonly, readonly_diffs
-from ivm.trace.columns.places import NONE, telling
+from ivm.trace.columns.places import NONE
 from ivm.trace.delta import Delta, Group, Layout, delta_of, plain_layout
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
-from ivm.trace.ordered.row_order import DecodedRows, total_order
-from ivm.trace.sources import Sources
+from ivm.trace.ordered.row_order import DecodedRows, RowOrder, total_order
+from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
 
@@ -44,23 +41,16 @@ Types = tuple[tuple[SqlType, bool], ...]
 _HEAD = 2  # fields of a group of what only comes, before those of its rows
 
 
-class _Step(NamedTuple):
-    """What steps by deltas of one layout are told, and what tells the words of one of them."""
-
-    sources: Sources
-    form: Ints
-    frame: Ints
-    tell: Callable[..., None]
-
-
 class _Output(DecodedRows):
-    """Room for so many output rows, as `ivm.kernels.ordered.top_k` has it; then the source of those that are there."""
+    """Room for so many output rows, as `ivm.kernels.ordered.top_k` has it; then the source of those that are there.
 
-    def grown(self, rows: int) -> _Output:
-        """One with more room that begins with what this one has."""
-        more = _Output(self._order, rows, self.width, 2 * rows)
-        more.room[: len(self.room)] = self.room
-        return more
+    It begins with what is in the room `before`.
+    """
+
+    def __init__(self, order: RowOrder, rows: int, before: _Output | None) -> None:
+        super().__init__(order, rows, len(order.kinds) + 2, 2 * rows)
+        if before is not None:
+            self.room[: len(before.room)] = before.room
 
     def delta(self, rows: int, times: Ints | int) -> Delta:
         """The first `rows` rows; `times` where all have one, else they are there."""
@@ -99,7 +89,7 @@ class TopK(Kept):
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
         self._groups = Groups([types[column] for column in group], Fields((None,) * FIELDS), dictionary)
         self._rows = OrderedRows(self._order, dictionary, places=True)
-        self._steps: dict[Layout, _Step] = {}
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
         self.states = (self._groups, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
@@ -107,22 +97,19 @@ class TopK(Kept):
         delta = live_input(inputs)
         if delta is None:
             return None
-        step = self._steps.get(delta.layout)
-        if step is None:
-            step = self._steps[delta.layout] = self._begun(delta.layout)
+        sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
         rows, times, diffs, groups, tree = delta.length, delta.times, delta.diffs, self._groups, self._rows
-        listed, each_time = step.sources.of(delta), None if isinstance(times, int) else np.ascontiguousarray(times)
-        most, scratch = 16 + 2 * rows, np.empty(3 * rows + 1, np.int64)
-        output = _Output(self._order, most, len(tree.kinds) + 1, 2 * most)
+        listed, each_time = sources.of(delta), None if isinstance(times, int) else np.ascontiguousarray(times)
+        output, scratch = None, np.empty(3 * rows + 1, np.int64)
         cells = groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)
-        step.tell(
+        frame.tell(
             OPENING, 0, 0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(tree.begin(rows)),
-            id(scratch), id(after), id(output.room), most,
+            id(scratch), id(after), 0, 0,
         )  # fmt: skip
-        frame, strings = step.frame, tree.dictionary.now()
+        words, strings = frame.words, tree.dictionary.now()
         while (
-            said := step_windows(groups.block(), cells.memory, tree.meta, frame, strings.heap, strings.places)
+            said := step_windows(groups.block(), cells.memory, tree.meta, words, strings.heap, strings.places)
         ) != DONE:
             if said == NOT_READABLE:
                 groups.rollback(groups.mark() - 1)
@@ -131,23 +118,23 @@ class TopK(Kept):
             if said == NO_SLOTS:
                 groups.make_room()
             else:
-                output = output.grown(2 * frame.item(CAPACITY))
-                frame[ROOM], frame[CAPACITY] = id(output.room), output.rows
+                output = _Output(self._order, 2 * words.item(CAPACITY), output)
+                words[ROOM], words[CAPACITY] = id(output.room), output.rows
         groups.end()
-        written = frame.item(WRITTEN)
-        return output.delta(written, times) if written else None
+        written = words.item(WRITTEN)
+        return output.delta(written, times) if output is not None and written else None
 
-    def _begun(self, layout: Layout) -> _Step:
-        """What steps by deltas of this layout are told."""
+    def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
+        """What steps by deltas of a layout are told."""
         order, rows, keys = self._order, self._rows, len(self._group)
         sources = Sources((*self._group, *(term.column for term in order.terms)), layout)
-        form = self._groups.layout.form_of(sources.places[:keys].tolist())
-        frame: Ints = np.zeros(LENGTH + SOURCE * sources.count, np.int64)
-        frame[:STAGE] = (
-            *(keys, id(form), id(sources.places), len(rows.kinds), id(rows.kinds), id(order.table), len(order.terms)),
-            *(self._begin, self._end, self._ties, NONE),
+        form, reads = self._groups.layout.form_of(sources.places[:keys].tolist()), sources.places
+        stays = (
+            *(keys, id(form), id(reads), len(rows.kinds), id(rows.kinds), id(order.table), len(order.terms)),
+            *(self._begin, self._end, self._ties, NONE, *(0,) * CELL),
         )
-        return _Step(sources, form, frame, telling(frame, STAGE, ABOUT))
+        self._steps[layout] = sources, Frame(stays, LENGTH, sources.count, form)
+        return self._steps[layout]
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

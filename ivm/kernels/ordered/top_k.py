@@ -50,16 +50,17 @@ BASE, OLD_END, NEW_END, MET, MOST = 0, 1, 2, 3, 4
 CELL = 5
 
 KEYS, KEY_FORM, READS, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, NONE = range(11)
-STAGE, AT, WRITTEN, LISTED, ROW_TIMES, DIFFS, BATCH, SCRATCH, AFTER, ROOM, CAPACITY = range(11, 22)
-ABOUT = 22
-LENGTH = ABOUT + CELL
+ABOUT = 11
+STAGE, AT, WRITTEN, LISTED, ROW_TIMES, DIFFS, BATCH, SCRATCH, AFTER, ROOM, CAPACITY = range(16, 27)
+LENGTH = 27
 """How many columns a key has, how it is made of them, where all columns are read, how many words the keys of the tree
-have, how they compare, the terms and their number, the window, and None. Then of one step: how far it is, and until
-which row, or cell; how many output rows it has; its sources, times, diffs (0: all are one), a batch for the tree to
-journal, scratch, three words a row and one, the fields of the cells, and the room. ABOUT: the cell that it is at."""
+have, how they compare, the terms and their number, the window, and None. ABOUT: the cell that a step is at, CELL words.
+Then how far it is, and at which row, or cell; how many output rows it has; its sources, times, diffs (0: all are one),
+a batch for the tree to journal, scratch, three words a row and one, the fields of the cells, and the room, 0 if there
+is none."""
 OPENING, APPLYING, WRITING = range(3)
 DONE, NO_SLOTS, NOT_READABLE, NO_ROOM = range(4)
-"""NO_ROOM: there is a room for at least CAPACITY rows to be found, which begins as this one does."""
+"""NO_ROOM: there is a room for at least CAPACITY rows to be found, which begins as the one before does."""
 
 
 class _Cell(NamedTuple):
@@ -82,7 +83,7 @@ def step_windows(block: Ints, memory: Ints, meta: Ints, frame: Ints, heap: Bytes
     rows, width = memory[ROWS], frame[WIDTH]
     tree = tree_at(meta, ints_at(data_of(frame[KINDS]), width), heap, starts)
     batch, scratch = batch_at(data_of(frame[BATCH]), rows, width), data_of(frame[SCRATCH])
-    found = _Cell(ints_at(scratch, rows), ints_at(scratch + 8 * rows, rows), frame[ABOUT:LENGTH])
+    found = _Cell(ints_at(scratch, rows), ints_at(scratch + 8 * rows, rows), frame[ABOUT : ABOUT + CELL])
     offsets = ints_at(scratch + 16 * rows, rows + 1)
     if frame[STAGE] == OPENING:
         said = _open(block, memory, frame, batch.keys)
@@ -123,8 +124,8 @@ def _open(block: Ints, memory: Ints, frame: Ints, keys: Ints) -> Word:
 
 @part(inline=True)
 def _rows_at(frame: Ints) -> Word:
-    """Where output rows are."""
-    return data_of(frame[ROOM]) + 8 * WORDS * frame[TERM_COUNT]
+    """Where output rows are, if there is a room."""
+    return data_of(frame[ROOM]) + 8 * WORDS * frame[TERM_COUNT] if frame[ROOM] else np.int64(0)
 
 
 @part()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from struct import Struct
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,11 +35,6 @@ def places_of(columns: Sequence[Column | None]) -> Ints:
     places = np.empty((len(columns), WORDS), np.int64)
     _tell(columns, places)
     return places
-
-
-def telling(frame: Ints, first: int, end: int) -> Callable[..., None]:
-    """What writes the words from `first` to `end` of a frame: to be called with all of them."""
-    return partial(Struct(f"{end - first}q").pack_into, frame.data, 8 * first)
 
 
 def tell_of(column: Column, places: Ints, index: int) -> None:
