@@ -188,13 +188,12 @@ class AppendOnlyTopK(Kept):
         if delta is None:
             return None
         assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
-        columns = delta.columns()
-        words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
+        words, _ = self._layout.pack([delta.column(c) for c in self._group], len(delta))
         cells = self._groups.open(words, delta.times)
         after = np.zeros((len(cells), len(self._groups.fields.kinds)), np.int64)
         strings = self._dictionary.now()
         keep_first(
-            readonly(self._order.encode(columns, len(delta))), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
+            readonly(self._order.encode_delta(delta)), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
             cells.previous, self._groups.state, self._first, self._end, self._order.kinds, strings.heap,
             strings.places, after,
         )  # fmt: skip

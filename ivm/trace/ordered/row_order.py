@@ -20,8 +20,8 @@ from ivm.kernels.ordered.encode import TERM, decode_columns, encode_columns
 from ivm.trace.columns.column import DTYPES, KINDS, Array, Column, Ints
 from ivm.trace.columns.computed import Read
 from ivm.trace.columns.places import NONE
-from ivm.trace.delta import Source
-from ivm.trace.sources import source_of
+from ivm.trace.delta import Delta, Source
+from ivm.trace.sources import SourcesByLayout, source_of
 
 _SIGN = np.int64(-(2**63))
 _REST = np.int64(2**63 - 1)
@@ -115,11 +115,24 @@ class RowOrder:
 
     def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
         """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
-        rows = np.empty((count, ahead + len(self.kinds)), np.int64)
-        listed, reads = source_of([columns[term.column] for term in self.terms])
-        found = encode_columns(id(listed), NONE, reads, np.zeros(SOURCE, np.int64), self.table, ahead, rows)
-        assert found or count == 0, "columns that are there can be read"
+        rows, (listed, reads) = self._rows(count, ahead), source_of([columns[term.column] for term in self.terms])
+        are_read = encode_columns(id(listed), NONE, reads, np.zeros(SOURCE, np.int64), self.table, ahead, rows)
+        assert are_read or count == 0, "columns that are there can be read"
         return rows
+
+    def encode_delta(self, delta: Delta) -> Ints:
+        """The rows of a delta as words (n, K), read where they lie."""
+        rows, sources = self._rows(delta.length, 0), self._sources[delta.layout]
+        listed, room = sources.of(delta), np.zeros(SOURCE * sources.count, np.int64)
+        are_read = encode_columns(id(listed), NONE, sources.places, room, self.table, 0, rows)
+        return rows if are_read else self.encode(delta.copied().columns(), delta.length)
+
+    def _rows(self, count: int, ahead: int) -> Ints:
+        return np.empty((count, ahead + len(self.kinds)), np.int64)
+
+    @cached_property
+    def _sources(self) -> SourcesByLayout:
+        return SourcesByLayout([term.column for term in self.terms])
 
     @cached_property
     def table(self) -> Ints:
