@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from struct import Struct
 
 import numpy as np
 
@@ -20,23 +19,22 @@ from ivm.kernels.groups.step import (
     OPENING,
     PAUSED,
     ROOM,
-    STAGE,
     SUM_OVERFLOWED,
     WRITTEN,
     add_apart,
     step_groups,
 )
 from ivm.kernels.hashing.keys import HALF, NULL, WORD
-from ivm.kernels.memory.places import SOURCE, STRIDE, WORDS
+from ivm.kernels.memory.places import STRIDE, WORDS
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
 from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.columns.computed import Read
-from ivm.trace.columns.places import NONE, places_of, tell_of
+from ivm.trace.columns.places import NONE, tell_of
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.sources import Sources
+from ivm.trace.sources import Frame, Sources, source_of
 
 Between = Callable[[Delta, Cells, Ints], None]
 """What is done when all is added up: it puts further fields of the cells."""
@@ -49,10 +47,8 @@ class GroupStep:
         self.parts = parts
         self._form = form
         self._sources = Sources((*keys, *parts.arguments), layout)
-        places = [(source, column) for source, column in self._sources.places.tolist()]
-        self._key_form = form.layout.form_of(places[: len(keys)])
-        self._request, self._held = _request(parts, form, self._key_form, places[len(keys) :], self._sources.count)
-        self._words, self._step = self._request.data, Struct(f"{LENGTH - STAGE}q")
+        key_form = form.layout.form_of(self._sources.places[: len(keys)].tolist())
+        self._frame = _frame(parts, form, key_form, self._sources.places, self._sources.count)
 
     def run(self, groups: Groups[Accumulators], delta: Delta, between: Between) -> Delta | None:
         """The changes of the groups' rows by a delta whose times ascend.
@@ -63,11 +59,8 @@ class GroupStep:
         times, diffs, rows = delta.times, delta.diffs, delta.length
         one, listed = isinstance(times, int), self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
-        cells, request = groups.begin(rows, times), self._request
-        self._step.pack_into(
-            self._words, 8 * STAGE, OPENING, 0, 0, 0, 0, 0,
-            0 if diffs is None else id(diffs), id(each_time), id(listed),
-        )  # fmt: skip
+        cells, request = groups.begin(rows, times), self._frame.words
+        self._frame.tell(OPENING, 0, 0, 0, 0, 0, 0 if diffs is None else id(diffs), id(each_time), id(listed))
         while (said := step_groups(groups.block(), cells.memory, request)) == NO_SLOTS:
             groups.make_room()
         if said == NOT_READABLE:
@@ -99,9 +92,9 @@ class NotReadable(Exception):
 def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints:
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
     form = OutputForm(parts, _NO_KEYS)
-    request, _held = _request(parts, form, _NO_KEYS.form, [(0, number) for number in range(len(columns))], 1)
-    arrays = [places_of(columns), None]
-    request[LISTED] = id(arrays)
+    listed, reads = source_of(columns)
+    request = _frame(parts, form, _NO_KEYS.form, reads, 1).words
+    request[LISTED] = id(listed)
     fields: Ints = np.empty((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
     if failed >= 0:
@@ -109,32 +102,29 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     return fields
 
 
-def _request(
-    parts: Accumulators, form: OutputForm, key_form: Ints, arguments: Sequence[tuple[int, int]], sources: int
-) -> tuple[Ints, object]:
-    """What is always the same, and room for the rest; and what is to be held meanwhile.
+def _frame(parts: Accumulators, form: OutputForm, key_form: Ints, reads: Ints, sources: int) -> Frame:
+    """What is always the same; all but the form of the key is to be held meanwhile.
 
-    `arguments`: of each its source, of so many, and its column.
+    `reads`: of each column of the key, and of each argument, its source, of so many, and its number there.
     """
-    placed: Ints = np.array(arguments, np.int64).reshape(len(arguments), 2)
-    request: Ints = np.zeros(LENGTH + SOURCE * sources, np.int64)
-    request[:STAGE] = (
+    stays = (
         *(id(parts.plan), len(parts.plan), id(parts.outputs), len(parts.outputs)),
         *(id(parts.scratch), parts.scratch.shape[1]),
         *(len(key_form), id(key_form), parts.fields, parts.words, parts.pauses),
-        *(id(placed), len(placed), id(form.shown), len(form.shown), NONE),
+        *(id(reads), len(reads), id(form.shown), len(form.shown), NONE),
     )
-    return request, (placed, key_form)
+    return Frame(stays, LENGTH, sources, key_form)
 
 
 class OutputForm:
     """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns: the keys, then the aggregates.
 
-    `shown`: what the kernel is told of that; `flat`: the word of the room with which the outputs' columns begin;
-    `outputs`: how many these are; `words`: how many an output row takes there, with its key and diff.
+    `shown`: what the kernel is told of that; `unplaced`: the columns of which it tells no place; `flat`: the word of
+    the room with which the outputs' columns begin; `outputs`: how many these are; `words`: how many an output row takes
+    there, with its key and diff.
     """
 
-    __slots__ = ("columns", "flat", "keys", "layout", "outputs", "parts", "plain", "shown", "words")
+    __slots__ = ("columns", "flat", "keys", "layout", "outputs", "parts", "plain", "shown", "unplaced", "words")
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
         self.parts, self.layout, self.keys = parts, layout, len(layout.parts)
@@ -146,6 +136,7 @@ class OutputForm:
             shown.append((from_, at, 8 * words, output))
         self.shown: Ints = np.array(shown, np.int64).reshape(len(shown), SHOWN)
         self.columns, self.outputs = tuple(shown), len(parts.placed)
+        self.unplaced = frozenset(index for index, (from_, *_) in enumerate(shown) if from_ == NO_PLACE)
         self.flat = WORDS * len(shown) + self.outputs
         self.words = parts.words + layout.words + 1
         self.plain = plain_layout(len(shown))
@@ -187,9 +178,9 @@ class Output(Source):
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""
-        width = len(self._form.columns)
+        form, width = self._form, len(self._form.columns)
         places = self.room[: WORDS * width].reshape(width, WORDS)
-        for index in columns:
+        for index in form.unplaced and form.unplaced.intersection(columns):
             if not places.item(index, STRIDE):
                 tell_of(self.column(index), places, index)
         return places

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from struct import Struct
 
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.clamp import AT, LENGTH, step_multiplicities
+from ivm.kernels.groups.clamp import LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
 from ivm.trace.columns.column import Ints
-from ivm.trace.delta import Delta, concat_deltas, delta_of
+from ivm.trace.columns.places import NONE
+from ivm.trace.delta import Delta, Layout, concat_deltas, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.placed import PlacedColumns
+from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 
 
@@ -54,29 +54,27 @@ class Threshold(Kept):
     def __init__(self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary) -> None:
         self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
         self.states = (self._groups,)
-        self._places = PlacedColumns(range(len(types)))
-        self._frame: Ints = np.zeros(LENGTH, np.int64)
-        self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - AT}q")
-        self._frame[:AT] = len(types), id(self._layout.form), self._places.address, 0
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the multiplicities above zero, sorted by time. Cost: two random accesses an update."""
         delta = live_input(inputs)
         if delta is None:
             return None
+        sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
         rows, times, diffs, width = len(delta), delta.times, delta.diffs, self._layout.words
-        many, held = not isinstance(times, int), self._places.read(delta)
+        many, listed = not isinstance(times, int), sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
-        changes = None if diffs is None else np.ascontiguousarray(diffs)
         cells = self._groups.begin(rows, times)
         after = cells.after = np.empty((rows, 1), np.int64)
         room: Ints = np.empty(rows * (width + 1 + many), np.int64)
-        told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows]
-        self._told.pack_into(self._words, 8 * AT, *told)
-        while (count := step_multiplicities(self._groups.block(), cells.memory, self._frame)) < 0:
+        frame.tell(0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(after), id(room), rows)
+        while (count := step_multiplicities(self._groups.block(), cells.memory, frame.words)) == NO_SLOTS:
             self._groups.make_room()
-        del held  # what was read lay there until now
+        if count == NOT_READABLE:
+            self._groups.rollback(self._groups.mark() - 1)
+            return self.step([delta.copied()])
         self._groups.end()
         if count == 0:
             return None
@@ -85,6 +83,15 @@ class Threshold(Kept):
         if many:
             times = room[behind + rows : behind + rows + count]
         return delta_of(keys, times, room[behind : behind + count], count)
+
+    def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
+        """What steps by deltas of a layout are told."""
+        width = len(self._layout.parts)
+        sources = Sources(range(width), layout)
+        form, reads = self._layout.form_of(sources.places.tolist()), sources.places
+        frame = Frame((width, id(form), id(reads), NONE), LENGTH, sources.count, form)
+        self._steps[layout] = sources, frame
+        return sources, frame
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

@@ -17,7 +17,7 @@ from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.trace.columns.column import Bools, Column, Ints
 from ivm.trace.columns.computed import Read
-from ivm.trace.delta import Delta, Group, Layout, Source, delta_of
+from ivm.trace.delta import Delta, Group, Layout, Source
 from ivm.trace.index.follower import Lookup
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader
@@ -73,7 +73,7 @@ class Reduce(Kept):
         try:
             return step.run(self.groups, delta, self._put_ordered)
         except NotReadable:
-            return self.step([_copied(delta)])
+            return self.step([delta.copied()])
 
     def _begun(self, parts: Accumulators, layout: Layout) -> GroupStep:
         """How deltas of a layout are stepped from now on, where the fields are `parts`."""
@@ -112,12 +112,6 @@ class Reduce(Kept):
             parts.outputs, width, parts.words, rows, always, parts.scratch, form.shown, output.room
         )  # fmt: skip
         return output.delta(count, time, counted=False)
-
-
-def _copied(delta: Delta) -> Delta:
-    """The same updates, all that they have in memory of its own."""
-    columns = [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in delta.columns()]
-    return delta_of(columns, delta.times, None if delta.diffs is None else delta.diffs.copy(), delta.length)
 
 
 class GroupLookup(Lookup):

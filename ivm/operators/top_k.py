@@ -3,29 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from struct import Struct
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.append_only import keep_first, window_changes
-from ivm.kernels.ordered.batch import TreeBatch
-from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, LENGTH, TREE_META, show_windows, step_windows
+from ivm.kernels.ordered.top_k import (
+    CAPACITY,
+    CELL,
+    DONE,
+    ENDLESS,
+    FIELDS,
+    LENGTH,
+    NO_SLOTS,
+    NOT_READABLE,
+    OPENING,
+    ROOM,
+    WRITTEN,
+    show_windows,
+    step_windows,
+)
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.trace.columns.column import Ints, readonly, readonly_diffs
-from ivm.trace.delta import Delta, delta_of
+from ivm.trace.columns.places import NONE
+from ivm.trace.delta import Delta, Group, Layout, delta_of, plain_layout
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
-from ivm.trace.ordered.ordered_tree import ALL_COUNT, OrderedReader, OrderedRows
-from ivm.trace.ordered.row_order import total_order
-from ivm.trace.placed import PlacedColumns
+from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
+from ivm.trace.ordered.row_order import DecodedRows, RowOrder, total_order
+from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import chosen
 
 Types = tuple[tuple[SqlType, bool], ...]
 
 _HEAD = 2  # fields of a group of what only comes, before those of its rows
+
+
+class _Output(DecodedRows):
+    """Room for so many output rows, as `ivm.kernels.ordered.top_k` has it; then the source of those that are there.
+
+    It begins with what is in the room `before`.
+    """
+
+    def __init__(self, order: RowOrder, rows: int, before: _Output | None) -> None:
+        super().__init__(order, rows, len(order.kinds) + 2, 2 * rows)
+        if before is not None:
+            self.room[: len(before.room)] = before.room
+
+    def delta(self, rows: int, times: Ints | int) -> Delta:
+        """The first `rows` rows; `times` where all have one, else they are there."""
+        behind, capacity, self.rows = self.begin + self.rows * self.width, self.rows, rows
+        if not isinstance(times, int):
+            times = self.room[behind + capacity : behind + capacity + rows]
+        layout, diffs = plain_layout(len(self._order.terms)), self.room[behind : behind + rows]
+        return Delta([Group(self)], layout, rows, times, diffs)
 
 
 class TopK(Kept):
@@ -55,52 +88,53 @@ class TopK(Kept):
             ordered = len({column for column, _, _ in order})
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
         self._groups = Groups([types[column] for column in group], Fields((None,) * FIELDS), dictionary)
-        self._layout = self._groups.layout
         self._rows = OrderedRows(self._order, dictionary, places=True)
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
         self.states = (self._groups, self._rows)
-        self._places = PlacedColumns((*group, *(term.column for term in self._order.terms)))
-        self._frame: Ints = np.zeros(LENGTH, np.int64)
-        self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - TREE_META}q")
-        self._frame[:TREE_META] = (
-            *(len(group), id(self._layout.form), len(self._rows.kinds), id(self._rows.kinds)),
-            *(id(self._order.table), len(self._order.terms), self._begin, self._end, self._ties),
-            *(self._places.address, 0),
-        )
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""
         delta = live_input(inputs)
         if delta is None:
             return None
-        rows, times, diffs = len(delta), delta.times, delta.diffs
-        one, tree, width = isinstance(times, int), self._rows, len(self._rows.kinds)
-        held, each_time = self._places.read(delta), None if one else np.ascontiguousarray(times)
-        changes = None if diffs is None else np.ascontiguousarray(diffs)
-        cells = self._groups.begin(rows, times)
+        sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
+        rows, times, diffs, groups, tree = delta.length, delta.times, delta.diffs, self._groups, self._rows
+        listed, each_time = sources.of(delta), None if isinstance(times, int) else np.ascontiguousarray(times)
+        output, scratch = None, np.empty(3 * rows + 1, np.int64)
+        cells = groups.begin(rows, times)
         after = cells.after = np.empty((rows, FIELDS), np.int64)
-        keys, order, net = np.empty((rows, width), np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
-        for array in (keys, order, net):
-            array.setflags(False)  # type: ignore[call-arg]  # from Python; the kernel fills them
-        tree.expect(TreeBatch(keys, ALL_COUNT, net, order))
-        entries, heads, meta = tree.arrays
-        told = [id(meta), 0, id(each_time), 0 if changes is None else id(changes), id(keys), id(order), id(net)]
-        told += (id(after), id(entries), len(entries), id(heads), len(heads))
-        self._told.pack_into(self._words, 8 * TREE_META, *told)
-        strings = tree.dictionary.now()
-        while True:
-            out, count = step_windows(self._groups.block(), cells.memory, self._frame, strings.heap, strings.places)
-            if count >= 0:
-                break
-            self._groups.make_room()
-        del held  # what was read lay there until now
-        self._groups.end()
-        if count == 0:
-            return None
-        out = out[:count]
-        diffs = out[:, width - 1].copy()
-        if not one:
-            times = chosen(cells.filled().times, out[:, width])
-        return delta_of(self._order.decode(out[:, : width - 1]), times, diffs, count)
+        frame.tell(
+            OPENING, 0, 0, id(listed), id(each_time), 0 if diffs is None else id(diffs), id(tree.begin(rows)),
+            id(scratch), id(after), 0, 0,
+        )  # fmt: skip
+        words, strings = frame.words, tree.dictionary.now()
+        while (
+            said := step_windows(groups.block(), cells.memory, tree.meta, words, strings.heap, strings.places)
+        ) != DONE:
+            if said == NOT_READABLE:
+                groups.rollback(groups.mark() - 1)
+                tree.rollback(tree.mark())
+                return self.step([delta.copied()])
+            if said == NO_SLOTS:
+                groups.make_room()
+            else:
+                output = _Output(self._order, 2 * words.item(CAPACITY), output)
+                words[ROOM], words[CAPACITY] = id(output.room), output.rows
+        groups.end()
+        written = words.item(WRITTEN)
+        return output.delta(written, times) if output is not None and written else None
+
+    def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
+        """What steps by deltas of a layout are told."""
+        order, rows, keys = self._order, self._rows, len(self._group)
+        sources = Sources((*self._group, *(term.column for term in order.terms)), layout)
+        form, reads = self._groups.layout.form_of(sources.places[:keys].tolist()), sources.places
+        stays = (
+            *(keys, id(form), id(reads), len(rows.kinds), id(rows.kinds), id(order.table), len(order.terms)),
+            *(self._begin, self._end, self._ties, NONE, *(0,) * CELL),
+        )
+        self._steps[layout] = sources, Frame(stays, LENGTH, sources.count, form)
+        return self._steps[layout]
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""
@@ -154,13 +188,12 @@ class AppendOnlyTopK(Kept):
         if delta is None:
             return None
         assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
-        columns = delta.columns()
-        words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
+        words, _ = self._layout.pack([delta.column(c) for c in self._group], len(delta))
         cells = self._groups.open(words, delta.times)
         after = np.zeros((len(cells), len(self._groups.fields.kinds)), np.int64)
         strings = self._dictionary.now()
         keep_first(
-            readonly(self._order.encode(columns, len(delta))), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
+            readonly(self._order.encode_delta(delta)), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
             cells.previous, self._groups.state, self._first, self._end, self._order.kinds, strings.heap,
             strings.places, after,
         )  # fmt: skip

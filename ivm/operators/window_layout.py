@@ -249,14 +249,13 @@ class WindowLayout:
     def encode(self, delta: Delta) -> Ints:
         """The rows of a delta as kernels take them (n, input words); its sums of doubles must have room."""
         n = len(delta)
-        rows = self._without_sums([delta.column(c) for c in range(self.width)], map(delta.column, self._values), n)
+        rows = self._without_sums(self.order.encode_delta(delta), map(delta.column, self._values), n)
         if self.sums is not None:
             rows[:, self._own - _LINKS :] = fields_of(self.sums, [delta.column(c) for c in self.sums.arguments], n)
         return rows
 
-    def _without_sums(self, columns: Sequence[Column], arguments: Iterable[Column], n: int) -> Ints:
+    def _without_sums(self, keys: Ints, arguments: Iterable[Column], n: int) -> Ints:
         rows = np.zeros((n, int(self.shape[INPUT])), np.int64)
-        keys = self.order.encode(columns, n)
         rows[:, : keys.shape[1]] = keys
         for column, (argument, value) in zip(arguments, self._values.items(), strict=True):
             at = value.at - _LINKS
@@ -287,7 +286,8 @@ class WindowLayout:
             if layout.sums is not None and layout.sums.saved != saved:
                 layout = self._with_sums(layout.sums.restored(saved))
             columns = segment.columns(self._kept_types, self._dictionary)
-            rows = layout._without_sums(columns[: self.width], columns[self.width :], segment.rows)
+            keys = layout.order.encode(columns[: self.width], segment.rows)
+            rows = layout._without_sums(keys, columns[self.width :], segment.rows)
             for field, words in enumerate(rows[:, self._own - _LINKS :].T):
                 words[:] = segment.ints(f"field {field}")
             diffs = segment.ints("diff") if segment.has("diff") else None

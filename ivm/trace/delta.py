@@ -200,6 +200,11 @@ class Delta:
         """The same updates with all columns there, which reads no store any more. Cost: gathers them."""
         return delta_of(self.columns(), self.times, self.diffs, self.length)
 
+    def copied(self) -> Delta:
+        """The same updates, all that they have in memory of its own, one behind the other."""
+        columns = [Column(c.values.copy(), None if c.valid is None else c.valid.copy()) for c in self.columns()]
+        return delta_of(columns, self.times, None if self.diffs is None else self.diffs.copy(), self.length)
+
     def take(self, rows: Array) -> Delta:
         """The updates at positions `rows` (integers), in that order; no column value is touched."""
         return self._part(rows, len(rows))

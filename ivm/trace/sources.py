@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from struct import Struct
 from typing import Any
 
 import numpy as np
 
 from ivm.kernels.memory.append import NOTHING
+from ivm.kernels.memory.places import SOURCE
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.places import places_of
 from ivm.trace.delta import Delta, Layout
@@ -67,6 +70,21 @@ class SourcesByLayout(dict[Layout, Sources]):
             self.clear()
         made = self[layout] = Sources(self._columns, layout)
         return made
+
+
+class Frame:
+    """What a kernel is told, `length` words: those that stay, and those that `tell` writes at each step, all of them.
+
+    Behind them is room for so many `sources`. What the words refer to is `held`.
+    """
+
+    __slots__ = ("_held", "tell", "words")
+
+    def __init__(self, stays: Sequence[int], length: int, sources: int, *held: object) -> None:
+        self.words: Ints = np.zeros(length + SOURCE * sources, np.int64)
+        self.words[: len(stays)] = stays
+        self.tell = partial(Struct(f"{length - len(stays)}q").pack_into, self.words.data, 8 * len(stays))
+        self._held = held
 
 
 def source_of(columns: Sequence[Column | None]) -> tuple[list[Any], Ints]:

@@ -1,4 +1,4 @@
-"""The words of rows in order, made by a kernel of columns where they lie, are those that numpy makes of them."""
+"""The words of rows in order, made by a kernel of columns where they lie, are those that numpy makes of them; and back."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,8 @@ def test_words_are_those_of_numpy(count: int, stride: int):
                 terms.append(Term(len(columns), type_, nullable, bool(flags & 1), bool(flags & 2)))
                 valid = (random.random(count * stride) < 0.7)[::stride] if nullable and flags else None
                 columns.append(Column(values(random, type_, count * stride)[::stride], valid))
-    got = RowOrder(tuple(terms)).encode(columns, count, ahead=2)
+    order = RowOrder(tuple(terms))
+    got = order.encode(columns, count, ahead=2)
     at = 2
     for term, column in zip(terms, columns, strict=True):
         words = ordered_words(column.values, term.physical)
@@ -44,3 +45,10 @@ def test_words_are_those_of_numpy(count: int, stride: int):
         assert np.array_equal(got[:, at : at + words.shape[1]], words), term
         at += words.shape[1]
     assert at == got.shape[1]
+    for found, given, term in zip(order.decode(got[:, 2:]), columns, terms, strict=True):
+        there = np.ones(count, np.bool_) if given.valid is None else given.valid
+        assert (found.valid is None) == bool(there.all())
+        assert found.valid is None or np.array_equal(found.valid, there)
+        assert found.values.dtype == given.values.dtype
+        assert np.array_equal(found.values[there], given.values[there], equal_nan=term.physical is Physical.FLOAT64)
+        assert not found.values[~there].any()

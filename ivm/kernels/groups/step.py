@@ -3,8 +3,8 @@
 `request` int64 tells what is to be done. First what is always the same: arrays by their `id` with their lengths, and
 numbers; from STAGE on what belongs to one step: how far it is, then the same about its rows and about the memory for
 what it makes. At LISTED is the `id` of a list of the sources of its rows (see `memory.places.lay_sources`), which are
-written down behind the request; the key's form (see `hashing.keys`) says which columns of these the keys are, ARGUMENTS
-of each argument its source and its column. See `groups.emit` for ROOM.
+written down behind the request; READS are their columns that are read, as `memory.places.lay_updates` takes them: those
+of the key, of which its form (see `hashing.keys`) tells too, then the arguments. See `groups.emit` for ROOM.
 
 A step ends where it needs more memory, and goes on when it is called again: for groups, and, once their cells are
 known, for AFTER, the fields of each, and ROOM, two output rows for each.
@@ -30,23 +30,20 @@ from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, S
 from ivm.kernels.groups.emit import SHOWN, emit
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.hashing.keys import COLUMN, FORM, SOURCE_NUMBER
 from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.places import (
-    STRIDE,
-    is_packed,
     lay_sources,
+    lay_updates,
     mask_of,
     place_of,
     references_of,
-    told,
     words_of,
 )
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
-KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, ARGUMENTS, ARGUMENT_COUNT, COLUMNS, COLUMN_COUNT, NONE = range(6, 16)
+KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, READS, READ_COUNT, COLUMNS, COLUMN_COUNT, NONE = range(6, 16)
 STAGE, AT, FAILED, WRITTEN, AFTER, ROOM, DIFFS, ROW_TIMES, LISTED = range(16, 25)
 LENGTH = 25
 """PAUSES: whether others have something to do between what is added and what is emitted; NONE: the `id` of None; DIFFS:
@@ -63,7 +60,8 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     Cost: two random accesses a row, one a cell, and what the aggregates cost.
     """
     if request[STAGE] == OPENING:
-        if not _lay(request):
+        reads = words_at(data_of(request[READS]), request[READ_COUNT], 2)
+        if not lay_updates(request[LISTED], request[NONE], request[DIFFS], reads, request[LENGTH:]):
             return NOT_READABLE
         sources, form, times = address_of(request) + 8 * LENGTH, request[KEY_FORM], request[ROW_TIMES]
         request[AT] = open_keyed(block, memory, sources, request[KEYS], form, times, request[AT])
@@ -104,25 +102,6 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     return DONE
 
 
-@part()
-def _lay(request: Ints) -> bool:
-    """Write down where the sources are; whether all columns that are wanted of them can be read, and diffs as well."""
-    sources = address_of(request) + 8 * LENGTH
-    if not lay_sources(request[LISTED], request[NONE], request[LENGTH:]):
-        return False
-    if request[DIFFS] != 0 and not is_packed(request[DIFFS]):
-        return False
-    form = words_at(data_of(request[KEY_FORM]), request[KEYS], FORM)
-    for key in range(len(form)):
-        if told(place_of(sources, form[key, SOURCE_NUMBER], form[key, COLUMN]), STRIDE) == 0:
-            return False
-    arguments = words_at(data_of(request[ARGUMENTS]), request[ARGUMENT_COUNT], 2)
-    for number in range(len(arguments)):
-        if told(place_of(sources, arguments[number, 0], arguments[number, 1]), STRIDE) == 0:
-            return False
-    return True
-
-
 @part(counted=True)
 def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
     """Add all rows to their cells, which have no fields yet; the accumulator that overflowed, or -1."""
@@ -132,7 +111,7 @@ def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
     if request[DIFFS] != 0:
         diffs = ints_at(data_of(request[DIFFS]), rows)
     sources = address_of(request) + 8 * LENGTH
-    arguments = words_at(data_of(request[ARGUMENTS]), request[ARGUMENT_COUNT], 2)
+    arguments = words_at(data_of(request[READS]), request[READ_COUNT], 2)[request[KEYS] :]
     for k in range(len(plan)):
         kind, argument = plan[k, KIND], plan[k, ARGUMENT]
         if kind in (EXTREME, ORDERED):

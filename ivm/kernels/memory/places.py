@@ -27,6 +27,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.at import (
     MANY,
+    address_of,
     bools_at,
     data_of,
     dimensions_of,
@@ -83,18 +84,18 @@ def tell(arrays: Word, none: Word, places: Ints) -> Word:
     return untold
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def choose(told_of: Ints, order: Ints, places: Ints) -> bool:
-    """Let `places` be those of the columns `order` that somebody has told of.
+@part()
+def lay_updates(listed: Word, none: Word, diffs: Word, reads: Ints, sources: Ints) -> bool:
+    """Write down sources as `lay_sources` does; whether the columns that are read can be, by their places, and diffs.
 
-    Whether all of them lie in one piece; those that have a mask have bytes.
+    `reads` int64 (columns, 2) has of each column in which source it lies, and under which number there; `diffs` is the
+    `id` of an array that can be if it has int64, one behind the other, or 0: all are one.
     """
-    for number in range(len(order)):
-        place = told_of[order[number]]
-        if place[STRIDE] == 0 or place[PIECES] != 0 or (place[VALIDITY] != 0 and place[BIT] >= 0):
+    if not lay_sources(listed, none, sources) or (diffs != 0 and not is_packed(diffs)):
+        return False
+    for column in range(len(reads)):
+        if told(place_of(address_of(sources), reads[column, 0], reads[column, 1]), STRIDE) == 0:
             return False
-        for word in range(WORDS):
-            places[number, word] = place[word]
     return True
 
 

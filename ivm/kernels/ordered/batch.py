@@ -12,6 +12,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import bools_at, ints_at, words_at
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.nodes import CHANGES, Tree
 from ivm.kernels.ordered.tree import add, compare_keys, find, same_words
@@ -32,6 +33,13 @@ class TreeBatch(NamedTuple):
     valid: Bools
     diffs: Ints
     order: Ints
+
+
+@part(inline=True, counted=True)
+def batch_at(address: Word, rows: Word, width: Word) -> TreeBatch:
+    """The batch of so many rows at an address: its keys, then their diffs, then the order."""
+    keys, diffs = words_at(address, rows, width), address + 8 * rows * width
+    return TreeBatch(keys, bools_at(np.int64(0), 0, 1), ints_at(diffs, rows), ints_at(diffs + 8 * rows, rows))
 
 
 @part(inline=True)

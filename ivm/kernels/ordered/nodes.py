@@ -2,7 +2,8 @@
 
 A tree is three arrays. `rows`, int64 (nodes * FANOUT, W + P), holds the entries, those of node n from n * FANOUT on,
 in order. `heads`, int64 (nodes, 3), has each node's number of entries and its neighbours in order on its level, -1 at
-the ends; a free node has the next free one, or -1, for a neighbour. `meta`, int64 (META,), is the rest: see the names.
+the ends; a free node has the next free one, or -1, for a neighbour. `meta`, int64 (META,), is the rest: see the names;
+at ROWS and HEADS it tells where the two arrays lie, as `ivm.kernels.memory.at` reads it.
 
 An entry of a leaf, level 0, is W key words and P words of its user's, the first of them its multiplicity. An entry of
 a level above stands for a node of the level below: the least key that belongs there (for the first entry of a node
@@ -19,7 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import words_in
 from ivm.kernels.memory.move import move_words
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.texts.dictionary import Bytes
@@ -34,7 +37,9 @@ ROOT, LEVELS, USED, FREE, LIVE, ENTRIES, VISITED, CHANGES, LEAF = 0, 1, 2, 3, 4,
 nodes visited so far, the measure of work; changes that were made and not undone; and the path's leaf."""
 PATH = 9
 DEEPEST = 16  # levels; far beyond what fits memory
-META = PATH + DEEPEST
+ROWS = PATH + DEEPEST
+HEADS = ROWS + 3
+META = HEADS + 3
 LENGTH, NEXT, PREVIOUS = 0, 1, 2
 NONE = -1
 
@@ -48,6 +53,24 @@ class Tree(NamedTuple):
     kinds: Ints
     heap: Bytes
     starts: Ints
+
+
+@part(inline=True, counted=True)
+def tree_at(meta: Ints, kinds: Ints, heap: Bytes, starts: Ints) -> Tree:
+    """The tree that `meta` tells of."""
+    return Tree(words_in(meta, ROWS), words_in(meta, HEADS), meta, kinds, heap, starts)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def nodes_short(meta: Ints, changes: Word) -> Word:
+    """For how many nodes there must be room for so many changes, made and undone, in any order; 0 if there is.
+
+    A new entry splits a leaf if it is full, and all leaves that there are may be; each change inserts once, when it is
+    made or when it is undone.
+    """
+    splits = min(changes, meta[LIVE] + 1) + 2 * changes // FANOUT
+    nodes = meta[USED] + splits + splits // 8 + DEEPEST
+    return np.int64(0) if nodes * FANOUT <= meta[ROWS + 1] and nodes <= meta[HEADS + 1] else nodes
 
 
 @part(inline=True)

@@ -9,7 +9,15 @@ A change moves all rows behind it by as many places as it adds. So of the rows b
 border of the window that stand within so many places of it, and they alone are read: a change costs logarithms, and
 the rows that enter or leave.
 
-Output rows are int64 (rows, K + 2): a row's words, the slot left out, the diff, and the cell.
+`frame` int64 is what a step is told: first what is always the same, numbers and arrays by their `id`; from STAGE on how
+far it is, and the same about its rows and about memory for what it makes. At LISTED is the `id` of a list of the
+sources of its rows (see `memory.places.lay_updates`), which are written down behind the frame; READS are the columns
+that are read of them: those of the key, then those of the terms.
+
+`room` is where the output goes, with space for CAPACITY rows: the places of their columns (see `memory.places`), then K
++ 1 words a row, those of its values, the diff and the cell; then all diffs, and, if there are many, all times.
+
+A step ends where it needs more memory, and goes on when it is called again: for groups, or for the output of a cell.
 """
 
 from __future__ import annotations
@@ -20,38 +28,39 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.block import CELLS, KEY_WORDS, PHASE, PUT, ROWS, STATE, cells_at
+from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
-from ivm.kernels.memory.move import grown
-from ivm.kernels.memory.places import WORDS, place_of
+from ivm.kernels.memory.at import address_of, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.places import WORDS, lay_updates
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.batch import TreeBatch, apply_row, net_changes
-from ivm.kernels.ordered.encode import TERM, encode_rows
-from ivm.kernels.ordered.nodes import META, Tree
+from ivm.kernels.ordered.batch import TreeBatch, apply_row, batch_at, net_changes
+from ivm.kernels.ordered.encode import TERM, decode_rows, encode_rows
+from ivm.kernels.ordered.nodes import Tree, tree_at
 from ivm.kernels.ordered.tree import enter, find
 from ivm.kernels.ordered.walk import copies_before, entry_at, following
 from ivm.kernels.texts.dictionary import Bytes
-from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.types import Ints
 
 COUNTED, END = 0, 1
 FIELDS = 2
 ENDLESS = 1 << 62
 
-BASE, OLD_END, NEW_END, MET, ROOM = 0, 1, 2, 3, 4
+BASE, OLD_END, NEW_END, MET, MOST = 0, 1, 2, 3, 4
 """Of a cell: copies before its group; ends of its window; changes that may matter; rows that it may write at most."""
 CELL = 5
 
-
-KEYS, KEY_FORM, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, SOURCE = range(10)
-TREE_META, AT, ROW_TIMES, DIFFS, ROW_KEYS, ORDER, NET, AFTER = range(11, 19)
-TREE_ROWS, TREE_ROOM, HEADS, HEADS_ROOM = range(19, 23)
-LENGTH = 23
-"""Of a step's frame. First what is always the same: how many columns a key has, how it is made of them, how many words
-the keys of the tree have, how they compare, the terms and their number, the window, and the source of the rows: the
-columns of the key, then those of the terms. Then what belongs to one step: the tree's `meta`, how far its cells are,
-times, diffs (0: all are one), memory for what it makes, and the tree's other arrays with their lengths.
-"""
+KEYS, KEY_FORM, READS, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, NONE = range(11)
+ABOUT = 11
+STAGE, AT, WRITTEN, LISTED, ROW_TIMES, DIFFS, BATCH, SCRATCH, AFTER, ROOM, CAPACITY = range(16, 27)
+LENGTH = 27
+"""How many columns a key has, how it is made of them, where all columns are read, how many words the keys of the tree
+have, how they compare, the terms and their number, the window, and None. ABOUT: the cell that a step is at, CELL words.
+Then how far it is, and at which row, or cell; how many output rows it has; its sources, times, diffs (0: all are one),
+a batch for the tree to journal, scratch, three words a row and one, the fields of the cells, and the room, 0 if there
+is none."""
+OPENING, APPLYING, WRITING = range(3)
+DONE, NO_SLOTS, NOT_READABLE, NO_ROOM = range(4)
+"""NO_ROOM: there is a room for at least CAPACITY rows to be found, which begins as the one before does."""
 
 
 class _Cell(NamedTuple):
@@ -63,70 +72,106 @@ class _Cell(NamedTuple):
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def step_windows(block: Ints, memory: Ints, frame: Ints, heap: Bytes, starts: Ints) -> tuple[Ints, Word]:
-    """Apply a batch, cell by cell, and return how the windows change: (output, its rows), or -1 rows.
+def step_windows(block: Ints, memory: Ints, meta: Ints, frame: Ints, heap: Bytes, starts: Ints) -> Word:
+    """Go on with a batch as far as may be, cell by cell: DONE, or why it is not.
 
-    Then there was no room for a group: it is to be called again once there is. `block` and `memory` are those of the
-    groups (see `groups.block`), `heap` and `starts` the dictionary's. `frame` has numbers, and arrays by their `id`.
-
-    Written are the keys of the batch's rows, for each cell its changes (see `net_changes`), and the fields of the
-    cells; what undoes a change is there before the tree changes. Cost: O(log n) a change, and the output.
+    `block` and `memory` are those of the groups (see `groups.block`), `meta` is the tree's, `heap` and `starts` are the
+    dictionary's. Written are the batch for the tree, of each cell its changes (see `net_changes`), the fields of the
+    cells, and how the windows change. What undoes a change is there before the tree changes. Cost: O(log n) a change,
+    and the output.
     """
-    keyed, source = frame[KEYS], address_of(frame) + 8 * SOURCE
-    frame[AT] = open_keyed(block, memory, source, keyed, frame[KEY_FORM], frame[ROW_TIMES], frame[AT])
-    if frame[AT] >= 0:
-        return np.empty((0, 1), np.int64), np.int64(-1)
-    rows, cells, width, state = memory[ROWS], memory[CELLS], frame[WIDTH], words_in(block, STATE)
-    row_cell, cell_slot = int32s_at(cells_at(memory, 0), rows), int32s_at(cells_at(memory, 1), cells)
-    cell_previous = int32s_at(cells_at(memory, 2), cells)
-    keys, kinds = words_at(data_of(frame[ROW_KEYS]), rows, width), ints_at(data_of(frame[KINDS]), width)
-    places = words_at(place_of(source, np.int64(0), keyed), frame[TERM_COUNT], WORDS)
-    encode_rows(places, words_at(data_of(frame[TERMS]), frame[TERM_COUNT], TERM), np.int64(1), keys)
-    for i in range(rows):
-        keys[i, 0] = cell_slot[row_cell[i]]
-    diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows if frame[DIFFS] else np.int64(0))
-    order, net = ints_at(data_of(frame[ORDER]), rows), ints_at(data_of(frame[NET]), rows)
-    offsets, scratch = np.empty(cells + 1, np.int64), np.empty(rows, np.int64)
-    net_changes(keys, kinds, heap, starts, diffs, row_cell, order, net, offsets, scratch)
-    tree_rows = words_at(data_of(frame[TREE_ROWS]), frame[TREE_ROOM], width + 2)
-    heads = words_at(data_of(frame[HEADS]), frame[HEADS_ROOM], 3)
-    tree = Tree(tree_rows, heads, ints_at(data_of(frame[TREE_META]), META), kinds, heap, starts)
-    batch = TreeBatch(keys, bools_at(np.int64(0), 0, 1), net, order)
-    after = words_at(data_of(frame[AFTER]), cells, FIELDS)
-    out, count = _apply_windows(
-        tree, batch, offsets, frame[BEGIN], frame[END_AT], frame[TIES], block[KEY_WORDS] + 1, state, cell_slot,
-        cell_previous, after,
-    )  # fmt: skip
+    rows, width = memory[ROWS], frame[WIDTH]
+    tree = tree_at(meta, ints_at(data_of(frame[KINDS]), width), heap, starts)
+    batch, scratch = batch_at(data_of(frame[BATCH]), rows, width), data_of(frame[SCRATCH])
+    found = _Cell(ints_at(scratch, rows), ints_at(scratch + 8 * rows, rows), frame[ABOUT : ABOUT + CELL])
+    offsets = ints_at(scratch + 16 * rows, rows + 1)
+    if frame[STAGE] == OPENING:
+        said = _open(block, memory, frame, batch.keys)
+        if said != DONE:
+            return said
+        diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows if frame[DIFFS] else np.int64(0))
+        row_cell = int32s_at(cells_at(memory, 0), rows)
+        net_changes(
+            batch.keys, tree.kinds, heap, starts, diffs, row_cell, batch.order, batch.diffs,
+            offsets[: memory[CELLS] + 1], found.places,
+        )  # fmt: skip
+        frame[STAGE], frame[AT], frame[WRITTEN] = APPLYING, 0, 0
+    if not _step_cells(tree, batch, offsets, block, memory, frame, found):
+        return np.int64(NO_ROOM)
     memory[PHASE] = PUT
-    return out, count
+    if frame[WRITTEN] > 0:
+        _put_out(memory, frame)
+    return np.int64(DONE)
 
 
 @part(counted=True)
-def _apply_windows(
-    tree: Tree, batch: TreeBatch, offsets: Ints, begin: Word, end: Word, ties: Word, before: Word, state: Ints,
-    cell_slot: Int32s, cell_previous: Int32s, cells: Ints,
-) -> tuple[Ints, Word]:  # fmt: skip
-    """Apply each cell's changes, `order[offsets[c] : offsets[c + 1]]`; the output and its rows.
+def _open(block: Ints, memory: Ints, frame: Ints, keys: Ints) -> Word:
+    """Open the cells, and write the keys of all rows for the tree; DONE, or why that is not."""
+    reads, sources = words_at(data_of(frame[READS]), frame[KEYS] + frame[TERM_COUNT], 2), address_of(frame[LENGTH:])
+    if not lay_updates(frame[LISTED], frame[NONE], frame[DIFFS], reads, frame[LENGTH:]):
+        return np.int64(NOT_READABLE)
+    frame[AT] = open_keyed(block, memory, sources, frame[KEYS], frame[KEY_FORM], frame[ROW_TIMES], frame[AT])
+    if frame[AT] >= 0:
+        return np.int64(NO_SLOTS)
+    encode_rows(
+        sources, reads[frame[KEYS] :], words_at(data_of(frame[TERMS]), frame[TERM_COUNT], TERM), np.int64(1), keys
+    )
+    row_cell, cell_slot = int32s_at(cells_at(memory, 0), len(keys)), int32s_at(cells_at(memory, 1), memory[CELLS])
+    for row in range(len(keys)):
+        keys[row, 0] = cell_slot[row_cell[row]]
+    return np.int64(DONE)
 
-    A group's fields before the batch stand from column `before` of its row of `state`; `cells` (cells, FIELDS) gets
-    those as of each cell.
+
+@part(inline=True)
+def _rows_at(frame: Ints) -> Word:
+    """Where output rows are, if there is a room."""
+    return data_of(frame[ROOM]) + 8 * WORDS * frame[TERM_COUNT] if frame[ROOM] else np.int64(0)
+
+
+@part()
+def _step_cells(
+    tree: Tree, batch: TreeBatch, offsets: Ints, block: Ints, memory: Ints, frame: Ints, found: _Cell
+) -> bool:  # fmt: skip
+    """Apply each cell's changes, `order[offsets[c] : offsets[c + 1]]`, and write its output; False if that has no room.
+
+    A group's fields before the batch stand behind its key and a word more; the cells get those as of each.
     """
-    changes = offsets[len(cells)]
-    out = np.empty((16 + 2 * changes, len(tree.kinds) + 1), np.int64)
-    places, copies = np.empty(changes, np.int64), np.empty(changes, np.int64)
-    about = np.empty(CELL, np.int64)
-    count = np.int64(0)
-    for cell in range(len(cells)):
-        previous, slot = np.int64(cell_previous[cell]), np.int64(cell_slot[cell])
-        for f in range(FIELDS):
-            cells[cell, f] = cells[previous, f] if previous >= 0 else state[slot, before + f]
+    count, state, before = memory[CELLS], words_in(block, STATE), block[KEY_WORDS] + 1
+    cell_slot, cell_previous = int32s_at(cells_at(memory, 1), count), int32s_at(cells_at(memory, 2), count)
+    cells = words_at(data_of(frame[AFTER]), count, FIELDS)
+    out = words_at(_rows_at(frame), frame[CAPACITY], frame[WIDTH] + 1)
+    while frame[AT] < count:
+        cell = frame[AT]
         first, stop = offsets[cell], offsets[cell + 1]
+        if frame[STAGE] == APPLYING:
+            previous, slot = np.int64(cell_previous[cell]), np.int64(cell_slot[cell])
+            for f in range(FIELDS):
+                cells[cell, f] = cells[previous, f] if previous >= 0 else state[slot, before + f]
+            if first < stop:
+                _apply_cell(tree, batch, first, stop, frame[BEGIN], frame[END_AT], frame[TIES], cells, cell, found)
+                frame[STAGE] = WRITING
         if first < stop:
-            found = _Cell(places, copies, about)
-            _apply_cell(tree, batch, first, stop, begin, end, ties, cells, cell, found)
-            out = grown(out, count, count + about[ROOM])
-            count = _write_cell(tree, batch, first, begin, cells[cell, COUNTED], cell, found, out, count)
-    return out, count
+            if frame[WRITTEN] + found.about[MOST] > len(out):
+                frame[CAPACITY] = frame[WRITTEN] + found.about[MOST]
+                return False
+            total, written = cells[cell, COUNTED], frame[WRITTEN]
+            frame[WRITTEN] = _write_cell(tree, batch, first, frame[BEGIN], total, cell, found, out, written)
+        frame[STAGE], frame[AT] = APPLYING, cell + 1
+    return True
+
+
+@part()
+def _put_out(memory: Ints, frame: Ints) -> None:
+    """Make columns of the output rows, and put their diffs and times together."""
+    count, capacity, width, many = frame[WRITTEN], frame[CAPACITY], frame[WIDTH], memory[TIMES] != 0
+    out, behind = words_at(_rows_at(frame), count, width + 1), _rows_at(frame) + 8 * capacity * (width + 1)
+    diffs, times = ints_at(behind, count), ints_at(behind + 8 * capacity, count)
+    for row in range(count):
+        diffs[row] = out[row, width - 1]
+        if many:
+            times[row] = memory[META + out[row, width]]
+    terms = words_at(data_of(frame[TERMS]), frame[TERM_COUNT], TERM)
+    decode_rows(terms, out, words_at(data_of(frame[ROOM]), len(terms), WORDS))
 
 
 @part()
@@ -167,7 +212,7 @@ def _apply_cell(
         behind = place + found.copies[met]
         met += 1
     about[MET] = met
-    about[ROOM] = room + _crossing(behind, cells[cell, COUNTED], shift, begin, about)
+    about[MOST] = room + _crossing(behind, cells[cell, COUNTED], shift, begin, about)
 
 
 @part(inline=True)

@@ -99,7 +99,7 @@ class KeyLayout:
         """
         return self.form_of([(0, column) for column in range(len(self.parts))])
 
-    def form_of(self, columns: Sequence[tuple[int, int]]) -> Ints:
+    def form_of(self, columns: Sequence[Sequence[int]]) -> Ints:
         """The same of other columns: of each the number of its source, and its own there."""
         rows = [
             (*column, KINDS.get(p.physical, INTEGER), p.word, -1 if p.half is None else p.half, *(p.null or (-1, 0)))

@@ -8,23 +8,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ivm.kernels.ordered.batch import TreeBatch, add_rows, drop_rows, net_changes, undo_rows
+from ivm.kernels.ordered.batch import TreeBatch, add_rows, drop_rows, undo_rows
 from ivm.kernels.ordered.nodes import (
     CHANGES,
-    DEEPEST,
     ENTRIES,
     FANOUT,
     FREE,
+    HEADS,
     LEAF,
     LIVE,
     META,
     ROOT,
+    ROWS,
     USED,
     VISITED,
     Tree,
+    nodes_short,
 )
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
-from ivm.kernels.types import Int32s
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import Array, Bools, Column, Ints, readonly, readonly_diffs
 from ivm.trace.columns.growable import Growable
@@ -47,22 +48,34 @@ AS_THEY_COME: Ints = readonly(np.empty(0, np.int64))
 
 
 class _Entry(NamedTuple):
-    """Of the journal: a batch, how many changes the tree had seen before, and the rows of this and all before it."""
+    """Of the journal: a batch, how many changes the tree had seen before, and the rows of this and all before it.
 
-    changes: TreeBatch
+    A batch of keys of `width` words that a kernel makes is the memory that `ivm.kernels.ordered.batch` finds it in.
+    """
+
+    given: TreeBatch | Ints
     before: int
     rows: int
+
+    def changes(self, width: int) -> TreeBatch:
+        """The batch, whose keys have so many words."""
+        if isinstance(self.given, TreeBatch):
+            return self.given
+        rows = len(self.given) // (width + 2)
+        keys, behind = readonly(self.given[: rows * width].reshape(rows, width)), readonly(self.given[rows * width :])
+        return TreeBatch(keys, ALL_COUNT, behind[:rows], behind[rows:])
 
 
 class _Nodes:
     """The arrays of a tree."""
 
     def __init__(self, width: int, visited: int = 0, changes: int = 0) -> None:
-        self.rows: Growable[np.int64] = Growable(np.dtype(np.int64), width)
-        self.heads: Growable[np.int64] = Growable(np.dtype(np.int64), 3)
         self.meta = np.zeros(META, np.int64)
         self.meta[[ROOT, FREE, LEAF]] = -1
         self.meta[[VISITED, CHANGES]] = visited, changes
+        self.meta[[ROWS + 2, HEADS + 2]] = width, 3
+        self.rows: Growable[np.int64] = Growable(np.dtype(np.int64), width, block=self.meta, at=ROWS)
+        self.heads: Growable[np.int64] = Growable(np.dtype(np.int64), 3, block=self.meta, at=HEADS)
 
 
 class OrderedTree:
@@ -101,6 +114,11 @@ class OrderedTree:
         return nodes.rows.array, nodes.heads.array, nodes.meta
 
     @property
+    def meta(self) -> Ints:
+        """What tells kernels of the tree, until the next seal."""
+        return self._nodes.meta
+
+    @property
     def arguments(self) -> Tree:
         """The tree as kernels take it; anew for each call, since making room may move it."""
         strings = self.dictionary.now()
@@ -134,15 +152,19 @@ class OrderedTree:
 
     def changing(self, changes: TreeBatch) -> Tree:
         """The tree, for a kernel that applies `changes` next, which may then be rolled back."""
-        self.expect(changes)
+        self._expect(changes, len(changes.keys))
         return self.arguments
 
-    def expect(self, changes: TreeBatch) -> None:
-        """A kernel applies `changes`, or as many of them as it wants to, next; they may then be rolled back.
+    def begin(self, rows: int) -> Ints:
+        """Memory for a batch of so many rows which a kernel makes, and then applies; that may then be rolled back."""
+        memory: Ints = np.empty(rows * (len(self.kinds) + 2), np.int64)
+        self._expect(memory, rows)
+        return memory
 
-        What they are may be written by that kernel, before it applies them.
-        """
-        rows = len(changes.keys) + (self._journal[-1].rows if self._journal else 0)
+    def _expect(self, changes: TreeBatch | Ints, rows: int) -> None:
+        """A kernel applies changes of so many rows, or as many of them as it wants to, next."""
+        if self._journal:
+            rows += self._journal[-1].rows
         self.make_room(rows)
         readers = self._readers.each()
         for reader in readers:
@@ -161,13 +183,13 @@ class OrderedTree:
 
     def mark(self) -> int:
         """How many changes were made."""
-        return int(self._nodes.meta[CHANGES])
+        return self._nodes.meta.item(CHANGES)
 
     def rollback(self, mark: int) -> None:
         """Undo what was applied since."""
         while self._journal and self._journal[-1].before >= mark:
-            changes, before, _ = self._journal[-1]
-            undo_rows(*self.arguments, *changes, before)
+            entry = self._journal[-1]
+            undo_rows(*self.arguments, *entry.changes(len(self.kinds)), entry.before)
             self._journal.pop()
 
     def seal(self, upper: int, since: int) -> None:
@@ -175,11 +197,11 @@ class OrderedTree:
         for reader in self._readers.each():
             ends = [*(entry.before for entry in self._journal[1:]), self.mark()]
             for entry, end in zip(self._journal, ends, strict=False):
-                reader.note(entry.changes, entry.before, end)
+                reader.note(entry.changes(len(self.kinds)), entry.before, end)
         self.edition += 1
         self._journal.clear()
         meta = self._nodes.meta
-        if meta[ENTRIES] == 0 and meta[USED] > 0:
+        if meta.item(ENTRIES) == 0 and meta.item(USED) > 0:
             self._nodes = _Nodes(len(self.kinds) + self.payload, int(meta[VISITED]), int(meta[CHANGES]))
 
     def reader(self) -> OrderedReader:
@@ -219,20 +241,11 @@ class OrderedTree:
         return StateSize(entries=len(self), bytes=self.nbytes)
 
     def make_room(self, more: int) -> None:
-        """Room for the nodes that `more` changes may need, made and undone, in any order; amortized.
-
-        A new entry splits a leaf if it is full, and all leaves that there are may be; each change inserts once, when
-        it is made or when it is undone.
-        """
-        nodes, meta = self._nodes, self._nodes.meta
-        splits = min(more, int(meta[LIVE]) + 1) + 2 * more // FANOUT
-        used = int(meta[USED])
-        wanted = used + splits + splits // 8 + DEEPEST
-        if wanted * FANOUT > len(nodes.rows.array):
-            nodes.rows.length = used * FANOUT
+        """Room for the nodes that `more` changes may need; amortized."""
+        nodes = self._nodes
+        if wanted := nodes_short(nodes.meta, more):
+            nodes.rows.length, nodes.heads.length = nodes.meta.item(USED) * FANOUT, nodes.meta.item(USED)
             nodes.rows.reserve(wanted * FANOUT)
-        if wanted > len(nodes.heads.array):
-            nodes.heads.length = used
             nodes.heads.reserve(wanted)
 
 
@@ -355,27 +368,3 @@ def in_order(keys: Ints, kinds: Ints, times: Ints | int) -> Ints:
         joined = (joined << np.uint64(taken)) | part
         room -= taken
     return readonly(np.argsort(joined.view(np.int64)))
-
-
-class NetChanges(NamedTuple):
-    """Cell c has the rows `order[offsets[c] : offsets[c + 1]]`, by their keys, each with its one of `diffs`, not 0.
-
-    Rows of a cell with equal keys are one.
-    """
-
-    diffs: Ints
-    order: Ints
-    offsets: Ints
-
-
-def net_of(
-    keys: Ints, kinds: Ints, dictionary: TextDictionary, diffs: Ints | None, row_cell: Int32s, cells: int
-) -> NetChanges:
-    """The changes of rows whose first words are keys that compare as `kinds` says. Cost: a sort of each cell's rows."""
-    order, net, scratch = np.empty((3, len(keys)), np.int64)
-    offsets, strings = np.empty(cells + 1, np.int64), dictionary.now()
-    net_changes(
-        readonly(keys), kinds, strings.heap, strings.places, readonly_diffs(diffs), row_cell, order, net, offsets,
-        scratch,
-    )  # fmt: skip
-    return NetChanges(readonly(net), readonly(order[: offsets[-1]]), offsets)

@@ -6,17 +6,22 @@ its code, which the comparison looks up in the dictionary. The columns can be ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.keys import INTEGER
-from ivm.kernels.ordered.encode import TERM, encode_rows
-from ivm.trace.columns.column import KINDS, Array, Column, Ints, zeroed
-from ivm.trace.columns.places import places_of
+from ivm.kernels.memory.places import SOURCE, VALIDITY, WORDS
+from ivm.kernels.ordered.encode import TERM, decode_columns, encode_columns
+from ivm.trace.columns.column import DTYPES, KINDS, Array, Column, Ints
+from ivm.trace.columns.computed import Read
+from ivm.trace.columns.places import NONE
+from ivm.trace.delta import Delta, Source
+from ivm.trace.sources import SourcesByLayout, source_of
 
 _SIGN = np.int64(-(2**63))
 _REST = np.int64(2**63 - 1)
@@ -110,10 +115,24 @@ class RowOrder:
 
     def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
         """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
-        rows = np.empty((count, ahead + len(self.kinds)), np.int64)
-        places = places_of([columns[term.column] for term in self.terms])
-        encode_rows(places, self.table, ahead, rows)
+        rows, (listed, reads) = self._rows(count, ahead), source_of([columns[term.column] for term in self.terms])
+        are_read = encode_columns(id(listed), NONE, reads, np.zeros(SOURCE, np.int64), self.table, ahead, rows)
+        assert are_read or count == 0, "columns that are there can be read"
         return rows
+
+    def encode_delta(self, delta: Delta) -> Ints:
+        """The rows of a delta as words (n, K), read where they lie."""
+        rows, sources = self._rows(delta.length, 0), self._sources[delta.layout]
+        listed, room = sources.of(delta), np.zeros(SOURCE * sources.count, np.int64)
+        are_read = encode_columns(id(listed), NONE, sources.places, room, self.table, 0, rows)
+        return rows if are_read else self.encode(delta.copied().columns(), delta.length)
+
+    def _rows(self, count: int, ahead: int) -> Ints:
+        return np.empty((count, ahead + len(self.kinds)), np.int64)
+
+    @cached_property
+    def _sources(self) -> SourcesByLayout:
+        return SourcesByLayout([term.column for term in self.terms])
 
     @cached_property
     def table(self) -> Ints:
@@ -121,27 +140,67 @@ class RowOrder:
         table = np.zeros((len(self.terms), TERM), np.int64)
         at = 0
         for row, term in zip(table, self.terms, strict=True):
-            kind = KINDS.get(term.physical, INTEGER)
-            row[:] = kind, at, term.nullable, term.nulls_first, term.is_flipped
+            kind, item = KINDS.get(term.physical, INTEGER), DTYPES[term.physical].itemsize
+            item *= 2 if term.physical is Physical.WIDE else 1
+            row[:] = kind, at, term.nullable, term.nulls_first, term.is_flipped, term.column, item
             at += term.words
         return table
 
+    @cached_property
+    def values(self) -> tuple[tuple[Physical, int], ...]:
+        """For each column its form, and with which word of a row its value begins."""
+        ends = accumulate(term.words for term in self.terms)
+        found = {t.column: (t.physical, end - t.words + t.nullable) for t, end in zip(self.terms, ends, strict=True)}
+        return tuple(found[column] for column in range(len(found)))
+
     def decode(self, rows: Ints) -> list[Column]:
-        """The columns that `encode` made these words of, by their positions. Cost: a pass a column."""
-        columns: dict[int, Column] = {}
-        at = 0
-        for term in self.terms:
-            words = rows[:, at + term.nullable : at + term.words]
-            valid = None
-            if term.nullable:
-                valid = (rows[:, at] == 0) != term.nulls_first
-                valid = None if valid.all() else valid
-            if term.is_flipped:
-                words = ~words
-            values = values_of(words, term.physical)
-            columns[term.column] = Column(values if valid is None else zeroed(values, valid), valid)
-            at += term.words
-        return [columns[i] for i in range(len(columns))]
+        """The columns that `encode` made these words of, by their positions. Cost: a copy, and a pass a column."""
+        made = DecodedRows(self, *rows.shape)
+        words = made.words()
+        words[:] = rows
+        decode_columns(self.table, words, made.places(()))
+        return [made.column(column) for column in range(len(self.terms))]
+
+
+class DecodedRows(Source):
+    """Rows whose words kernels have made values again (see `ordered.encode`), and the columns that these are.
+
+    `room` has the columns' places; from `begin` on the words of `rows` rows, `width` each; then so many `behind` them.
+    """
+
+    __slots__ = ("_made", "_order", "begin", "room", "rows", "width")
+
+    def __init__(self, order: RowOrder, rows: int, width: int, behind: int = 0) -> None:
+        self._order, self.rows, self.width = order, rows, width
+        self._made: dict[Read, Column] = {}
+        self.begin = WORDS * len(order.terms)
+        self.room: Ints = np.empty(self.begin + rows * width + behind, np.int64)
+
+    def places(self, columns: Iterable[int]) -> Ints:
+        """See `Source.places`: kernels have written down where all of them lie."""
+        return self.room[: self.begin].reshape(len(self._order.terms), WORDS)
+
+    def column(self, index: Read) -> Column:
+        """Column `index`, whose values stay where they are."""
+        column = self._made.get(index)
+        if column is None:
+            assert not isinstance(index, tuple), "rows in order compute no functions of texts"
+            physical, word = self._order.values[index]
+            column = self._made[index] = Column(self._at(physical, word))
+            if self.room[WORDS * index + VALIDITY]:
+                column.valid = np.ascontiguousarray(self._at(Physical.BOOL, word - 1))
+        return column
+
+    def words(self) -> Ints:
+        """The words (rows, width)."""
+        return self.room[self.begin : self.begin + self.rows * self.width].reshape(self.rows, self.width)
+
+    def _at(self, physical: Physical, word: int) -> Array:
+        """The values of all rows that begin with a word of these."""
+        if physical is Physical.WIDE:
+            return self.words()[:, word : word + 2]
+        dtype = DTYPES[physical]
+        return self.words().view(dtype)[:, word * (8 // dtype.itemsize)]
 
 
 def total_order(

@@ -15,7 +15,7 @@ from ivm.kernels.windows.values import COUNT
 from ivm.trace.columns.column import Array, Bools, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Segment, Segments
-from ivm.trace.ordered.ordered_tree import NetChanges, net_of
+from ivm.trace.ordered.net_changes import NetChanges, net_of
 from ivm.trace.ordered.window_rows import AnyLayout, Layout, Rows
 from ivm.trace.state import Apart, Held, StateSize
 from ivm.trace.text.dictionary import TextDictionary
