@@ -99,7 +99,7 @@ class StoredColumns(Source):
         if self._hot:
             columns = [source.column(i) if i in self._hot else None for i in range(len(self.types))]
             self._append_hot(*source_of(columns), count)
-        if not isinstance(source, Delta) and isinstance(source, Batch):  # the latter asks long where it says no
+        if isinstance(source, Batch):
             if self._computed.is_used:
                 self._computed.append(source.column)
             for batch in source.batches():
