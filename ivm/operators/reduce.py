@@ -11,18 +11,21 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import read_groups
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
+from ivm.kernels.hashing.keys import HALF, INTEGER, WORD
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values
 from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
-from ivm.trace.columns.column import Bools, Column, Ints
+from ivm.trace.columns.column import KINDS, Bools, Column, Ints, item_size
 from ivm.trace.columns.computed import Read
 from ivm.trace.delta import Delta, Group, Layout, Source, delta_of
 from ivm.trace.index.follower import Lookup
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_search import GroupColumn, GroupWords, tell
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
+from ivm.trace.route import Route
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import readable_as_of
 
@@ -126,6 +129,37 @@ class GroupLookup(Lookup):
     def __init__(self, groups: Groups[Accumulators], sealed: GroupReader[Accumulators] | None = None) -> None:
         self.layout = replace(groups.layout, nulls="find")
         self._groups, self._sealed = groups, sealed
+        keys, aggregates = self.layout.parts, groups.fields.aggregates
+        self.types = (*(physical for physical, _ in keys), *(each.type.physical for each in aggregates))
+        """The physical forms of the output's columns."""
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the groups are seen as they were sealed, while others commit."""
+        return self._sealed is not None
+
+    def words(self, form: Ints, read: Sequence[int], inclusive: bool) -> GroupWords:
+        """What a route is told of a look-up by keys of a `form`, of which these columns are read."""
+        parts, keys = self._groups.fields, len(self.layout.parts)
+        columns = [self._key(c) if c < keys else self._aggregate(c, c - keys) for c in read]
+        return GroupWords(form, len(self.types), columns, parts.outputs, inclusive)
+
+    def _key(self, number: int) -> GroupColumn:
+        word, half = self.layout.form[number, [WORD, HALF]].tolist()
+        return GroupColumn(number, -1, 8 * word if half < 0 else 4 * half, item_size(self.types[number]))
+
+    def _aggregate(self, number: int, output: int) -> GroupColumn:
+        spec, physical = self._groups.fields.aggregates[output], self.types[number]
+        encoded = KINDS.get(physical, INTEGER) if spec.is_encoded else INTEGER
+        nullable = spec.may_be_null or not self.layout.parts
+        _, words, _ = self._groups.fields.placed[output]
+        return GroupColumn(number, output, words, item_size(physical), nullable, encoded)
+
+    def tell(self, route: Route, leg: int) -> object:
+        """Tell a look-up what groups there are now; what has to be there meanwhile."""
+        seen, parts = self._groups.seen(), self._groups.fields
+        tell(route, leg, seen, parts.outputs, parts.scratch.shape[1])
+        return seen, parts
 
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """The output's rows of the given keys as of their times, those of the last step included.

@@ -65,3 +65,16 @@ def _put_nulls(place: Ints, null: Word, kind: Word, at: Word, rows: Ints) -> Non
             rows[row, at] = 0
             if kind == PAIR:
                 rows[row, at + 1] = 0
+
+
+@part()
+def take_values(words: Ints, at: Word, count: Word, kind: Word, values: Ints, to: Word) -> None:
+    """values[to + i] = the values of `kind` whose words stand in words[at, i], and of a PAIR also in the row behind."""
+    if kind == PAIR:
+        for row in range(count):
+            pair = np.uint64(2 * (to + row))
+            values[pair], values[pair + np.uint64(1)] = words[at + 1, row] ^ _SIGN, words[at, row]
+    elif kind == DOUBLE:
+        for row in range(count):
+            word = words[at, row]
+            values[np.uint64(to + row)] = word ^ ((word >> np.int64(63)) & _REST)

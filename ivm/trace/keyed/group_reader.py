@@ -13,14 +13,15 @@ from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.types import Int32s
 from ivm.trace.columns.column import NO_MASK, Array, Bools, Ints, readonly
 from ivm.trace.columns.growable import Growable
-from ivm.trace.keyed.group_table import NO_SLOTS, Form, coded, empty_store, name_arrays
+from ivm.trace.keyed.group_search import Seen
+from ivm.trace.keyed.group_table import Form, coded, empty_store, name_arrays
 
 _CHUNK = 1 << 16
 _AT_ONCE = 1 << 12
 """Slots or keys between two looks at whether somebody wrote meanwhile."""
 _SHORTLY = 1e-4
-_SEALED: Ints = readonly(np.empty(0, np.int64))
-"""The limits of who looks groups up as of a sealed time."""
+_SEALED: Ints = readonly(np.zeros(1, np.int64))
+"""The times of who looks groups up as of a sealed time: one, which nobody reads."""
 
 Found = TypeVar("Found")
 
@@ -103,12 +104,12 @@ class GroupReader(Generic[Form]):
                 block = np.empty(BLOCK_WORDS, np.int64)
                 block[KEY_WORDS] = width
                 name_arrays(block, size, (self._all[: self.used], *arrays))
+                seen = Seen(block, None, 0, self._images.array, self._image_of)
                 return int(
                     look_up_groups(
-                        keys[part], mask[part], _SEALED, always, block, NO_SLOTS, NO_SLOTS, self._image_of,
-                        self._images.array, positions[at:], fields[at:],
+                        np.array(seen.words), keys[part], mask[part], _SEALED, always, positions[at:], fields[at:]
                     )
-                )  # fmt: skip
+                )
 
             found = self._undisturbed(find)
             positions[count : count + found] += start
