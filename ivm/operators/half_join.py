@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ivm.operators.look_ups import GroupSearch, Search
+from ivm.operators.look_ups import GroupLeg, IndexLeg
 from ivm.operators.operator import NOTHING
 from ivm.operators.reduce import GroupLookup
 from ivm.operators.stage import Leg, Meeting
@@ -38,7 +38,7 @@ class HalfJoin(Meeting):
         """See `Stage.passed`."""
         start, length, size = 0, len(delta), PART if self.unique else FIRST_PART
         while start < length:
-            stop = min(start + size, length)
+            stop = min(start + min(size, self.lookup.at_once), length)
             joined = self._look_up(delta.slice(start, stop))
             if stop < length:
                 size = next_size(stop - start, len(joined))
@@ -47,7 +47,7 @@ class HalfJoin(Meeting):
 
     def _look_up(self, delta: Delta) -> Delta:
         words, dropped = self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
-        positions, rows = self.lookup.look_up(words, dropped, delta.times, self.inclusive)
+        positions, rows = self.lookup.look_up(words, dropped, delta.times, self.inclusive, self.wanted)
         if len(positions) == 0:
             return NOTHING
         every = len(positions) == len(delta) and (self.unique or _is_every_row(positions))
@@ -57,9 +57,9 @@ class HalfJoin(Meeting):
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`: a search of an index or of groups, unless those are seen as they were sealed."""
         if isinstance(self.lookup, Arrangement):
-            return Search(self, self.standing, self.lookup, delta)
+            return IndexLeg(self, self.standing, self.lookup, delta)
         if isinstance(self.lookup, GroupLookup) and not self.lookup.is_sealed:
-            return GroupSearch(self, self.lookup, delta)
+            return GroupLeg(self, self.lookup, delta)
         return None
 
 

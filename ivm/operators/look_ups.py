@@ -15,11 +15,12 @@ from ivm.trace.delta import Columns, Delta, Group, Source
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.index.search import SearchWords, Seen, learn, tell
+from ivm.trace.keyed.group_search import GroupWords
 from ivm.trace.route import Route, Words
 from ivm.trace.time import stamp, stamps
 
 
-class _LookUp(Leg):
+class _KeyedLeg(Leg):
     """How a route looks up what deltas of one layout have, of so many groups. Functions in the key are made before.
 
     `form`: that of the key, as `layout` has it.
@@ -63,7 +64,7 @@ class _LookUp(Leg):
         return Delta([*delta.groups, Group(Columns(made))], delta.layout, delta.length, delta.times, delta.diffs)
 
 
-class Search(_LookUp):
+class IndexLeg(_KeyedLeg):
     """Rows are looked up in an index. `standing`: they are found by themselves where all changes have one time."""
 
     def __init__(self, stage: Meeting, standing: bool, arrangement: Arrangement, delta: Delta) -> None:
@@ -125,14 +126,14 @@ class Search(_LookUp):
         return delta.slice(done, delta.length)
 
 
-class GroupSearch(_LookUp):
+class GroupLeg(_KeyedLeg):
     """Groups are looked up, and the columns of theirs that the stage has read are made."""
 
     def __init__(self, stage: Meeting, lookup: GroupLookup, delta: Delta) -> None:
         super().__init__(stage, lookup.layout, delta)
-        self._lookup, self.made = lookup, lookup.types
-        read = sorted({*stage.read, *(column for column, _ in stage.computed)})
-        self._words = lookup.words(self._form, read, stage.inclusive)
+        wanted = lookup.wanted(stage.wanted)
+        self._lookup, self.made = lookup, wanted.types
+        self._words = GroupWords(self._form, wanted, inclusive=stage.inclusive)
 
     def begin(
         self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]

@@ -56,6 +56,11 @@ class Meeting(Stage):
     computed: Computed
 
     @property
+    def wanted(self) -> tuple[int, ...]:
+        """The columns bound of which anything is read later."""
+        return tuple(sorted({*self.read, *(column for column, _ in self.computed)}))
+
+    @property
     def visited(self) -> int:
         """Rows visited so far where a bound has moved."""
         return 0

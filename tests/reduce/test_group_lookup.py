@@ -48,7 +48,7 @@ class Lookups:
         lookup = self.driver.reduce.lookup
         if not walks:
             words, dropped = lookup.layout.pack(columns, len(keys))
-            positions, group = lookup.look_up(words, dropped, times, inclusive)
+            positions, group = lookup.look_up(words, dropped, times, inclusive, range(len(self.driver.out_types)))
             return positions, group.column
         stage, width = self.stages[inclusive], len(self.types) + 1
         there = [Column(np.append(c.values, c.values[:1], axis=0), _and_one(c.valid)) for c in columns]
@@ -160,7 +160,7 @@ def test_ordered_aggregates_are_found_too():
     step(
         reduce, [to_delta([((1, "b"), 1, 1), ((2, "c"), 1, 1), ((1, "a"), 2, 1), ((2, "c"), 2, -1)], types, dictionary)]
     )
-    positions, rows = reduce.lookup.look_up(*keys, np.array([1, 2, 1, 2]), True)
+    positions, rows = reduce.lookup.look_up(*keys, np.array([1, 2, 1, 2]), True, (1,))
     seal(reduce, 2, 2)
     assert positions.tolist() == [0, 1, 2]
     assert dictionary.now().strings(rows.column(1).values) == ["b", "a,b", "c"]

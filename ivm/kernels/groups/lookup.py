@@ -16,7 +16,6 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import BLOCK_WORDS, DIRECTORY, ENTRIES, KEY_WORDS, META, SIZE, STATE, TIMES, cells_at
 from ivm.kernels.groups.block import CELLS as CELL_COUNT
 from ivm.kernels.groups.slots import find_slot, guess, shift_of
-from ivm.kernels.groups.table import BLOCK
 from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.memory.at import (
     MANY,
@@ -31,7 +30,7 @@ from ivm.kernels.memory.at import (
     words_in,
 )
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.types import Bools, Hashes, Int32s, Ints
+from ivm.kernels.types import Hashes, Int32s, Ints
 
 AT_BLOCK, CELLS, TIME, OTHERS, LINKS = range(5)
 SEEN = 5
@@ -63,32 +62,6 @@ def link_back(previous: Int32s, jumps: Int32s) -> None:
         end = depths[second] if second >= 0 else 0
         depths[cell] = depths[before] + 1
         jumps[cell] = second if depths[before] - middle == middle - end else before
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def look_up_groups(
-    seen: Ints, words: Ints, dropped: Bools, as_of: Ints, always: bool, positions: Ints, fields: Ints
-) -> Word:
-    """Copy the fields of each key's group as of its time to `fields`, the key's position to `positions`; how many.
-
-    `words` (n, width); keys with a True in `dropped`, of length 0 if there are none, find nothing. `as_of` has length 1
-    if all times are the same; as of a sealed time it is not read. Cost: see `find_fields`.
-    """
-    missing, at, found = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64), np.int64(0)
-    tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
-    for first in range(0, len(words), BLOCK):
-        stop = min(first + BLOCK, len(words))
-        for i in range(first, stop):
-            missing[i - first] = len(dropped) > 0 and dropped[i]
-        find_fields(
-            seen, words[first:stop], missing, as_of[first:stop] if len(as_of) > 1 else as_of, always, tags, slots, at
-        )
-        for i in range(first, stop):
-            if at[i - first] != ABSENT:
-                positions[found] = i
-                copy_fields(at[i - first], fields, found)
-                found += 1
-    return found
 
 
 @part()

@@ -84,7 +84,7 @@ def look_up_groups(route: Ints, leg: Word) -> Word:
     keys = positions + 8 * rows * (1 + arrays)
     room, places = keys + 8 * rows * kept, positions + 8 * (words - WORDS * route[leg + COLUMNS])
     count = _find(route, leg, width, fields, positions, keys, room, route[ARENA_END] - 8 * scratch)
-    if count > 0:
+    if count >= 0:
         every, gathered = count == rows, positions + 8 * rows
         if not every:
             _gather(route, leg, arrays, positions, count, gathered, rows)

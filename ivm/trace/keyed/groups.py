@@ -8,10 +8,9 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.block import EMPTIED, FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
-from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
-from ivm.trace.columns.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
+from ivm.trace.columns.column import Array, Ints, readonly, readonly_times
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader, Written
@@ -30,7 +29,7 @@ from ivm.trace.keyed.group_table import (
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import AT_ONCE
-from ivm.trace.time import BEGINNING, as_array
+from ivm.trace.time import BEGINNING
 
 _SMALL = 64
 _LEAST_RELEASED = 1 << 12
@@ -155,21 +154,6 @@ class Groups(Written[Form], State):
             self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
         self.edition += 1
         self.end()
-
-    def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
-        """The groups of the given keys at the given times: (position of the key, ascending; fields of the group).
-
-        Times before the last step are those before it. Keys with a True in `dropped` find nothing, nor do groups whose
-        multiplicity is zero unless `always`. The fields are copies. Cost: two or three random accesses a key.
-        """
-        rows = len(words)
-        positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
-        seen = self.seen()
-        found = look_up_groups(
-            np.array(seen.words), readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
-            NO_MASK if dropped is None else readonly(dropped), readonly(as_array(as_of)), always, positions, fields,
-        )  # fmt: skip
-        return positions[:found], fields[:found]
 
     def seen(self) -> Seen:
         """What there is now, for look-ups until the next step."""
