@@ -19,7 +19,7 @@ def found_groups(
     """By the positions of keys (n, width) the fields of those groups that there are; a field is read as a count is."""
     count = len(groups.fields.kinds)
     outputs = [OutputRow(COUNTS, 1, at=field, source=field) for field in range(count)]
-    columns = [GroupColumn(field, field, 1, 8) for field in range(count)]
+    columns = [GroupColumn(field, 8, field) for field in range(count)]
     search = GroupSearch(words.shape[1], Wanted((Physical.INT64,) * count, columns, outputs, always=False))
     table: Ints = np.array(outputs, np.int64)
     if isinstance(groups, GroupReader):

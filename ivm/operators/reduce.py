@@ -145,11 +145,11 @@ class GroupLookup(Lookup):
             output, size = number - len(form), item_size(types[number])
             if output < 0:
                 word, half = form[number]
-                columns.append(GroupColumn(number, -1, 8 * word if half < 0 else 4 * half, size))
+                columns.append(GroupColumn(number, size, -1, 8 * word if half < 0 else 4 * half))
                 continue
-            _, words, spec = parts.placed[output]
+            spec = parts.aggregates[output]
             encoded = KINDS.get(types[number], INTEGER) if spec.is_encoded else INTEGER
-            columns.append(GroupColumn(number, output, words, size, spec.may_be_null or not form, encoded))
+            columns.append(GroupColumn(number, size, output, 0, spec.may_be_null or not form, encoded))
         return Wanted(types, columns, [OutputRow(*row) for row in parts.outputs.tolist()], not form)
 
     def tell(self, route: Route, leg: int) -> object:

@@ -20,7 +20,6 @@ from ivm.kernels.step.records import (
     COLUMNS,
     GROUPS,
     GROUPS_LEG,
-    GROUPS_SEEN,
     INCLUSIVE,
     KEEPS_KEYS,
     KEY_FORM,
@@ -39,7 +38,6 @@ from ivm.trace.index.search import form_of_words
 from ivm.trace.made import Made
 from ivm.trace.route import Route
 
-assert GROUPS_SEEN == SCRATCH + 1, "they are told together"
 _pack = Struct("6q").pack_into
 
 
@@ -59,14 +57,14 @@ class Seen(NamedTuple):
 class GroupColumn(NamedTuple):
     """A column that a look-up makes of what it finds; see `ivm.kernels.step.records.MADE_COLUMN`.
 
-    `source`: which aggregate it is, of so many words `at`; or -1 of a part of the key, which begins `at` a byte of the
-    key's words. `size`: the bytes of an item.
+    `size`: the bytes of an item. `aggregate`: which of these it is, or -1 of a part of the key, which begins with byte
+    `begin` of the key's words.
     """
 
     number: int
-    source: int
-    at: int
     size: int
+    aggregate: int
+    begin: int = 0
     nullable: bool = False
     encoded: int = INTEGER
 
@@ -100,14 +98,14 @@ class GroupWords:
         words[INCLUSIVE], words[COLUMNS], words[AGGREGATE_COUNT] = self._inclusive, len(types), len(outputs)
         words[AGGREGATE_WORDS] = sum(output.words for output in outputs)
         words[MADE], words[OUTPUTS] = place + len(words), len(columns)
-        words[KEEPS_KEYS] = any(each.source < 0 for each in columns)
-        for number, source, at, size, nullable, encoded in columns:
-            row = words[ROWS]
-            if source < 0:
-                words += number, source, at, size, -1, encoded
+        words[KEEPS_KEYS] = any(each.aggregate < 0 for each in columns)
+        for number, size, aggregate, begin, nullable, encoded in columns:
+            if aggregate < 0:
+                words += number, aggregate, begin, size, -1, encoded
                 continue
-            words += number, source, row, size, row + at if nullable else -1, encoded
-            words[ROWS] += at + nullable
+            row, mask = words[ROWS], words[ROWS] + outputs[aggregate].words
+            words += number, aggregate, row, size, mask if nullable else -1, encoded
+            words[ROWS] = mask + nullable
         return words
 
 
