@@ -55,7 +55,7 @@ class HalfJoin(Meeting):
         return joined.bind(rows, self.offset, self.width)
 
     def leg(self, delta: Delta) -> Leg | None:
-        """See `Stage.leg`: a search of an index or of groups, unless those are seen as they were sealed."""
+        """See `Stage.leg`. Groups as they were sealed are read again where others write meanwhile: Python does that."""
         if isinstance(self.lookup, Arrangement):
             return IndexLeg(self, self.standing, self.lookup, delta)
         if isinstance(self.lookup, GroupLookup) and not self.lookup.is_sealed:

@@ -21,9 +21,8 @@ from ivm.trace.time import stamp, stamps
 
 
 class _KeyedLeg(Leg):
-    """How a route looks up what deltas of one layout have, of so many groups. Functions in the key are made before.
-
-    `form`: that of the key, as `layout` has it.
+    """How a route looks up by the key that deltas of one layout have, as `layout` packs it. Functions in it are made
+    before.
     """
 
     _words: Words

@@ -68,7 +68,7 @@ def link_back(previous: Int32s, jumps: Int32s) -> None:
 def find_fields(
     seen: Ints, words: Ints, missing: Ints, as_of: Ints, always: bool, tags: Hashes, slots: Ints, at: Ints
 ) -> None:
-    """at[i] = where the fields of key i's group lie, as of its time, for up to BLOCK keys (n, width).
+    """at[i] = where the fields of key i's group lie, as of its time, for each of the keys (n, width).
 
     ABSENT if there is none, or missing[i] is not 0: a group is there if its multiplicity is not zero, or `always`, even
     if it never was, with fields of zero, in place of which at[i] is 0. `as_of` has length 1 if all times are the same.
