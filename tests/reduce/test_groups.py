@@ -13,6 +13,7 @@ from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.groups.block import FREE, LAST_FREE, LIVE, PARTITIONS, USED
 from ivm.kernels.groups.slots import ENTRIES
 from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_search import Seen
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.text.dictionary import TextDictionary
@@ -284,3 +285,22 @@ def test_keys_are_saved_as_texts() -> None:
     codes = other._keys.dictionary.codes(["b", "a", "c"])
     words[:, 0] = codes
     assert found_groups(other, words, as_of=1) == {0: (1, codes[2]), 1: (2, codes[1]), 2: (3, codes[0])}
+
+
+def test_who_reads_while_somebody_writes_reads_again() -> None:
+    model = Model(1)
+    model.add([(k,) for k in range(100)], [1] * 100)
+    model.hold()
+    (reader, _), seen = model.readers[0], list[int]()
+
+    def find(_: Seen) -> dict[int, tuple[int, ...]]:
+        found = found_groups(reader, np.arange(300).reshape(-1, 1)) if seen else {}
+        seen.append(len(found))
+        if len(seen) < 3:  # the table grows, and what is read is gone
+            model.add([(k,) for k in range(100 * len(seen), 5000 * len(seen))], [7] * (4900 * len(seen)))
+            model.add([(k,) for k in range(100)], [-1] * 100)
+        return found
+
+    assert reader.read(find) == dict.fromkeys(range(100), (1,))
+    assert seen == [0, 100, 100]
+    model.check_readers()
