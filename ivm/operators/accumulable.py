@@ -85,6 +85,18 @@ class AggregateSpec:
     ordered: Ordered | None = None
     parameters: tuple[object, ...] = ()
 
+    @property
+    def is_encoded(self) -> bool:
+        """Whether its value is kept as words that compare (see `ivm.trace.ordered.row_order`)."""
+        return self.function in ("min", "max") or self.ordered is not None
+
+    @property
+    def may_be_null(self) -> bool:
+        """Whether it may be NULL of rows that there are."""
+        if self.argument is None or self.function == "count":
+            return False
+        return self.argument_nullable or self.ordered is not None or self.function in ("var_samp", "stddev_samp")
+
 
 class Accumulators(Fields):
     """All accumulators of a reduce, which are the fields of its groups; `plan` and `outputs` are what kernels take.
@@ -246,7 +258,7 @@ def overflow_error(spec: AggregateSpec) -> NumericError:
 def aggregate_values(words: Ints, spec: AggregateSpec) -> Array:
     """An aggregate's values of their words (n, 1 or 2), in the physical form of its type."""
     physical = spec.type.physical
-    if spec.function in ("min", "max") or spec.ordered is not None:
+    if spec.is_encoded:
         return values_of(words, physical)
     if physical is Physical.WIDE:
         return words

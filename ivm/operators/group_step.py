@@ -27,7 +27,7 @@ from ivm.kernels.groups.step import (
 from ivm.kernels.hashing.keys import HALF, NULL, WORD
 from ivm.kernels.memory.places import STRIDE, WORDS
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
-from ivm.trace.columns.column import DTYPES, Column, Ints
+from ivm.trace.columns.column import DTYPES, Column, Ints, item_size
 from ivm.trace.columns.computed import Read
 from ivm.trace.columns.places import NONE, tell_of
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
@@ -131,8 +131,7 @@ class OutputForm:
         keys = zip(layout.parts, layout.form[:, [WORD, HALF, NULL]].tolist(), strict=True)
         shown = [_key(physical, *where) for (physical, _), where in keys]
         for output, (at, words, spec) in enumerate(parts.placed):
-            is_made = spec.function in ("min", "max") or spec.ordered is not None
-            from_ = NO_PLACE if is_made and spec.type.physical is not Physical.INT64 else AGGREGATE
+            from_ = NO_PLACE if spec.is_encoded and spec.type.physical is not Physical.INT64 else AGGREGATE
             shown.append((from_, at, 8 * words, output))
         self.shown: Ints = np.array(shown, np.int64).reshape(len(shown), SHOWN)
         self.columns, self.outputs = tuple(shown), len(parts.placed)
@@ -143,8 +142,7 @@ class OutputForm:
 
 
 def _key(physical: Physical, word: int, half: int, null: int) -> tuple[int, int, int, int]:
-    size = DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
-    return NO_PLACE if null >= 0 else KEY, 8 * word if half < 0 else 4 * half, size, 0
+    return NO_PLACE if null >= 0 else KEY, 8 * word if half < 0 else 4 * half, item_size(physical), 0
 
 
 class Output(Source):

@@ -10,10 +10,10 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.half_join import FIRST_PART, Meeting, next_size
+from ivm.operators.half_join import FIRST_PART, next_size
 from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
-from ivm.operators.stage import Stage
+from ivm.operators.stage import Meeting, Stage
 from ivm.operators.walk import Walk
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.computed import TextFunction

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import read_groups
-from ivm.kernels.groups.finalize import AT, WORDS, finalize
-from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values
+from ivm.kernels.groups.finalize import OutputRow
+from ivm.kernels.hashing.keys import HALF, INTEGER, WORD
+from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
-from ivm.trace.columns.column import Bools, Column, Ints
-from ivm.trace.columns.computed import Read
-from ivm.trace.delta import Delta, Group, Layout, Source
+from ivm.trace.columns.column import KINDS, Bools, Ints, item_size
+from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.index.follower import Lookup
-from ivm.trace.index.keys import KeyLayout
-from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_reader import AT_ONCE, GroupReader
+from ivm.trace.keyed.group_search import GroupColumn, GroupSearch, Wanted, tell
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
+from ivm.trace.route import Route
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import readable_as_of
 
@@ -120,57 +121,55 @@ class GroupLookup(Lookup):
     def __init__(self, groups: Groups[Accumulators], sealed: GroupReader[Accumulators] | None = None) -> None:
         self.layout = replace(groups.layout, nulls="find")
         self._groups, self._sealed = groups, sealed
+        self._searches: dict[tuple[int, ...], GroupSearch] = {}
+        if sealed is not None:
+            self.at_once = AT_ONCE
 
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the groups are seen as they were sealed, while others commit."""
+        return self._sealed is not None
+
+    def wanted(self, read: Iterable[int]) -> Wanted:
+        """What is made of the output's columns, where these are read."""
+        parts, layout = self._groups.fields, self.layout
+        form, columns = layout.form[:, [WORD, HALF]].tolist(), list[GroupColumn]()
+        types = (*(physical for physical, _ in layout.parts), *(each.type.physical for each in parts.aggregates))
+        for number in read:
+            output, size = number - len(form), item_size(types[number])
+            if output < 0:
+                word, half = form[number]
+                columns.append(GroupColumn(number, size, -1, 8 * word if half < 0 else 4 * half))
+                continue
+            spec = parts.aggregates[output]
+            encoded = KINDS.get(types[number], INTEGER) if spec.is_encoded else INTEGER
+            columns.append(GroupColumn(number, size, output, 0, spec.may_be_null or not form, encoded))
+        return Wanted(types, columns, [OutputRow(*row) for row in parts.outputs.tolist()], not form)
+
+    def tell(self, route: Route, leg: int) -> object:
+        """Tell a look-up what groups there are now; what has to be there meanwhile."""
+        seen, parts = self._groups.seen(), self._groups.fields
+        tell(route, leg, seen, parts.outputs, parts.scratch.shape[1])
+        return seen, parts
+
+    def look_up(
+        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool, read: Sequence[int] = ()
+    ) -> tuple[Ints, Group]:
         """The output's rows of the given keys as of their times, those of the last step included.
 
-        The rows are copies of the groups' fields, and stay as they are. Cost: see `Groups.look_up`.
+        They stay as they are, whatever becomes of the groups. Cost: see `GroupSearch.find`.
         """
-        always = not self.layout.parts
-        if self._sealed is None:
-            parts = self._groups.fields
-            found = self._groups.look_up(words, dropped, readable_as_of(times, inclusive), always)
+        search = self._searches.get(tuple(read))
+        if search is None:
+            search = self._searches[tuple(read)] = GroupSearch(self.layout.words, self.wanted(read))
+        parts = (self._sealed or self._groups).fields
+        find = partial(search.find, outputs=parts.outputs, scratch=parts.scratch.shape[1])
+        if self._sealed is not None:
+            positions, made = self._sealed.read(partial(find, words, dropped, 0))
         else:
-            parts = self._sealed.fields
-            found = self._sealed.look_up(words, dropped, always)
-        positions, fields = found
-        return positions, Group(GroupRows(self._groups.layout, words[positions], parts, fields))
+            positions, made = find(words, dropped, readable_as_of(times, inclusive), self._groups.seen())
+        return positions, Group(made)
 
     def reader(self, time: int) -> GroupLookup:
         """The groups as of `time`, the present, which are kept."""
         return GroupLookup(self._groups, self._groups.reader(time))
-
-
-@dataclass(slots=True)
-class GroupRows(Source):
-    """Groups as they were when they were looked up: `words`, their keys as `layout` packs them, and `fields`.
-
-    A column is computed when it is first read, then kept; nothing depends on what becomes of the groups.
-    """
-
-    layout: KeyLayout
-    words: Ints
-    parts: Accumulators
-    fields: Ints
-    _made: dict[Read, Column] = field(init=False, default_factory=dict)
-
-    def column(self, index: Read) -> Column:
-        """A key, or behind the keys an aggregate. Cost: see `finalize`."""
-        column = self._made.get(index)
-        if column is None:
-            assert not isinstance(index, tuple), "groups compute no functions of texts"
-            keys = len(self.layout.parts)
-            column = self._made[index] = self._key(index) if index < keys else self._aggregate(index - keys)
-        return column
-
-    def _key(self, index: int) -> Column:
-        return self.layout.unpack(self.words)[index]
-
-    def _aggregate(self, index: int) -> Column:
-        output = self.parts.outputs[index : index + 1].copy()
-        output[0, AT] = 0
-        words = np.empty((int(output[0, WORDS]), len(self.fields)), np.int64)
-        valid = np.empty((1, len(self.fields)), np.bool_)
-        finalize(output, 0, False, self.fields, 0, 0, len(self.fields), words, valid, 0, self.parts.scratch)
-        values = aggregate_values(np.ascontiguousarray(words.T), self.parts.aggregates[index])
-        return Column(values, None if valid.all() else valid[0])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from catalog.types import Physical
+from ivm.trace.columns.computed import Computed
 from ivm.trace.delta import Delta, Layout, Source
+from ivm.trace.index.follower import Lookup
 from ivm.trace.route import Route, Words
 
 Reads = Sequence[tuple[int, Sequence[int]]]
@@ -34,6 +37,37 @@ class Stage(ABC):
     def leg(self, delta: Delta) -> Leg | None:
         """What does the stage for deltas whose columns lie as those of this one do; None if `passed` has to, so far."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting(Stage):
+    """A stage that binds rows of `lookup` to changes, from column `offset` on, by their columns `stream`.
+
+    `inclusive`: changes at the time of a row itself are seen. `read`: those of the columns bound that are read later,
+    `computed` those of whose text only functions are read, with them.
+    """
+
+    lookup: Lookup
+    stream: tuple[int, ...]
+    offset: int
+    width: int
+    inclusive: bool
+    read: tuple[int, ...]
+    computed: Computed
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """The columns bound of which anything is read later."""
+        return tuple(sorted({*self.read, *(column for column, _ in self.computed)}))
+
+    @property
+    def visited(self) -> int:
+        """Rows visited so far where a bound has moved."""
+        return 0
+
+    @abstractmethod
+    def over(self, lookup: Lookup) -> Meeting:
+        """The same stage, which sees every row that is found there."""
 
 
 class Leg(Words, ABC):

@@ -14,7 +14,7 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
-from ivm.operators.half_join import Meeting
+from ivm.operators.stage import Meeting
 from ivm.trace.columns.column import Bools, Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
 from ivm.trace.index.follower import Lookup

@@ -8,9 +8,9 @@ from functools import cache
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
-from ivm.operators.half_join import HalfJoin, Meeting
+from ivm.operators.half_join import HalfJoin
 from ivm.operators.join import Careful, DeltaJoin, Path
-from ivm.operators.stage import Stage
+from ivm.operators.stage import Meeting, Stage
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan, apart
 from ivm.plan.mfp import identity

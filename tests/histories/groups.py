@@ -17,6 +17,7 @@ from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.text.dictionary import TextDictionary
 from tests.arrays import array_of
+from tests.found_groups import found_groups
 from tests.histories.walk import APART, Scope
 
 KEYS, ROWS = 4, 2
@@ -82,8 +83,7 @@ class GroupsScope(Scope):
 
     def check(self, state: Groups[Fields], model: Counts, time: int) -> None:
         expected = {key: count for key, count in enumerate(model) if count}
-        positions, fields = state.look_up(self._words, None, time + 1, False)
-        found = dict(zip(positions.tolist(), fields[:, 0].tolist(), strict=True))
+        found = {key: count for key, (count,) in found_groups(state, self._words, as_of=time + 1).items()}
         assert found == expected, f"found are {found}, there are {expected}"
         if not state.mark():
             read = _Read(state.reader(time), self._key_of)()

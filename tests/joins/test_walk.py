@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
@@ -13,7 +13,10 @@ import pytest
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, INTEGER, Physical
+from ivm.kernels.memory.places import WORDS
+from ivm.operators.accumulable import AggregateSpec
 from ivm.operators.half_join import HalfJoin
+from ivm.operators.reduce import Reduce
 from ivm.operators.stage import Stage
 from ivm.operators.walk import Walk
 from ivm.plan.mfp import Mfp, identity
@@ -22,7 +25,8 @@ from ivm.render.scalars.program import MfpProgram
 from ivm.trace import helpers, route
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column as Values
-from ivm.trace.delta import Columns, Delta, Group, Layout
+from ivm.trace.columns.column import Ints
+from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
@@ -32,9 +36,11 @@ from ivm.trace.time import stamps
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 COMPILER = Compiler(wait=True)
-WIDTH = 6
-LAYOUT = Layout([(0, 0), (0, 1), *(None,) * 4])
-"""A row of two columns that come, two of the first store, and two of the second; keys are the second columns."""
+WIDTH = 9
+LAYOUT = Layout([(0, 0), (0, 1), *(None,) * 7])
+"""A row of two columns that come, two of the first store, two of the second, and the key, the count and the maximum of
+a group; keys are the second columns."""
+TYPES = (BIGINT, False), (BIGINT, False)
 
 
 def column(index: int) -> Scalar:
@@ -72,13 +78,19 @@ class Case:
             Arrangement(store, (1,), layout, unique=self.unique and not number)
             for number, store in enumerate(self.stores)
         ]
+        aggregates = (
+            AggregateSpec("count_star", None, None, False, BIGINT),
+            AggregateSpec("max", 1, BIGINT, False, BIGINT),
+        )
+        self.reduce, self.held = Reduce(TYPES[:1], aggregates, self.dictionary), list[tuple[int, int]]()
         self.time = 1
 
     def commit(self, read: Callable[[], object] = lambda: None) -> None:
         """More rows in both stores, and some that die; before that, some that are taken back once somebody has read."""
         self.time += 1
         if self.random.random() < 0.5:
-            marks = [store.mark() for store in self.stores]
+            marks, held = [store.mark() for store in self.stores], self.held
+            grouped = [state.mark() for state in self.reduce.states]
             self._change()
             read()
             if (errands := helpers.at_hand(helpers.LARGE)) is not None:
@@ -86,6 +98,9 @@ class Case:
             for store, arranged, mark in zip(self.stores, self.arranged, marks, strict=True):
                 arranged.truncate(mark[0])
                 store.rollback(mark)
+            for state, mark in zip(self.reduce.states, grouped, strict=True):
+                state.rollback(mark)
+            self.held = held
         self._change()
         if (errands := helpers.at_hand(helpers.LARGE)) is not None:
             errands.finish()  # as each commit does
@@ -93,8 +108,28 @@ class Case:
             for store, arranged in zip(self.stores, self.arranged, strict=True):
                 arranged.seal(self.time - 1)
                 store.seal(self.time + 1, self.time - 1)
+            self.seal()
+
+    def seal(self) -> None:
+        """The groups are final."""
+        for state in self.reduce.states:
+            state.seal(self.time + 1, self.time - 1)
+
+    def group(self) -> None:
+        """Rows of groups come and go, at the last time or at that and the one before."""
+        random, rows = self.random, list[tuple[int, ...]]()
+        for time in (self.time,) if random.random() < 0.7 else (self.time - 1, self.time):
+            held = [random.random() < 0.8 for _ in self.held]
+            rows += [(*row, time, -1) for row, stays in zip(self.held, held, strict=True) if not stays]
+            come = list(zip(random.integers(0, 30, 8).tolist(), random.integers(0, 50, 8).tolist(), strict=True))
+            rows += [(*row, time, 1) for row in come]
+            self.held = [row for row, stays in zip(self.held, held, strict=True) if stays] + come
+        keys, values, times, diffs = np.array(rows, np.int64).T.copy()
+        self.reduce.step([delta_of([Values(keys), Values(values)], times, diffs)])
 
     def _change(self) -> None:
+        if self.random.random() < 0.7:
+            self.group()
         for store, arranged in zip(self.stores, self.arranged, strict=True):
             rows = int(self.random.choice([0, 1, 60]))
             self.append(store, arranged, rows, self.time)
@@ -122,12 +157,15 @@ class Case:
         """Half-joins with both, and programs between them, some of them or none."""
         first = HalfJoin(self.arranged[0], (1,), 2, 2, True, (), (), self.arranged[0].unique)
         second = HalfJoin(self.arranged[1], (int(self.random.choice([1, 3])),), 4, 2, True, (), (), False)
+        inclusive, key = bool(self.random.random() < 0.5), int(self.random.choice([1, 3]))
+        groups = HalfJoin(self.reduce.lookup, (key,), 6, 3, inclusive, (0, 1, 2), (), True)
         each = programs(self.dictionary)
         between: list[list[Stage]] = [
             [each[i] for i in self.random.permutation(len(each))[: self.random.integers(0, 3)] if i != 1 or place]
-            for place in range(3)
+            for place in range(4)
         ]
-        return [*between[0], first, *between[1], second, *between[2]]
+        met = [second, groups] if self.random.random() < 0.5 else [groups, second]
+        return [*between[0], first, *between[1], met[0], *between[2], met[1], *between[3]]
 
     def delta(self) -> Delta:
         """Rows that come, dense or by references, at one time or at several, with diffs or without."""
@@ -216,7 +254,8 @@ def test_commits_come_between_two_parts(monkeypatch: pytest.MonkeyPatch) -> None
         if not isinstance(delta.times, int):
             continue
         expected, parts = bag(by_python(stages, [delta])), list[Delta]()
-        lookups = [stage.lookup for stage in stages if isinstance(stage, HalfJoin)]
+        case.seal()
+        lookups = [stage.lookup.reader(case.time) for stage in stages if isinstance(stage, HalfJoin)]
         others = iter(lookups)
         stages = [stage.over(next(others)) if isinstance(stage, HalfJoin) else stage for stage in stages]
         for part in Walk(stages).parts(delta):
@@ -229,6 +268,8 @@ def test_commits_come_between_two_parts(monkeypatch: pytest.MonkeyPatch) -> None
                 arranged.catch_up()
                 arranged.seal(time - 1)
                 store.seal(case.time + time + 1, time - 1)
+            case.group()
+            case.seal()
             case.random, case.time = random, case.time + time
         assert bag(parts) == expected
 
@@ -279,6 +320,30 @@ def test_a_group_that_nobody_reads_may_be_there_or_not() -> None:
             groups = [*delta.groups, Group(Columns([Values(np.arange(delta.length))]))]
             delta = Delta(groups, delta.layout, delta.length, delta.times, delta.diffs)
         assert bag(walk.all(delta)) == bag(by_python(stages, [delta]))
+
+
+class Hidden(Columns):
+    """Columns that cannot be read by their places."""
+
+    def places(self, columns: Iterable[int]) -> Ints:
+        return np.zeros((len(self.columns), WORDS), np.int64)
+
+
+def test_keys_that_cannot_be_read_where_they_lie() -> None:
+    case = Case(6)
+    for _ in range(4):
+        case.commit()
+    groups = HalfJoin(case.reduce.lookup, (1,), 6, 3, True, (0, 1, 2), (), True)
+    rows = HalfJoin(case.arranged[1], (1,), 4, 2, True, (), (), False)
+    keys, met = [Values(np.arange(35)), Values(np.arange(35))], 0
+    for stages in ([groups], [groups, rows], [rows, groups]):
+        walk = Walk(stages)
+        for kind in (Columns, Hidden, Columns):
+            delta = Delta([Group(kind(keys))], LAYOUT, 35, case.time)
+            found = sum(map(len, walk.all(delta)))
+            assert found == sum(map(len, by_python(list(stages), [delta])))
+            met += found
+    assert met > 100
 
 
 def test_two_threads_walk_the_same_way() -> None:

@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.operators.accumulable import AggregateSpec
+from ivm.operators.half_join import HalfJoin
 from ivm.operators.reduce import Reduce
+from ivm.operators.walk import Walk
 from ivm.render.reduce import ordered_by
-from ivm.trace.delta import delta_of
+from ivm.trace.columns.column import Column, empty_column
+from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.ordered.row_order import Term
 from ivm.trace.text.dictionary import TextDictionary
 from tests.reduce.model import Bag, apply, from_delta, plain, to_column, to_delta
@@ -32,18 +35,40 @@ class Lookups:
         self.keys = list(dict.fromkeys([*(row[: driver.keys] for row, _, _ in updates), missing]))
         # The stream of a join may have NULL where the group's key cannot.
         self.keys += [(*key[:i], None, *key[i + 1 :]) for key in self.keys[:2] for i in range(len(key))]
+        keys, width = len(self.types), len(driver.out_types)
+        self.layout = Layout([*((0, i) for i in range(keys)), (1, 0)])
+        self.stages = [
+            Walk([HalfJoin(driver.reduce.lookup, (*range(keys),), keys + 1, width, seen, (*range(width),), (), True)])
+            for seen in (False, True)
+        ]
 
-    def find(self, keys, times, inclusive: bool):
-        """What is found, not read yet: (positions, rows)."""
+    def find(self, keys, times, inclusive: bool, *, walks: bool = True):
+        """What is found, not read yet: positions, and how a column is read. By a walk, or as Python does it."""
         columns = [to_column([k[i] for k in keys], t, self.driver.dictionary) for i, (t, _) in enumerate(self.types)]
-        words, dropped = self.driver.reduce.lookup.layout.pack(columns, len(keys))
-        return self.driver.reduce.lookup.look_up(words, dropped, times, inclusive)
+        lookup = self.driver.reduce.lookup
+        if not walks:
+            words, dropped = lookup.layout.pack(columns, len(keys))
+            positions, group = lookup.look_up(words, dropped, times, inclusive, range(len(self.driver.out_types)))
+            return positions, group.column
+        stage, width = self.stages[inclusive], len(self.types) + 1
+        there = [Column(np.append(c.values, c.values[:1], axis=0), _and_one(c.valid)) for c in columns]
+        numbers = np.arange(len(keys))
+        groups = [Group(Columns(there), numbers), Group(Columns([Column(numbers)]))]
+        layout = self.layout.within(0, width + len(self.driver.out_types))
+        (found,) = stage.all(Delta(groups, layout, len(keys), times, numbers)) or (None,)
+        assert stage._ways, "groups are looked up by a leg"
+        if found is None:
+            return numbers[:0], lambda i: empty_column(self.driver.out_types[i].physical)
+        met = found.column(width - 1).values
+        assert found.diff_array().tolist() == met.tolist()
+        assert isinstance(times, int) or found.time_array().tolist() == times[met].tolist()
+        return met, lambda i: found.column(width + i)
 
     def check(self, keys, found, wanted) -> None:
         """`wanted`: for each key the groups that there were at its time."""
         driver = self.driver
-        positions, group = found
-        rows = delta_of([group.column(i) for i in range(len(driver.out_types))], 0, None, len(positions))
+        positions, column = found
+        rows = delta_of([column(i) for i in range(len(driver.out_types))], 0, None, len(positions))
         got = dict(
             zip(
                 positions.tolist(),
@@ -62,7 +87,12 @@ class Lookups:
     def check_committed(self, held: Bag, time: int) -> None:
         """All keys, as of now."""
         now = reduced(held, self.driver.keys, self.driver.specs)
-        self.check(self.keys, self.find(self.keys, time, True), [now] * len(self.keys))
+        for walks in (False, True):
+            self.check(self.keys, self.find(self.keys, time, True, walks=walks), [now] * len(self.keys))
+
+
+def _and_one(valid):
+    return None if valid is None else np.append(valid, True)
 
 
 @settings(deadline=None, max_examples=200)
@@ -89,12 +119,13 @@ def test_a_group_is_found_as_it_was_at_the_time(world, together, inclusive, rand
         random.shuffle(asked)
         some, times = [key for key, _ in asked], np.array([time for _, time in asked], np.int64)
         wanted = [states[max(t for t in states if t < time or (inclusive and t == time))] for _, time in asked]
-        found = lookups.find(some, times, inclusive)
-        at_once = lookups.find(lookups.keys, int(times[0]), inclusive)
+        found = [lookups.find(some, times, inclusive, walks=walks) for walks in (False, True)]
+        at_once = [lookups.find(lookups.keys, int(times[0]), inclusive, walks=walks) for walks in (False, True)]
         seal(driver.reduce)
         # What was found is read only now, after the groups have changed.
-        lookups.check(some, found, wanted)
-        lookups.check(lookups.keys, at_once, [wanted[0]] * len(lookups.keys))
+        for each, now in zip(found, at_once, strict=True):
+            lookups.check(some, each, wanted)
+            lookups.check(lookups.keys, now, [wanted[0]] * len(lookups.keys))
         lookups.check_committed(held, steps[min(at + together, len(steps)) - 1][0])
 
 
@@ -129,7 +160,7 @@ def test_ordered_aggregates_are_found_too():
     step(
         reduce, [to_delta([((1, "b"), 1, 1), ((2, "c"), 1, 1), ((1, "a"), 2, 1), ((2, "c"), 2, -1)], types, dictionary)]
     )
-    positions, rows = reduce.lookup.look_up(*keys, np.array([1, 2, 1, 2]), True)
+    positions, rows = reduce.lookup.look_up(*keys, np.array([1, 2, 1, 2]), True, (1,))
     seal(reduce, 2, 2)
     assert positions.tolist() == [0, 1, 2]
     assert dictionary.now().strings(rows.column(1).values) == ["b", "a,b", "c"]
@@ -145,6 +176,6 @@ def test_rows_found_before_sums_are_widened_keep_their_values():
     _, before = lookups.find([(1,)], 1, True)
     driver.step([((1, 1e300), 2, 1), ((1, 1e-300), 2, 1)])
     _, after = lookups.find([(1,)], 2, True)
-    assert before.column(1).values.tolist() == [0.5]
-    assert before.column(2).values.tolist() == [0.5]
-    assert after.column(1).values.tolist() == [1e300]
+    assert before(1).values.tolist() == [0.5]
+    assert before(2).values.tolist() == [0.5]
+    assert after(1).values.tolist() == [1e300]

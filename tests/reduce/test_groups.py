@@ -13,9 +13,11 @@ from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.groups.block import FREE, LAST_FREE, LIVE, PARTITIONS, USED
 from ivm.kernels.groups.slots import ENTRIES
 from ivm.trace.keyed.group_reader import GroupReader
+from ivm.trace.keyed.group_search import Seen
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.text.dictionary import TextDictionary
+from tests.found_groups import found_groups
 
 Key = tuple[int, ...]
 
@@ -90,10 +92,9 @@ class Model:
             return
         words = np.array(keys, np.int64).reshape(len(keys), self.width)
         before = self.groups.version
-        positions, fields = self.groups.look_up(words, None, self.time if as_of is None else as_of, False)
+        found = found_groups(self.groups, words, as_of=self.time if as_of is None else as_of)
         assert self.groups.version == before
-        wanted = {i: self.sums[key] for i, key in enumerate(keys) if key in self.sums}
-        assert dict(zip(positions.tolist(), fields[:, 0].tolist(), strict=True)) == wanted
+        assert found == {i: (self.sums[key],) for i, key in enumerate(keys) if key in self.sums}
 
     def check_readers(self) -> None:
         """Each shows what there was when it was made, by key and all in all."""
@@ -102,9 +103,8 @@ class Model:
             dropped = np.zeros(len(keys), np.bool_)
             dropped[::7] = True
             words = np.array(keys, np.int64).reshape(len(keys), self.width)
-            positions, fields = reader.look_up(words, dropped, False)
-            wanted = {i: sums[key] for i, key in enumerate(keys) if key in sums and not dropped[i]}
-            assert dict(zip(positions.tolist(), fields[:, 0].tolist(), strict=True)) == wanted
+            wanted = {i: (sums[key],) for i, key in enumerate(keys) if key in sums and not dropped[i]}
+            assert found_groups(reader, words, dropped) == wanted
             parts = [reader.rows(start, start + 10) for start in range(0, reader.used, 10)]
             rows = [row for part in parts for row in part.tolist() if row[-1]]
             assert {tuple(row[: self.width]): row[-1] for row in rows} == sums
@@ -284,6 +284,23 @@ def test_keys_are_saved_as_texts() -> None:
     other.restore(list(groups.segments()))
     codes = other._keys.dictionary.codes(["b", "a", "c"])
     words[:, 0] = codes
-    positions, fields = other.look_up(words, None, 1, False)
-    assert positions.tolist() == [0, 1, 2]
-    assert fields.tolist() == [[1, codes[2]], [2, codes[1]], [3, codes[0]]]
+    assert found_groups(other, words, as_of=1) == {0: (1, codes[2]), 1: (2, codes[1]), 2: (3, codes[0])}
+
+
+def test_who_reads_while_somebody_writes_reads_again() -> None:
+    model = Model(1)
+    model.add([(k,) for k in range(100)], [1] * 100)
+    model.hold()
+    (reader, _), seen = model.readers[0], list[int]()
+
+    def find(_: Seen) -> dict[int, tuple[int, ...]]:
+        found = found_groups(reader, np.arange(300).reshape(-1, 1)) if seen else {}
+        seen.append(len(found))
+        if len(seen) < 3:  # the table grows, and what is read is gone
+            model.add([(k,) for k in range(100 * len(seen), 5000 * len(seen))], [7] * (4900 * len(seen)))
+            model.add([(k,) for k in range(100)], [-1] * 100)
+        return found
+
+    assert reader.read(find) == dict.fromkeys(range(100), (1,))
+    assert seen == [0, 100, 100]
+    model.check_readers()

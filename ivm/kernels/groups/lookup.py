@@ -1,8 +1,7 @@
 """Groups as of a time: while a batch is open, and as of a sealed time that is past. Nothing here writes to the groups.
 
-See `groups.table` for groups and cells. A lookup in an open batch brings a limit, the number of cells that are not too
-late for it; cells are numbered in the order of their times, so the group's state is that of its last cell below the
-limit, else that from before the batch.
+See `groups.table` for groups and cells. Cells are numbered in the order of their times: what a group was at a time, its
+last cell says that is below a limit, the number of cells that are not too late; else it was as before the batch.
 
 Who reads as of a sealed time has images of the groups that have changed since: `image_of` int32 (slots that there were)
 says which row of `images` is a slot's, counted from 1; 0 where the group is as it was.
@@ -14,13 +13,33 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.block import DIRECTORY, ENTRIES, KEY_WORDS, SIZE, STATE
+from ivm.kernels.groups.block import BLOCK_WORDS, DIRECTORY, ENTRIES, KEY_WORDS, META, SIZE, STATE, TIMES, cells_at
+from ivm.kernels.groups.block import CELLS as CELL_COUNT
 from ivm.kernels.groups.slots import find_slot, guess, shift_of
-from ivm.kernels.groups.table import BLOCK
 from ivm.kernels.hashing.slots import same_key
-from ivm.kernels.memory.at import int32s_in, ints_in, words_in
+from ivm.kernels.memory.at import (
+    MANY,
+    address_of,
+    data_of,
+    int32s_at,
+    int32s_in,
+    ints_at,
+    ints_in,
+    length_of,
+    load,
+    words_in,
+)
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.types import Bools, Int32s, Ints
+from ivm.kernels.types import Hashes, Int32s, Ints
+
+AT_BLOCK, CELLS, TIME, OTHERS, LINKS = range(5)
+SEEN = 5
+"""What look-ups are told of groups, arrays by their `id`: the control block; the memory of the last batch, 0 as of a
+sealed time; the time of its cells, if all have one. Then the fields of the cells and their jumps (see `link_back`), or
+`images` and `image_of`."""
+ABSENT = -1
+"""In place of where a group's fields lie: there is no such group."""
+_WORD = np.int64(0)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -45,66 +64,74 @@ def link_back(previous: Int32s, jumps: Int32s) -> None:
         jumps[cell] = second if depths[before] - middle == middle - end else before
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def look_up_groups(
-    words: Ints,
-    dropped: Bools,
-    limits: Ints,
-    always: bool,
-    block: Ints,
-    previous: Int32s,
-    jumps: Int32s,
-    image_of: Int32s,
-    others: Ints,
-    positions: Ints,
-    fields: Ints,
-) -> Word:
-    """Copy the fields of each key's group as of its limit to `fields`, the key's position to `positions`; how many.
+@part()
+def find_fields(
+    seen: Ints, words: Ints, missing: Ints, as_of: Ints, always: bool, tags: Hashes, slots: Ints, at: Ints
+) -> None:
+    """at[i] = where the fields of key i's group lie, as of its time, for each of the keys (n, width).
 
-    `words` (n, width); keys with a True in `dropped`, of length 0 if there are none, find nothing. `limits` has
-    length 1 if all are the same, and `others` are the fields of the cells; as of a sealed time `limits` has length 0,
-    and `others` are the images. A group is there if its multiplicity is not zero, or `always`; fields of one that never
-    was are zero. Cost: two random accesses a key, a third where the fields are not the group's, and a logarithm where
-    the batch has touched it at many times.
+    ABSENT if there is none, or missing[i] is not 0: a group is there if its multiplicity is not zero, or `always`, even
+    if it never was, with fields of zero, in place of which at[i] is 0. `as_of` has length 1 if all times are the same.
+    `tags` and `slots` are scratch memory. Cost: two random accesses a key, a third where the fields are not the
+    group's, and a logarithm where the batch has touched it at many times.
     """
+    block, is_sealed = ints_at(data_of(seen[AT_BLOCK]), BLOCK_WORDS), seen[CELLS] == 0
     width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
     entries, state = ints_in(block, ENTRIES), words_in(block, STATE)
-    tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
-    shift, found = shift_of(directory), np.int64(0)
-    for first in range(0, len(words), BLOCK):
-        stop = min(first + BLOCK, len(words))
-        guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
-        for i in range(first, stop):
-            if len(dropped) > 0 and dropped[i]:
-                continue
-            slot = slots[i - first]
-            if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
-                slot = find_slot(tags[i - first], words, i, shift, size, directory, entries, state)
-            other = np.int64(-1)
-            if len(limits) == 0:
-                if slot >= len(image_of):
-                    slot = np.int64(-1)
-                if slot >= 0:
-                    other = np.int64(image_of[slot]) - 1
-            elif slot >= 0:
-                other = _last_below(state[slot, width] - 1, limits[i if len(limits) > 1 else 0], previous, jumps)
-            if other >= 0:
-                if always or others[other, 0] != 0:
-                    _copy(others, other, 0, fields, found)
-                    positions[found] = i
-                    found += 1
-            elif always or (slot >= 0 and state[slot, width + 1] != 0):
-                _copy(state, slot, width + 1, fields, found)
-                positions[found] = i
-                found += 1
-    return found
+    shift, head, items = shift_of(directory), width + 1, state.shape[1]
+    links = int32s_at(data_of(seen[LINKS]), length_of(seen[LINKS], 0))
+    others, limit, previous = data_of(seen[OTHERS]), _WORD, links
+    if not is_sealed:
+        limit, memory = _limit(seen, as_of[0]), ints_at(data_of(seen[CELLS]), META)
+        previous = int32s_at(cells_at(memory, 2), memory[CELL_COUNT])
+    guess(words, 0, len(words), width, shift, size, directory, entries, state, tags, slots)
+    for i in range(len(words)):
+        at[i] = ABSENT
+        if missing[i] != 0:
+            continue
+        slot = slots[i]
+        if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
+            slot = find_slot(tags[i], words, i, shift, size, directory, entries, state)
+        other = np.int64(-1)
+        if is_sealed:
+            if slot >= len(links):
+                slot = np.int64(-1)
+            if slot >= 0:
+                other = np.int64(links[slot]) - 1
+        elif slot >= 0 and state[slot, width] > 0:
+            if len(as_of) > 1:
+                limit = _limit(seen, as_of[i])
+            other = _last_below(state[slot, width] - 1, limit, previous, links)
+        place = _WORD
+        if other >= 0:
+            place = others + 8 * (items - head) * other
+        elif slot >= 0:
+            place = address_of(state) + 8 * (items * slot + head)
+        if always or (place != 0 and load(place, _WORD) != 0):
+            at[i] = place
 
 
 @part()
-def _copy(rows: Ints, row: Word, first: Word, fields: Ints, to: Word) -> None:
-    """Copy fields from column `first` on; zeros of a row below 0."""
+def copy_fields(at: Word, fields: Ints, to: Word) -> None:
+    """Copy the fields that `find_fields` has found to a row."""
     for f in range(fields.shape[1]):
-        fields[to, f] = rows[row, first + f] if row >= 0 else 0
+        fields[to, f] = load(at + 8 * f, _WORD) if at != 0 else _WORD
+
+
+@part()
+def _limit(seen: Ints, as_of: Word) -> Word:
+    """How many cells of a batch are no later than a time."""
+    memory = ints_at(data_of(seen[CELLS]), MANY)
+    low, high = _WORD, memory[CELL_COUNT]
+    if memory[TIMES] == 0:
+        return high if as_of >= seen[TIME] else low
+    while low < high:
+        middle = (low + high) >> 1
+        if memory[META + middle] <= as_of:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @part()

@@ -119,6 +119,12 @@ def int32s_at(typing_context: Any, address: Any, length: Any) -> Any:
 
 
 @_intrinsic
+def hashes_at(typing_context: Any, address: Any, length: Any) -> Any:
+    """The uint64 array (length,) at an address."""
+    return _array_at(types.uint64, 1, address)
+
+
+@_intrinsic
 def words_at(typing_context: Any, address: Any, rows: Any, width: Any) -> Any:
     """The int64 array (rows, width) at an address."""
     return _array_at(types.int64, 2, address)

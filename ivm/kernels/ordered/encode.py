@@ -97,6 +97,19 @@ def _put_nulls(missing: Ints, null: Word, kind: Word, at: Word, rows: Ints) -> N
 
 
 @part()
+def take_values(words: Ints, at: Word, count: Word, kind: Word, values: Ints, to: Word) -> None:
+    """values[to + i] = the values of `kind` whose words stand in words[at, i], and of a PAIR also in the row behind."""
+    if kind == PAIR:
+        for row in range(count):
+            pair = np.uint64(2 * (to + row))
+            values[pair], values[pair + np.uint64(1)] = words[at + 1, row] ^ _SIGN, words[at, row]
+    elif kind == DOUBLE:
+        for row in range(count):
+            word = words[at, row]
+            values[np.uint64(to + row)] = word ^ ((word >> np.int64(63)) & _REST)
+
+
+@part()
 def decode_rows(terms: Ints, rows: Ints, places: Ints) -> None:
     """Make values of the words of each term, where they are: from then on `places` says where the columns lie.
 
@@ -104,16 +117,16 @@ def decode_rows(terms: Ints, rows: Ints, places: Ints) -> None:
     """
     for t in range(len(terms)):
         kind, at, column = terms[t, _KIND], terms[t, _AT] + terms[t, _NULLABLE], terms[t, _COLUMN]
-        _take_values(kind, np.int64(-1) if terms[t, _FLIPPED] else np.int64(0), np.uint64(at), rows)
+        _decode_values(kind, np.int64(-1) if terms[t, _FLIPPED] else np.int64(0), np.uint64(at), rows)
         place = places[column]
         place[ADDRESS], place[STRIDE], place[SIZE] = address_of(rows) + 8 * at, 8 * rows.shape[1], terms[t, _ITEM]
         place[PIECES] = place[VALIDITY] = 0
-        if terms[t, _NULLABLE] != 0 and _take_nulls(terms[t, _NULLS_FIRST], kind, at, rows):
+        if terms[t, _NULLABLE] != 0 and _decode_nulls(terms[t, _NULLS_FIRST], kind, at, rows):
             place[VALIDITY], place[BIT] = address_of(rows) + 8 * (at - 1), -8 * rows.shape[1]
 
 
 @part()
-def _take_values(kind: Word, flip: Word, word: Any, rows: Ints) -> None:
+def _decode_values(kind: Word, flip: Word, word: Any, rows: Ints) -> None:
     if kind == DOUBLE:
         for row in range(len(rows)):
             bits = rows[np.uint64(row), word] ^ flip
@@ -129,7 +142,7 @@ def _take_values(kind: Word, flip: Word, word: Any, rows: Ints) -> None:
 
 
 @part()
-def _take_nulls(there: Word, kind: Word, at: Word, rows: Ints) -> bool:
+def _decode_nulls(there: Word, kind: Word, at: Word, rows: Ints) -> bool:
     """Let the word ahead of a value be one where it is not NULL, which `there` has said, else zero; whether some is."""
     found = False
     for row in range(len(rows)):

@@ -33,33 +33,30 @@ from ivm.kernels.hashing.search import (
 from ivm.kernels.hashing.search import AT as FOUND_TO
 from ivm.kernels.hashing.search import LENGTH as FOUND_OF
 from ivm.kernels.memory.at import MANY, address_of, ints_at, load
-from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
+from ivm.kernels.memory.places import PLACES, REFERENCES
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
 from ivm.kernels.step.arena import take
+from ivm.kernels.step.onward import along, bind
 from ivm.kernels.step.records import (
     ARENA_END,
     ARRANGED,
     ASKS,
-    DIFFS,
     FIRST,
     FOUND,
     GIVEN,
     GROUPS,
     IN,
-    IN_GROUPS,
     INCLUSIVE,
     LENGTH,
     LOOK_UP_LEG,
     MATCHES,
     MOST,
     NO_ARENA,
-    OUT_EDGE,
     START,
     STARTED,
     STORE,
     TIME,
-    TIMES,
     TOLD,
 )
 from ivm.kernels.types import Ints
@@ -87,12 +84,12 @@ def look_up_rows(route: Ints, leg: Word) -> Word:
         return np.int64(NO_ARENA)
     if take(route, _WORD, scratch) == 0:
         return np.int64(NO_ARENA)
-    along = _along(route, leg)
+    arrays = along(route, leg, leg + LOOK_UP_LEG)
     frame[SOURCES], frame[ALONG] = address_of(route) + 8 * (edge + GROUPS), address_of(route[leg + LOOK_UP_LEG :])
-    frame[ARRAYS], frame[SCRATCH], frame[HELD] = along, route[ARENA_END] - 8 * scratch, 0
+    frame[ARRAYS], frame[SCRATCH], frame[HELD] = arrays, route[ARENA_END] - 8 * scratch, 0
     said = search(frame)
     while said == NO_ROOM and (frame[ROOM] < route[MOST] or frame[COUNT] == 0):
-        if not _grow(route, frame, route[leg + START], along, scratch):
+        if not _grow(route, frame, route[leg + START], arrays, scratch):
             return np.int64(NO_ARENA)
         said = search(frame)
     route[TOLD] |= np.int64((frame[TIRED] | frame[SEARCHED]) != 0)
@@ -135,28 +132,9 @@ def _state(route: Ints, leg: Word, frame: Ints) -> bool:
 
 
 @part()
-def _along(route: Ints, leg: Word) -> Word:
-    """Write down what goes along with the rows of a look-up's edge: the addresses of references, times and diffs; how
-    many these are.
-    """
-    edge, begin = route[leg + IN], leg + LOOK_UP_LEG
-    at = begin
-    for number in range(route[leg + IN_GROUPS]):
-        references = route[edge + GROUPS + SOURCE * number + REFERENCES]
-        if references != 0:
-            route[at] = references
-            at += 1
-    for word in range(TIMES, DIFFS + 1):
-        if route[edge + word] != 0:
-            route[at] = route[edge + word]
-            at += 1
-    return at - begin
-
-
-@part()
 def _make_room(route: Ints, leg: Word, frame: Ints, scratch: Word) -> bool:
     """Room for a part of what is found, and for keys with long chains; False if the arena has not so much."""
-    rows, arrays = frame[FOUND_OF] - frame[FOUND_TO], 2 + _along(route, leg)
+    rows, arrays = frame[FOUND_OF] - frame[FOUND_TO], 2 + along(route, leg, leg + LOOK_UP_LEG)
     room, long = min(rows, route[MOST]), np.int64(0)
     if frame[UNIQUE] == 0:
         room = min(rows * route[leg + MATCHES] // _SIXTEENTHS * 5 // 4 + _LEAST_ROOM, route[MOST])
@@ -174,9 +152,9 @@ def _make_room(route: Ints, leg: Word, frame: Ints, scratch: Word) -> bool:
 
 
 @part()
-def _grow(route: Ints, frame: Ints, start: Word, along: Word, scratch: Word) -> bool:
+def _grow(route: Ints, frame: Ints, start: Word, gathered: Word, scratch: Word) -> bool:
     """More room for what is found, about as much as is to come; False if the arena has not so much."""
-    room, arrays, found = frame[ROOM], 2 + along, frame[COUNT]
+    room, arrays, found = frame[ROOM], 2 + gathered, frame[COUNT]
     done, rest = frame[FOUND_TO] - start, frame[FOUND_OF] - frame[FOUND_TO]
     wanted = found * (rest + done) // done * 5 // 4 if done > 0 else np.int64(0)
     more = max(2 * room, min(wanted, route[MOST]))
@@ -203,24 +181,6 @@ def _count(route: Ints, leg: Word, frame: Ints, done: Word) -> None:
 @part()
 def _bind(route: Ints, leg: Word, frame: Ints) -> None:
     """The edge behind a look-up: all groups, of the rows that were found, and one of the rows that these have found."""
-    edge, out, count = route[leg + IN], route[leg + OUT_EDGE], frame[COUNT]
-    step, start, every = 8 * frame[ROOM], 8 * route[leg + START], frame[EVERY] != 0
-    gathered = frame[OUT] + 2 * step
-    route[out + FIRST], route[out + LENGTH] = 0, count
-    for number in range(route[leg + IN_GROUPS]):
-        source, into = edge + GROUPS + SOURCE * number, out + GROUPS + SOURCE * number
-        references = route[source + REFERENCES]
-        route[into + PLACES] = route[source + PLACES]
-        if references == 0:
-            route[into + REFERENCES] = frame[OUT]
-        else:
-            route[into + REFERENCES] = references + start if every else gathered
-            gathered += step
-    for word in range(TIMES, DIFFS + 1):
-        if route[edge + word] == 0:
-            route[out + word] = 0
-        else:
-            route[out + word] = route[edge + word] + start if every else gathered
-            gathered += step
-    group = out + GROUPS + SOURCE * route[leg + IN_GROUPS]
-    route[group + PLACES], route[group + REFERENCES] = route[leg + STORE], frame[OUT] + step
+    out, step = frame[OUT], 8 * frame[ROOM]
+    group = bind(route, leg, frame[COUNT], out, route[leg + START], frame[EVERY] != 0, out + 2 * step, step)
+    route[group + PLACES], route[group + REFERENCES] = route[leg + STORE], out + step

@@ -4,7 +4,8 @@ A route begins with a head. Everything else in it is found by its place, counted
 copy of a route is another one. What lies elsewhere is told of by its address.
 
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
-what is done, a LOOP of a program or a LOOK_UP in an index, one after the other, each from one edge to the next.
+what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, or a
+LOOK_UP_GROUPS.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -12,6 +13,7 @@ from the arena's end.
 
 from __future__ import annotations
 
+from ivm.kernels.groups.lookup import SEEN
 from ivm.kernels.hashing.search import SEARCH
 from ivm.kernels.memory.frame import HEAD as LOOP_HEAD
 from ivm.kernels.memory.places import SOURCE
@@ -30,7 +32,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP = range(2)
+LOOP, LOOK_UP, LOOK_UP_GROUPS = range(3)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -56,6 +58,21 @@ of a row itself are seen; whether Python has told the search of the state; the s
 columns of what is found lie."""
 LOOK_UP_LEG = STORE + 1
 """Behind it a word for each array that may go along."""
+
+KEY_FORM, KEY_PARTS, KEEPS_KEYS, ALWAYS = range(4, 8)
+COLUMNS, AGGREGATES, AGGREGATE_COUNT = range(9, 12)
+AGGREGATE_WORDS, SCRATCH, GROUPS_SEEN = range(15, 18)
+GROUPS_LEG = GROUPS_SEEN + SEEN
+"""Of a look-up of groups, which has INCLUSIVE, MADE, OUTPUTS and ROWS as others have them: the form of the key (see
+`hashing.keys`), and its parts; whether a part of the key is made a column; whether a group is there whatever its
+multiplicity; how many columns the rows of groups have, made or not; the `id` of the table of aggregates (see
+`groups.finalize`), how many these are, and how many words they have; how many words these need for scratch; what is
+told of the groups (see `groups.lookup`). Behind it a word for each array that may go along."""
+NUMBER, FROM, BEGIN, BYTES, VALID, ENCODED = range(6)
+MADE_COLUMN = 6
+"""Of what a look-up of groups makes: which column it is; the aggregate, or -1 of a part of the key; its row of the
+room, or the byte of a key with which it begins; the bytes of an item; the row of its mask, or -1; of which kind of
+values it is the words that compare, INTEGER if those are the values (see `hashing.keys`)."""
 
 NO_ARENA, STRIDED, ASKS = -10, -11, -12
 """Why a walk has stopped: the arena is too small, by WANTED words; the first edge has arrays that are not of int64, one

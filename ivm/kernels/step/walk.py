@@ -10,6 +10,7 @@ from ivm.kernels.memory.at import data_of, length_of, load
 from ivm.kernels.memory.places import SOURCE, is_packed, lay_sources
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step.look_up import look_up_rows
+from ivm.kernels.step.look_up_groups import look_up_groups
 from ivm.kernels.step.loop import run_loop
 from ivm.kernels.step.records import (
     ARENA,
@@ -22,6 +23,7 @@ from ivm.kernels.step.records import (
     KIND,
     LEGS,
     LISTED,
+    LOOK_UP,
     LOOP,
     NONE,
     STARTED,
@@ -51,7 +53,7 @@ def walk(route: Ints, rows: int) -> Word:
     at = route[AT]
     while True:
         leg = route[route[TABLE] + at]
-        said = run_loop(route, leg) if route[leg + KIND] == LOOP else look_up_rows(route, leg)
+        said = _pass(route, leg)
         if said < 0:
             route[AT] = at
             return said
@@ -65,11 +67,19 @@ def walk(route: Ints, rows: int) -> Word:
 
 
 @part()
+def _pass(route: Ints, leg: Word) -> Word:
+    """Let a leg do what it does: how many rows are behind it, or below zero why it stopped."""
+    if route[leg + KIND] == LOOP:
+        return run_loop(route, leg)
+    return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)
+
+
+@part()
 def _with_more(route: Ints, at: Word) -> Word:
     """The last leg up to number `at` that has more rows to give; -1 if there is none."""
     while at >= 0:
         leg = route[route[TABLE] + at]
-        if route[leg + KIND] != LOOP and route[leg + STARTED] != 0:
+        if route[leg + KIND] == LOOK_UP and route[leg + STARTED] != 0:
             return at
         at -= 1
     return at

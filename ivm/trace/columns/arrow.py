@@ -27,6 +27,7 @@ from ivm.trace.columns.column import (
     Ints,
     concat,
     empty_column,
+    item_size,
     unpacked,
     validity_mask,
     zeroed,
@@ -231,7 +232,7 @@ def two_words(values: Array) -> Array:
 
 def element_size(physical: Physical) -> int:
     """Bytes that an element takes."""
-    return 1 + DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
+    return 1 + item_size(physical)
 
 
 def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Codes:

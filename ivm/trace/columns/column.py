@@ -29,6 +29,12 @@ DTYPES: dict[Physical, np.dtype[np.generic]] = {
     Physical.CODE: np.dtype(np.int32),
 }
 
+
+def item_size(physical: Physical) -> int:
+    """The bytes of a value."""
+    return DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
+
+
 KINDS = {Physical.FLOAT64: DOUBLE, Physical.WIDE: PAIR}
 """What kernels call what is not INTEGER to them; see `ivm.kernels.hashing.keys`."""
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from catalog.types import Physical
 from ivm.kernels.memory.places import ADDRESS, BIT, ROOM, SIZE, STRIDE, VALID_ROOM, VALIDITY, WORDS
-from ivm.trace.columns.column import DTYPES, Array, Column, Ints
+from ivm.trace.columns.column import DTYPES, Array, Column, Ints, item_size
 
 _Item = TypeVar("_Item", bound=np.generic)
 
@@ -232,7 +232,7 @@ class HotColumn:
 
     @property
     def _bytes(self) -> int:
-        return DTYPES[self._physical].itemsize * (2 if self._physical is Physical.WIDE else 1)
+        return item_size(self._physical)
 
     @property
     def nbytes(self) -> int:

@@ -204,7 +204,9 @@ class Arrangement(Follower):
         limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
         return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
 
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+    def look_up(
+        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool, read: Sequence[int] = ()
+    ) -> tuple[Ints, Group]:
         """What `probe` finds, as the store's rows."""
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store.columns, rows)

@@ -19,8 +19,16 @@ class Lookup(Protocol):
     layout: KeyLayout
     """How the columns of a key become the words that `look_up` takes."""
 
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
-        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
+    at_once: int = 1 << 17
+    """How many keys are looked up at once, at most."""
+
+    def look_up(
+        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool, read: Sequence[int] = ()
+    ) -> tuple[Ints, Group]:
+        """For each key the rows visible at its time: (position of the key, ascending; the rows).
+
+        Of the rows the columns `read` can be read.
+        """
         ...
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:

@@ -117,7 +117,7 @@ class Search:
         columns = [Column(words[:, w], valid if w == 0 else None) for w in range(words.shape[1])]
         route, self._route = self._route, None
         if route is None:
-            route = Route([SearchWords(_form_of_words(index.words), index.words, index.unique)], 1)
+            route = Route([SearchWords(form_of_words(index.words), index.words, index.unique)], 1)
         tell(route, 0, index, seen, run, 0)
         listed, errands = [places_of(columns), None, None, None], at_hand(len(words))
         if errands is None:
@@ -141,5 +141,6 @@ class Search:
 
 
 @cache
-def _form_of_words(words: int) -> Ints:
+def form_of_words(words: int) -> Ints:
+    """The form of keys that are words already, so many each."""
     return np.array([(0, w, INTEGER, w, -1, -1, 0) for w in range(words)], np.int64).reshape(words, FORM_WORDS)

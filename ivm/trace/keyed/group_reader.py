@@ -9,18 +9,16 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from ivm.kernels.groups.block import BLOCK_WORDS, KEY_WORDS, USED
-from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.types import Int32s
-from ivm.trace.columns.column import NO_MASK, Array, Bools, Ints, readonly
+from ivm.trace.columns.column import Array, Ints
 from ivm.trace.columns.growable import Growable
-from ivm.trace.keyed.group_table import NO_SLOTS, Form, coded, empty_store, name_arrays
+from ivm.trace.keyed.group_search import Seen
+from ivm.trace.keyed.group_table import Form, coded, empty_store, name_arrays
 
 _CHUNK = 1 << 16
-_AT_ONCE = 1 << 12
-"""Slots or keys between two looks at whether somebody wrote meanwhile."""
+AT_ONCE = 1 << 12
+"""Keys between two looks at whether somebody wrote meanwhile."""
 _SHORTLY = 1e-4
-_SEALED: Ints = readonly(np.empty(0, np.int64))
-"""The limits of who looks groups up as of a sealed time."""
 
 Found = TypeVar("Found")
 
@@ -88,32 +86,22 @@ class GroupReader(Generic[Form]):
         self._images.append(self._all[new, self._groups.width + 1 :])
         self._image_of[new] = np.arange(self._images.length - len(new) + 1, self._images.length + 1)
 
-    def look_up(self, words: Ints, dropped: Bools | None, always: bool) -> tuple[Ints, Ints]:
-        """As `Groups.look_up`."""
-        rows, width = len(words), self._groups.width
-        keys = readonly(np.ascontiguousarray(words).reshape(rows, width))
-        mask = NO_MASK if dropped is None else readonly(dropped)
-        positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
-        count = 0
-        for start in range(0, rows, _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
+    def read(self, find: Callable[[Seen], Found]) -> Found:
+        """What `find` gives of the groups as they were sealed, when nobody writes meanwhile."""
+        while True:
+            version = self._groups.version
+            if version % 2 == 0:
+                found = find(self._seen())
+                if self._groups.version == version:
+                    return found
+            sleep(_SHORTLY)
 
-            def find(part: slice = part, at: int = count) -> int:
-                size, *arrays = self._groups.index
-                block = np.empty(BLOCK_WORDS, np.int64)
-                block[KEY_WORDS] = width
-                name_arrays(block, size, (self._all[: self.used], *arrays))
-                return int(
-                    look_up_groups(
-                        keys[part], mask[part], _SEALED, always, block, NO_SLOTS, NO_SLOTS, self._image_of,
-                        self._images.array, positions[at:], fields[at:],
-                    )
-                )  # fmt: skip
-
-            found = self._undisturbed(find)
-            positions[count : count + found] += start
-            count += found
-        return positions[:count], fields[:count]
+    def _seen(self) -> Seen:
+        size, *arrays = self._groups.index
+        block = np.empty(BLOCK_WORDS, np.int64)
+        block[KEY_WORDS] = self._groups.width
+        name_arrays(block, size, (self._all[: self.used], *arrays))
+        return Seen(block, None, 0, self._images.array, self._image_of)
 
     def rows(self, start: int, stop: int) -> Ints:
         """Copies of the rows in the slots from `start` to `stop`: key words, a mark, fields. Slots end at `used`.
@@ -137,13 +125,3 @@ class GroupReader(Generic[Form]):
         if self._all is not self._groups.state:
             rows, width = self._all[: self.used], self._groups.width
             yield from coded(self.fields, rows[rows[:, width] >= 0, width + 1 :])
-
-    def _undisturbed(self, read: Callable[[], Found]) -> Found:
-        """What `read` gives when nobody writes meanwhile."""
-        while True:
-            version = self._groups.version
-            if version % 2 == 0:
-                found = read()
-                if self._groups.version == version:
-                    return found
-            sleep(_SHORTLY)

@@ -34,7 +34,7 @@ from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Scalar
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.text.dictionary import TextDictionary
-from ivm.trace.time import BEGINNING, as_array
+from ivm.trace.time import BEGINNING
 
 _SMALLEST, _LARGEST = 1 << 6, 1 << 12
 _MOST_DIRECTIONS = 1 << 20
@@ -225,13 +225,6 @@ class Cells:
                 link_back(self.previous, jumps)
             self._jumps = jumps
         return self._jumps
-
-    def until(self, as_of: Ints | int) -> Ints:
-        """For each time how many cells are no later, of length 1 if it is one. Cost: a binary search each if many."""
-        wanted = as_array(as_of)
-        if isinstance(self.times, int):
-            return np.where(wanted >= self.times, len(self), 0)
-        return np.searchsorted(self.times, wanted, side="right")
 
 
 _BEGIN = Struct(f"{BEFORE}q")

@@ -8,17 +8,16 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.block import EMPTIED, FREE, LIVE, OPENED, PARTITIONS, PHASE, PUT, USED
-from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.groups.table import fold_cells, index_groups, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
-from ivm.trace.columns.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
+from ivm.trace.columns.column import Array, Ints, readonly, readonly_times
 from ivm.trace.columns.segment import Segment, Segments
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_reader import GroupReader, Written
+from ivm.trace.keyed.group_search import Seen
 from ivm.trace.keyed.group_segments import group_segments, take_groups
 from ivm.trace.keyed.group_table import (
     NO_CELLS,
-    NO_SLOTS,
     Cells,
     Form,
     GroupKeys,
@@ -156,22 +155,12 @@ class Groups(Written[Form], State):
         self.edition += 1
         self.end()
 
-    def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
-        """The groups of the given keys at the given times: (position of the key, ascending; fields of the group).
-
-        Times before the last step are those before it. Keys with a True in `dropped` find nothing, nor do groups whose
-        multiplicity is zero unless `always`. The fields are copies. Cost: two or three random accesses a key.
-        """
-        batch, rows = self._last, len(words)
-        cells = NO_CELLS if batch is None else batch.filled()
-        assert batch is None or batch.memory[PHASE] == PUT, "a step has put its fields when somebody looks"
-        positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
-        found = look_up_groups(
-            readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
-            NO_MASK if dropped is None else readonly(dropped), readonly(cells.until(as_of)), always,
-            self.block(), cells.previous, cells.jumps(), NO_SLOTS, cells.after, positions, fields,
-        )  # fmt: skip
-        return positions[:found], fields[:found]
+    def seen(self) -> Seen:
+        """What there is now, for look-ups until the next step."""
+        cells = (self._last or NO_CELLS).filled()
+        assert cells is NO_CELLS or cells.memory[PHASE] == PUT, "a step has put its fields when somebody looks"
+        time = cells.times if isinstance(cells.times, int) else 0
+        return Seen(self.block(), cells.memory, time, cells.after, cells.jumps())
 
     def reader(self, as_of: int) -> GroupReader[Form]:
         """A reader of the groups as of `as_of`, the time up to which they are sealed, for as long as somebody has it.

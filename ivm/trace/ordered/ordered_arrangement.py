@@ -125,7 +125,9 @@ class OrderedArrangement(Follower):
             self.rows += len(rows)
         return self.store.rows - self.rows
 
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+    def look_up(
+        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool, read: Sequence[int] = ()
+    ) -> tuple[Ints, Group]:
         """For each key all rows visible at its time: (position of the key, ascending; the rows)."""
         wanted = np.arange(len(words)) if dropped is None else np.flatnonzero(~dropped)
         parts = list(self.read(self._whole(self.bounds(words, len(words)), wanted), times, inclusive))
