@@ -246,7 +246,7 @@ class Index(Told):
 
     def note(self, searched: int, long: Ints) -> None:
         """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
-        if searched:
+        if searched and self._leaving < self.backlog:  # once all are to leave, more searches say no more
             self._leaving += self._melting.after_step(searched, self.backlog)
         if len(long):
             self._long.append(long)
