@@ -34,6 +34,8 @@ _FIRST_PART = 1 << 10
 _PART = 1 << 17
 _MANY = 64
 _FUEL = 1 << 10
+_AT_ONCE, _SHARE = 1 << 8, 8
+"""Dead rows leave when there are so many of them, or when they are one in so many of the entries."""
 
 
 class _Mark(NamedTuple):
@@ -66,7 +68,7 @@ class OrderedArrangement(Follower):
     `valued` raises for have no place in the order and stand in a tree of their own.
     `keyed` is how many words the key takes, none where there is no key.
     Size: a tree over key words, value words and row numbers, 12 to 24 bytes a word; the rows belong to the store.
-    Rows that have died by the time that anybody may read as of leave the tree when their death is final, amortized.
+    Rows that have died by the time that anybody may read as of leave the tree when their death is final, many at once.
     """
 
     def __init__(
@@ -175,8 +177,11 @@ class OrderedArrangement(Follower):
                 yield positions[:count], rows[:count]
 
     def codes(self) -> Iterator[Array]:
-        """Those of values that are texts; see `State.codes`."""
+        """Those of values that are texts, and of dead rows whose values are still to be computed; see `State.codes`."""
         yield from self._ordered.codes()
+        for rows in tuple(self._dying):
+            for codes in self.store.columns.codes():
+                yield codes[rows[rows < len(codes)]]  # there are none of what is no text
 
     def size(self) -> StateSize:
         """Entries and bytes of the trees alone."""
@@ -203,12 +208,19 @@ class OrderedArrangement(Follower):
         self._entered.clear()
         killed = self.store.killed
         if len(killed):
-            self._dying.append(killed)
+            self._note(killed)
         self._take_out(_FUEL + 2 * len(killed))
 
+    def _note(self, killed: Ints) -> None:
+        """Rows have died, after all that did before."""
+        if self._dying and len(self._dying[-1]) < _AT_ONCE:
+            self._dying[-1] = np.concatenate([self._dying[-1], killed])
+        else:
+            self._dying.append(killed)
+
     def _take_out(self, fuel: int) -> None:
-        """Take rows out whose death is final, those that died first, up to so many."""
-        while fuel > 0 and self._dying and self.store.died[self._dying[0]].max() <= stamp(self._since):
+        """Take rows out whose death is final, those that died first, up to so many, unless it is worth a wait."""
+        while fuel > 0 and self._dying and self._is_worth(self._dying[0]):
             rows, rest = self._dying[0][:fuel], self._dying[0][fuel:]
             for tree, entries, order in self._entries(rows):
                 tree.drop(entries if len(order) else entries[np.lexsort(entries.T[::-1])])
@@ -217,6 +229,13 @@ class OrderedArrangement(Follower):
                 self._dying[0] = rest
             else:
                 self._dying.popleft()
+
+    def _is_worth(self, rows: Ints) -> bool:
+        """Whether the rows that died first are to leave: their deaths are final, and there are many."""
+        few = len(self._dying) == 1 and len(rows) < _AT_ONCE
+        if few and _SHARE * len(rows) < len(self._ordered) + len(self._unordered):
+            return False
+        return bool(self.store.died[rows].max() <= stamp(self._since))
 
     def over(self, store: RowStore) -> OrderedArrangement:
         """An empty one of the same kind, over another store."""
@@ -242,35 +261,34 @@ class OrderedArrangement(Follower):
 
     def _entries(self, rows: Ints) -> Iterator[tuple[OrderedTree, Ints, Ints]]:
         """The entries of `rows` and the tree that they belong to, in parts, with an order if there are many."""
-        if len(rows) == 0:
-            return
         words, dropped = self.layout.pack([self.store.gather(c, rows) for c in self.key], len(rows))
         if dropped is not None:
-            kept = np.flatnonzero(~dropped)
-            rows, words = rows[kept], words[kept]
-        for valued, value in self._values(rows, np.arange(len(rows))):
-            there = slice(None) if value is None or value.valid is None else value.valid
-            places = valued[there]
-            tree, width = (self._unordered, self.keyed) if value is None else (self._ordered, self.width)
-            entries = np.empty((len(places), width + 1), np.int64)
-            entries[:, :width] = self.bounds(words[valued], len(valued), value)[there, :width]
-            entries[:, width] = rows[places]
-            near = len(places) >= _MANY and self.type.physical is not Physical.CODE
-            yield tree, entries, readonly(np.lexsort(entries.T[::-1])) if near else AS_THEY_COME
-
-    def _values(self, rows: Ints, places: Ints) -> Iterator[tuple[Ints, Column | None]]:
-        """The values of rows[places]: (places, values), and the places of those that raise, one by one, with None."""
-        if len(places) == 0:
+            rows, words = rows[~dropped], words[~dropped]
+        if len(rows) == 0:
             return
-        source = StoredRows(self.store.columns, rows[places])
-        delta = Delta([Group(source)], plain_layout(len(self.store.types)), len(places), 0)
+        source = Group(StoredRows(self.store.columns, rows))
         try:
-            value = self._valued(delta)
+            value = self._valued(Delta([source], plain_layout(len(self.store.types)), len(rows), 0))
         except NumericError:
-            if len(places) == 1:
-                yield places, None
+            if len(rows) == 1:
+                yield self._unordered, self._words(words, 1, None, rows), AS_THEY_COME
                 return
-            yield from self._values(rows, places[: len(places) // 2])
-            yield from self._values(rows, places[len(places) // 2 :])
+            for half in np.array_split(rows, 2):
+                yield from self._entries(half)
             return
-        yield places, value
+        if value.valid is not None:
+            rows, words, value = rows[value.valid], words[value.valid], Column(value.values[value.valid])
+        entries = self._words(words, len(rows), value, rows)
+        near = len(rows) >= _MANY and self.type.physical is not Physical.CODE
+        yield self._ordered, entries, readonly(np.lexsort(entries.T[::-1])) if near else AS_THEY_COME
+
+    def _words(self, words: Ints, count: int, value: Column | None, rows: Ints) -> Ints:
+        """The words of keys, those of their values, if they have one, and the numbers of the rows."""
+        keyed, width = self.keyed, self.keyed if value is None else self.width
+        entries = np.empty((count, width + 1), np.int64)
+        if keyed:
+            entries[:, :keyed] = words.reshape(count, keyed)
+        if value is not None:
+            entries[:, keyed:width] = ordered_words(value.values, self.type.physical)
+        entries[:, width] = rows
+        return entries
