@@ -177,8 +177,9 @@ class OrderedArrangement(Follower):
     def codes(self) -> Iterator[Array]:
         """Those of values that are texts, and of dead rows whose values are still to be computed; see `State.codes`."""
         yield from self._ordered.codes()
-        for rows in tuple(self._dying):
-            for codes in self.store.columns.codes():
+        dying, columns = tuple(self._dying), self.store.columns.codes()
+        for rows in dying:
+            for codes in columns:
                 yield codes[rows[rows < len(codes)]]  # there are none of what is no text
 
     def size(self) -> StateSize:
