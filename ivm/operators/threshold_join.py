@@ -15,12 +15,11 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
 from ivm.operators.stage import Meeting
-from ivm.trace.columns.column import Bools, Column, Ints, readonly_diffs
+from ivm.trace.columns.column import Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
 from ivm.trace.index.follower import Lookup
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement, Ranges, Valued
-from ivm.trace.ordered.row_order import ordered_words
 
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
 
@@ -61,53 +60,45 @@ class ThresholdJoin(Meeting):
             kept = np.flatnonzero(~missing)
             changes, words, values = delta.take(kept), words[kept], Column(values.values[kept])
         if len(changes):
-            ranges, sums = self._ranges(changes, words, values)
-            for positions, rows in self.lookup.read(ranges, changes.times, self.inclusive):
-                yield self._joined(changes.take(ranges.within[positions]), sums[positions], rows)
-            self.visits[0] += ranges.visited
-        if self.lookup.has_unordered:
-            yield from self._meet_unordered(delta, *key)
+            yield from self._met(changes, self._ranges(changes, words, values))
+        if self.lookup.has_unordered:  # a program says what of the rows that no value can be computed of
+            words, dropped = key
+            wanted = np.arange(len(delta)) if dropped is None else np.flatnonzero(~dropped)
+            diffs = 1 if delta.diffs is None else delta.diffs[wanted]
+            yield from self._met(delta, self.lookup.whole(words, wanted, diffs, unordered=True))
 
-    def _meet_unordered(self, delta: Delta, words: Ints, dropped: Bools | None) -> Iterator[Delta]:
-        """Join each change with the rows of its key that no value can be computed of: a program says what of that."""
-        wanted = np.arange(len(delta)) if dropped is None else np.flatnonzero(~dropped)
-        ranges = self.lookup.unordered(words, wanted)
-        for positions, rows in self.lookup.read(ranges, delta.times, self.inclusive):
-            changes = wanted[positions]
-            yield self._joined(delta.take(changes), delta.diff_array()[changes], rows)
+    def _met(self, changes: Delta, ranges: Ranges) -> Iterator[Delta]:
+        """The changes joined with the rows in their ranges."""
+        for within, diffs, rows in self.lookup.read(ranges, changes.times, self.inclusive):
+            met = Group(self.lookup.store.columns, rows)
+            yield changes.with_diffs(None).take(within).bind(met, self.offset, self.width).with_diffs(diffs)
         self.visits[0] += ranges.visited
 
-    def _ranges(self, changes: Delta, key: Ints, values: Column) -> tuple[Ranges, Ints]:
-        """The ranges of values that the changes concern, and the diff with which each row of them is met."""
+    def _ranges(self, changes: Delta, key: Ints, values: Column) -> Ranges:
+        """The ranges of values that the changes concern."""
         lookup, n = self.lookup, len(changes)
-        words, grouped = self._sortable(changes, key, values)
-        order = np.lexsort(words.T[::-1])
+        words, ahead = self._words(changes, key, values)
+        by = words.T[::-1]
+        if lookup.physical is Physical.CODE:
+            order = np.lexsort((lookup.dictionary.now().ranks(values.values), *by[1:]))
+        else:
+            order = np.lexsort(by)
         comparison = COMPARISONS[self.comparison]
         if comparison <= LE:
             order = order[::-1].copy()
-        ranges, within, sums = np.empty((n, RANGE), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        diffs = readonly_diffs(changes.diffs)
-        found = moved_ranges(
-            words, grouped, order, diffs, comparison, lookup.keyed, lookup.width, ranges, within, sums
-        )  # fmt: skip
-        return Ranges(lookup.bounds(key, n, values), ranges[:found], within[:found]), sums
+        ranges, diffs = np.empty((n, RANGE), np.int64), readonly_diffs(changes.diffs)
+        found = moved_ranges(words, ahead, lookup.keyed, order, diffs, comparison, ranges)
+        return Ranges(words, ahead, ranges[:found])
 
-    def _sortable(self, changes: Delta, key: Ints, values: Column) -> tuple[Ints, int]:
-        """Words of each change: how many of them have to be equal for changes to cancel, then those of the bound."""
-        n = len(changes)
-        parts: list[Ints] = []
-        if self.carried:
-            parts.append(self.carried_layout.pack([changes.column(c) for c in self.carried], n)[0].reshape(n, -1))
-        if self.stream:
-            parts.append(key.reshape(n, -1))
-        if not isinstance(changes.times, int):
-            parts.append(changes.times.reshape(n, 1))
-        grouped = sum(part.shape[1] for part in parts)
-        if self.lookup.type.physical is Physical.CODE:
-            parts.append(self.lookup.dictionary.now().ranks(values.values).reshape(n, 1))
-        else:
-            parts.append(ordered_words(values.values, self.lookup.type.physical))
-        return np.concatenate(parts, axis=1), grouped
-
-    def _joined(self, changes: Delta, diffs: Ints, rows: Ints) -> Delta:
-        return changes.with_diffs(diffs).bind(Group(self.lookup.store.columns, rows), self.offset, self.width)
+    def _words(self, changes: Delta, key: Ints, values: Column) -> tuple[Ints, int]:
+        """Words that are equal where changes cancel, how many of them the order does not know, then those of bounds."""
+        n, carried = len(changes), self.carried_layout.words if self.carried else 0
+        ahead = carried + (not isinstance(changes.times, int))
+        words = np.empty((n, ahead + self.lookup.width), np.int64)
+        if carried:
+            packed, _ = self.carried_layout.pack([changes.column(c) for c in self.carried], n)
+            words[:, :carried] = packed.reshape(n, carried)
+        if ahead > carried:
+            words[:, carried] = changes.times
+        self.lookup.put(words[:, ahead:], key, values)
+        return words, ahead

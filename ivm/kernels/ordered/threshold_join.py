@@ -1,8 +1,9 @@
 """Threshold joins: which ranges of an order a change of bounds concerns, and the rows in them as of a time.
 
-A range is six words: the bound that it begins at, how many words of it count, and whether it begins behind all that is
-equal in these words; then the same for its end. Bounds are rows of an int64 array (n, K + V), the words of the key,
-then those of the value.
+A range is eight words: the bound that it begins at, how many words of it count, and whether it begins behind all that
+is equal in these words; then the same for its end; the change that it holds for, and the diff with which rows in it are
+met. Bounds are rows of an int64 array (n, A + K + V): A words that the order does not know, those of the key, then
+those of the value.
 """
 
 from __future__ import annotations
@@ -19,25 +20,25 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
 
 LT, LE, EQ, GE, GT = 0, 1, 2, 3, 4
-RANGE = 6
+FIRST, FIRST_WORDS, IS_BEHIND, LAST, LAST_WORDS, TO_BEHIND, CHANGE, DIFF = range(8)
+RANGE = 8
 NOWHERE = -1
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def moved_ranges(
-    words: Ints, grouped: Word, order: Ints, diffs: Ints, comparison: Word, key: Word, width: Word,
-    ranges: Ints, within: Ints, sums: Ints,
+    words: Ints, ahead: Word, key: Word, order: Ints, diffs: Ints, comparison: Word, ranges: Ints
 ) -> Word:  # fmt: skip
     """The ranges of values that changes of bounds concern, and the sum of diffs that holds in each, which is not 0.
 
-    Change i has the words words[i]: `grouped` words that must be equal for changes to cancel, then its bound in sorted
-    form. `order` has the changes by these words, the bounds of a group ascending for GE and GT, descending for LE
-    and LT. `diffs` has length 0 if all are one. Range r, with one of the changes that hold in it, within[r], and
-    sums[r]: there is room for one a change. `key` and `width` are K and K + V. Returns the number of ranges.
-    Cost: a pass over the changes.
+    Change i has the bound words[i], with A = `ahead` and K = `key`: changes cancel where the words before those of the
+    value are equal. `order` has the changes by these, those that agree ascending by their values for GE and GT,
+    descending for LE and LT. `diffs` has length 0 if all are one. `ranges` int64 (n, RANGE) has room for one a change.
+    Returns the number of ranges. Cost: a pass over the changes.
     """
     found = 0
     total = np.int64(0)
+    grouped = ahead + key
     for at in range(len(order)):
         i = order[at]
         total += diffs[i] if len(diffs) else np.int64(1)
@@ -50,9 +51,8 @@ def moved_ranges(
         if same:
             continue
         if total != 0:
-            _write_range(ranges, found, comparison, i, follows, key, width)
-            within[found] = i
-            sums[found] = total
+            _write_range(ranges, found, comparison, i, follows, key, words.shape[1] - ahead)
+            ranges[found, CHANGE], ranges[found, DIFF] = i, total
             found += 1
         if follows == NOWHERE or comparison == EQ:
             total = np.int64(0)
@@ -67,44 +67,43 @@ def _write_range(ranges: Ints, at: Word, comparison: Word, bound: Word, follows:
         other, words, ends = follows, width, comparison in (GT, LE)
         if follows == NOWHERE:
             other, words, ends = bound, key, comparison > EQ
-    near, far = (3, 0) if comparison <= LE else (0, 3)
+    near, far = (LAST, FIRST) if comparison <= LE else (FIRST, LAST)
     ranges[at, near], ranges[at, near + 1], ranges[at, near + 2] = bound, width, behind
     ranges[at, far], ranges[at, far + 1], ranges[at, far + 2] = other, words, ends
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def read_ranges(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, bounds: Ints, ranges: Ints,
-    within: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word, positions: Ints, found: Ints,
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, words: Ints, ahead: Word,
+    ranges: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word, found: Ints,
 ) -> tuple[Word, Word, Word, Word]:  # fmt: skip
     """Read ranges from number `at` on (from entry `place` of it, -1: from its beginning) while the output has room.
 
-    `rows`, `heads` and `meta` are the tree (see `ordered.tree`), whose keys end with the number of a row. A row r is
-    visible to change c = within[range] if r < limits[c] and died[r] > times[c]; `limits` and `times` have length 1 if
-    all are the same, `died` length 0 if nobody ever died. Writes the range and the row of each. Returns (range
-    reached, entry reached, count, entries visited). Cost: a search for each range, and what lies in it.
+    `rows`, `heads` and `meta` are the tree (see `ordered.tree`), whose keys end with the number of a row; `words` are
+    the bounds, with A = `ahead`. A row r is visible to a range's change c if r < limits[c] and died[r] > times[c];
+    `limits` and `times` have length 1 if all are the same, `died` length 0 if nobody ever died. Writes to `found`
+    int64 (3, room) the change, the diff and the row of each. Returns (range reached, entry reached, count, entries
+    visited). Cost: a search for each range, and what lies in it.
     """
     tree = Tree(rows, heads, meta, kinds, heap, starts)
+    bounds = words[:, ahead:]
     count, visited = 0, 0
     last = len(kinds) - 1
     while at < len(ranges):
-        change = within[at]
+        change = ranges[at, CHANGE]
         limit = limits[change if len(limits) > 1 else 0]
         time = times[change if len(times) > 1 else 0]
         entry = np.int64(place)
         if entry < 0:
-            begin = ranges[at, 0]
-            entry = first_entry(tree, bounds, begin, ranges[at, 1], ranges[at, 2] != 0)
-        end, width = ranges[at, 3], ranges[at, 4]
-        most = np.int64(0) if ranges[at, 5] else np.int64(-1)
-        while entry >= 0 and compare_entry(tree, entry, bounds, end, width) <= most:
-            if count == len(found):
+            entry = first_entry(tree, bounds, ranges[at, FIRST], ranges[at, FIRST_WORDS], ranges[at, IS_BEHIND] != 0)
+        most = np.int64(0) if ranges[at, TO_BEHIND] else np.int64(-1)
+        while entry >= 0 and compare_entry(tree, entry, bounds, ranges[at, LAST], ranges[at, LAST_WORDS]) <= most:
+            if count == found.shape[1]:
                 return at, entry, count, visited
             visited += 1
             row = rows[entry, last]
             if row < limit and (len(died) == 0 or died[row] > time):
-                positions[count] = at
-                found[count] = row
+                found[0, count], found[1, count], found[2, count] = change, ranges[at, DIFF], row
                 count += 1
             entry = following(tree, entry)
         place = np.int64(-1)

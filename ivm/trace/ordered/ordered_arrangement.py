@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.batch import TreeBatch
-from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
+from ivm.kernels.ordered.threshold_join import CHANGE, DIFF, FIRST, LAST, RANGE, TO_BEHIND, read_ranges
 from ivm.trace.columns.column import ALL_ONE, NOBODY, Array, Bools, Column, Ints, readonly
 from ivm.trace.columns.stored_columns import StoredRows
 from ivm.trace.delta import Delta, Group, plain_layout
@@ -34,6 +35,8 @@ _FIRST_PART = 1 << 10
 _PART = 1 << 17
 _MANY = 64
 _FUEL = 1 << 10
+_AT_ONCE, _SHARE = 1 << 8, 8
+"""Dead rows leave when there are so many of them, or when they are one in so many of the entries."""
 
 
 class _Mark(NamedTuple):
@@ -46,15 +49,15 @@ class _Mark(NamedTuple):
 
 @dataclass(slots=True)
 class Ranges:
-    """Ranges of the order, int64 (m, 6), over the words of `bounds`; each holds for the change `within` it.
+    """Ranges of the order, int64 (m, RANGE), over the words of bounds, of which so many are `ahead`.
 
     See `ivm.kernels.ordered.threshold_join`. `visited`: entries met so far by reading them; those `unordered` are read
     in the tree of rows without a value.
     """
 
-    bounds: Ints
+    words: Ints
+    ahead: int
     ranges: Ints
-    within: Ints
     unordered: bool = False
     visited: int = 0
 
@@ -64,9 +67,10 @@ class OrderedArrangement(Follower):
 
     The order of values is SQL's, NaN being the greatest; rows with NULL in key or value are left out. Rows that
     `valued` raises for have no place in the order and stand in a tree of their own.
-    `keyed` is how many words the key takes, none where there is no key.
+    `keyed` is how many words the key takes, none where there is no key, `width` how many it takes with the value, whose
+    form is `physical`.
     Size: a tree over key words, value words and row numbers, 12 to 24 bytes a word; the rows belong to the store.
-    Rows that have died by the time that anybody may read as of leave the tree when their death is final, amortized.
+    Rows that have died by the time that anybody may read as of leave the tree when their death is final, many at once.
     """
 
     def __init__(
@@ -81,21 +85,18 @@ class OrderedArrangement(Follower):
         self.store = store
         self.key = tuple(key)
         self.layout = layout
-        self.type = type_
+        self.physical = type_.physical
         self.dictionary = dictionary
         self.rows = 0  # of the store, that are in order
         self._valued = valued
         self.keyed = layout.words if self.key else 0
-        self._ordered = self._tree([0] * self.keyed + word_kinds(type_.physical) + [0])
+        self._type = type_
+        self._ordered = self._tree([0] * self.keyed + word_kinds(self.physical) + [0])
+        self.width = len(self._ordered.kinds) - 1
         self._unordered = self._tree([0] * self.keyed + [0])
         self._entered: list[tuple[int, _Mark]] = []  # up to which row, and where things were before; not final
         self._dying: deque[Ints] = deque()  # rows that died, by the time of that
         self._since = BEGINNING
-
-    @property
-    def width(self) -> int:
-        """How many words key and value take."""
-        return len(self._ordered.kinds) - 1
 
     @property
     def has_unordered(self) -> bool:
@@ -130,53 +131,56 @@ class OrderedArrangement(Follower):
     ) -> tuple[Ints, Group]:
         """For each key all rows visible at its time: (position of the key, ascending; the rows)."""
         wanted = np.arange(len(words)) if dropped is None else np.flatnonzero(~dropped)
-        parts = list(self.read(self._whole(self.bounds(words, len(words)), wanted), times, inclusive))
+        parts = [*self.read(self.whole(words, wanted), times, inclusive)]
         if self.has_unordered:
-            parts += self.read(self.unordered(words, wanted), times, inclusive)
-        positions = np.concatenate([NOBODY, *(wanted[p] for p, _ in parts)])
-        rows = np.concatenate([NOBODY, *(r for _, r in parts)])
+            parts += self.read(self.whole(words, wanted, unordered=True), times, inclusive)
+        positions = np.concatenate([NOBODY, *(part[0] for part in parts)])
+        rows = np.concatenate([NOBODY, *(part[2] for part in parts)])
         order = np.argsort(positions, kind="stable")
         return positions[order], Group(self.store.columns, rows[order])
 
-    def bounds(self, words: Ints, count: int, values: Column | None = None) -> Ints:
-        """The words of `count` keys, as `layout` packs them, then those of their values; int64 (count, K + V)."""
-        bounds = np.zeros((count, self.width), np.int64)
+    def put(self, words: Ints, keys: Ints, values: Column | None) -> None:
+        """Write the words of keys, as `layout` packs them, then those of their values, if they have one."""
         if self.keyed:
-            bounds[:, : self.keyed] = words.reshape(count, self.keyed)
+            words[:, : self.keyed] = keys.reshape(len(words), self.keyed)
         if values is not None:
-            bounds[:, self.keyed :] = ordered_words(values.values, self.type.physical)
-        return bounds
+            words[:, self.keyed :] = ordered_words(values.values, self.physical)
 
-    def unordered(self, words: Ints, wanted: Ints) -> Ranges:
-        """Of the keys at `wanted` all rows that have no value."""
-        ranges = self._whole(words.reshape(len(words), self.layout.words), wanted)
-        ranges.unordered = True
-        return ranges
+    def whole(self, keys: Ints, wanted: Ints, diffs: Ints | int = 1, *, unordered: bool = False) -> Ranges:
+        """All rows of the keys at `wanted`, which the diffs of these meet: those with a value, or those without."""
+        ranges = np.zeros((len(wanted), RANGE), np.int64)
+        ranges[:, FIRST] = ranges[:, LAST] = ranges[:, CHANGE] = wanted
+        ranges[:, FIRST + 1] = ranges[:, LAST + 1] = self.keyed
+        ranges[:, TO_BEHIND], ranges[:, DIFF] = True, diffs
+        return Ranges(keys.reshape(len(keys), self.layout.words), 0, ranges, unordered)
 
-    def read(self, ranges: Ranges, times: Ints | int, inclusive: bool) -> Iterator[tuple[Ints, Ints]]:
-        """The rows in the ranges as of the times of their changes, in parts: (number of the range, ascending; row).
+    def read(self, ranges: Ranges, times: Ints | int, inclusive: bool) -> Iterator[Ints]:
+        """The rows in the ranges as of the times of their changes, in parts int64 (3, n): changes, diffs, rows.
 
-        `times` are those of all changes; `inclusive`: what came or went at the time itself is seen. Cost: a search in
-        the tree for each range, then what lies in it.
+        They come range by range. `times` are those of all changes; `inclusive`: what came or went at the time itself is
+        seen. Cost: a search in the tree for each range, then what lies in it.
         """
         tree = self._unordered if ranges.unordered else self._ordered
-        as_of = as_array(readable_as_of(times, inclusive))
-        limits, died, latest = self.store.limits(as_of), self.store.died, readonly(stamps(as_of))
-        at, place, part = 0, -1, _FIRST_PART
+        as_of = readable_as_of(times, inclusive)
+        limits, died, latest = self.store.limits(as_array(as_of)), self.store.died, readonly(stamps(as_of))
+        words, at, place, part = readonly(ranges.words), 0, -1, _FIRST_PART
         while at < len(ranges.ranges):
-            positions, rows = np.empty(part, np.int64), np.empty(part, np.int64)
+            found = np.empty((3, part), np.int64)
             at, place, count, visited = read_ranges(
-                *tree.readable, ranges.bounds, ranges.ranges, ranges.within, limits, latest, died, at, place,
-                positions, rows,
-            )  # fmt: skip
+                *tree.readable, words, ranges.ahead, ranges.ranges, limits, latest, died, at, place, found
+            )
             ranges.visited += visited
             part = _PART
             if count:
-                yield positions[:count], rows[:count]
+                yield found[:, :count]
 
     def codes(self) -> Iterator[Array]:
-        """Those of values that are texts; see `State.codes`."""
+        """Those of values that are texts, and of dead rows whose values are still to be computed; see `State.codes`."""
         yield from self._ordered.codes()
+        dying, columns = tuple(self._dying), self.store.columns.codes()
+        for rows in dying:
+            for codes in columns:
+                yield codes[rows[rows < len(codes)]]  # there are none of what is no text
 
     def size(self) -> StateSize:
         """Entries and bytes of the trees alone."""
@@ -203,12 +207,19 @@ class OrderedArrangement(Follower):
         self._entered.clear()
         killed = self.store.killed
         if len(killed):
-            self._dying.append(killed)
+            self._note(killed)
         self._take_out(_FUEL + 2 * len(killed))
 
+    def _note(self, killed: Ints) -> None:
+        """Rows have died, after all that did before."""
+        if self._dying and len(self._dying[-1]) < _AT_ONCE:
+            self._dying[-1] = np.concatenate([self._dying[-1], killed])
+        else:
+            self._dying.append(killed)
+
     def _take_out(self, fuel: int) -> None:
-        """Take rows out whose death is final, those that died first, up to so many."""
-        while fuel > 0 and self._dying and self.store.died[self._dying[0]].max() <= stamp(self._since):
+        """Take rows out whose death is final, those that died first, up to so many, unless it is worth a wait."""
+        while fuel > 0 and self._dying and self._is_worth(self._dying[0]):
             rows, rest = self._dying[0][:fuel], self._dying[0][fuel:]
             for tree, entries, order in self._entries(rows):
                 tree.drop(entries if len(order) else entries[np.lexsort(entries.T[::-1])])
@@ -218,9 +229,16 @@ class OrderedArrangement(Follower):
             else:
                 self._dying.popleft()
 
+    def _is_worth(self, rows: Ints) -> bool:
+        """Whether the rows that died first are to leave: their deaths are final, and there are many."""
+        few = len(self._dying) == 1 and len(rows) < _AT_ONCE
+        if few and _SHARE * len(rows) < len(self._ordered) + len(self._unordered):
+            return False
+        return bool(self.store.died[rows].max() <= stamp(self._since))
+
     def over(self, store: RowStore) -> OrderedArrangement:
         """An empty one of the same kind, over another store."""
-        made = OrderedArrangement(store, self.key, self.layout, self._valued, self.type, self.dictionary)
+        made = OrderedArrangement(store, self.key, self.layout, self._valued, self._type, self.dictionary)
         made._since = self._since
         return made
 
@@ -229,48 +247,29 @@ class OrderedArrangement(Follower):
         self._ordered, self._unordered = other._ordered, other._unordered
         self._dying, self.rows = other._dying, other.rows
 
-    def _whole(self, bounds: Ints, wanted: Ints) -> Ranges:
-        """The ranges of all rows of the keys at `wanted`."""
-        ranges = np.zeros((len(wanted), RANGE), np.int64)
-        ranges[:, 0] = ranges[:, 3] = wanted
-        ranges[:, 1] = ranges[:, 4] = self.keyed
-        ranges[:, 5] = True
-        return Ranges(bounds, ranges, wanted)
-
     def _tree(self, kinds: Sequence[int]) -> OrderedTree:
         return OrderedTree(np.array(kinds, np.int64), 1, self.dictionary)
 
     def _entries(self, rows: Ints) -> Iterator[tuple[OrderedTree, Ints, Ints]]:
         """The entries of `rows` and the tree that they belong to, in parts, with an order if there are many."""
-        if len(rows) == 0:
-            return
         words, dropped = self.layout.pack([self.store.gather(c, rows) for c in self.key], len(rows))
         if dropped is not None:
-            kept = np.flatnonzero(~dropped)
-            rows, words = rows[kept], words[kept]
-        for valued, value in self._values(rows, np.arange(len(rows))):
-            there = slice(None) if value is None or value.valid is None else value.valid
-            places = valued[there]
-            tree, width = (self._unordered, self.keyed) if value is None else (self._ordered, self.width)
-            entries = np.empty((len(places), width + 1), np.int64)
-            entries[:, :width] = self.bounds(words[valued], len(valued), value)[there, :width]
-            entries[:, width] = rows[places]
-            near = len(places) >= _MANY and self.type.physical is not Physical.CODE
-            yield tree, entries, readonly(np.lexsort(entries.T[::-1])) if near else AS_THEY_COME
-
-    def _values(self, rows: Ints, places: Ints) -> Iterator[tuple[Ints, Column | None]]:
-        """The values of rows[places]: (places, values), and the places of those that raise, one by one, with None."""
-        if len(places) == 0:
+            rows, words = rows[~dropped], words[~dropped]
+        if len(rows) == 0:
             return
-        source = StoredRows(self.store.columns, rows[places])
-        delta = Delta([Group(source)], plain_layout(len(self.store.types)), len(places), 0)
-        try:
-            value = self._valued(delta)
-        except NumericError:
-            if len(places) == 1:
-                yield places, None
-                return
-            yield from self._values(rows, places[: len(places) // 2])
-            yield from self._values(rows, places[len(places) // 2 :])
+        value: Column | None = None
+        with suppress(NumericError):
+            source = Group(StoredRows(self.store.columns, rows))
+            value = self._valued(Delta([source], plain_layout(len(self.store.types)), len(rows), 0))
+        if value is None and len(rows) > 1:
+            for half in np.array_split(rows, 2):
+                yield from self._entries(half)
             return
-        yield places, value
+        if value is not None and value.valid is not None:
+            rows, words, value = rows[value.valid], words[value.valid], Column(value.values[value.valid])
+        tree = self._unordered if value is None else self._ordered
+        entries = np.empty((len(rows), len(tree.kinds)), np.int64)
+        self.put(entries[:, :-1], words, value)
+        entries[:, -1] = rows
+        near = len(rows) >= _MANY and self.physical is not Physical.CODE
+        yield tree, entries, readonly(np.lexsort(entries.T[::-1])) if near else AS_THEY_COME
