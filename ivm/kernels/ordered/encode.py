@@ -98,7 +98,7 @@ def _put_nulls(missing: Ints, null: Word, kind: Word, at: Word, rows: Ints) -> N
 
 @part()
 def take_values(words: Ints, at: Word, count: Word, kind: Word, values: Ints, to: Word) -> None:
-    """values[to + i] = the value whose words stand in words[at, i], of a PAIR also in the row behind, or of a DOUBLE."""
+    """values[to + i] = the value of the words at words[at, i], of a PAIR also in the row behind, or of a DOUBLE."""
     if kind == PAIR:
         for row in range(count):
             pair = np.uint64(2 * (to + row))
