@@ -153,6 +153,7 @@ def test_a_column_keeps_the_memory_alive_that_it_is_read_in() -> None:
 
 def test_nothing_is_held_afterwards() -> None:
     strides = np.array([8], np.int64)
+    gc.collect()  # what tests before have left may go meanwhile
     before = pa.total_allocated_bytes()
     for _ in range(50):
         located(pa.table({"a": pa.array([1] * 100_000)}), strides)
@@ -160,6 +161,7 @@ def test_nothing_is_held_afterwards() -> None:
 
 
 def test_what_is_dropped_lets_go() -> None:
+    gc.collect()
     before = pa.total_allocated_bytes()
     made = [Exported() for _ in range(50)]
     for each in made:
