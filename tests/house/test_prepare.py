@@ -108,7 +108,7 @@ PIP = """
 mkdir -p $TMPDIR/pip-unpack-x $SITE
 echo 'Collecting a==1 (from -r x)'; head -c 3000000 /dev/zero >$TMPDIR/pip-unpack-x/a.whl; sleep 0.4
 echo '  Building wheel for a (pyproject.toml): started'; sleep 0.4
-echo 'Installing collected packages: a, b, c'; mkdir -p $SITE/a.dist-info; sleep 0.4
+echo 'Installing collected packages: a, b, c'; sleep 0.2; mkdir -p $SITE/a.dist-info; sleep 0.4
 """
 
 
