@@ -17,7 +17,7 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.keys import INTEGER
 from ivm.kernels.memory.places import SOURCE, VALIDITY, WORDS
 from ivm.kernels.ordered.encode import TERM, decode_columns, encode_columns
-from ivm.trace.columns.column import DTYPES, KINDS, Array, Column, Ints
+from ivm.trace.columns.column import DTYPES, KINDS, Array, Column, Ints, item_size
 from ivm.trace.columns.computed import Read
 from ivm.trace.columns.places import NONE
 from ivm.trace.delta import Delta, Source
@@ -140,8 +140,7 @@ class RowOrder:
         table = np.zeros((len(self.terms), TERM), np.int64)
         at = 0
         for row, term in zip(table, self.terms, strict=True):
-            kind, item = KINDS.get(term.physical, INTEGER), DTYPES[term.physical].itemsize
-            item *= 2 if term.physical is Physical.WIDE else 1
+            kind, item = KINDS.get(term.physical, INTEGER), item_size(term.physical)
             row[:] = kind, at, term.nullable, term.nulls_first, term.is_flipped, term.column, item
             at += term.words
         return table
