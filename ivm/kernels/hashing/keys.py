@@ -153,10 +153,18 @@ def pack_all(form: Ints, sources: Word, first: Word, words: Ints) -> Word:
         stop = min(begin + BLOCK, len(words))
         if not pack_block(form, sources, first + begin, words[begin:stop], missing[: stop - begin]):
             return np.int64(UNREADABLE)
-        for row in range(stop - begin):
-            if missing[row] != 0:
-                found = np.int64(WITH_NULLS)
+        if are_any(missing, stop - begin):
+            found = np.int64(WITH_NULLS)
     return found
+
+
+@part()
+def are_any(missing: Ints, rows: Word) -> bool:
+    """Whether some key has a NULL."""
+    found = np.int64(0)
+    for row in range(rows):
+        found |= missing[np.uint64(row)]
+    return found != 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -7,14 +7,12 @@ undoes the change, and those who have to look further.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.ascending import MOST_WORDS, NO_ROOM, TAKEN, TAKEN_ON, UNSURE, has_room, take
 from ivm.kernels.hashing.block import LAST
 from ivm.kernels.hashing.index import hash_each, link_rows
-from ivm.kernels.hashing.keys import BLOCK, COMPLETE, pack_all, pack_block
+from ivm.kernels.hashing.keys import BLOCK, COMPLETE, are_any, pack_all, pack_block
 from ivm.kernels.memory.at import address_of, ints_at, scratch, words_at
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
 from ivm.kernels.numbers.wide import Word
@@ -58,7 +56,7 @@ def extend_packed(block: Ints, form: Ints, places: Ints, first: int, rows: int, 
     for begin in range(0, rows, BLOCK):
         words = words_at(room, min(BLOCK, rows - begin), width)
         found = INCOMPLETE
-        if pack_block(form, address_of(source), first + begin, words, missing) and not _are_any(missing, len(words)):
+        if pack_block(form, address_of(source), first + begin, words, missing) and not are_any(missing, len(words)):
             found = take(block, words, begin == 0, mortal)
         if found not in (TAKEN, TAKEN_ON):
             for word in range(LAST + width):
@@ -66,15 +64,6 @@ def extend_packed(block: Ints, form: Ints, places: Ints, first: int, rows: int, 
             return found
         said = max(said, found)
     return said
-
-
-@part()
-def _are_any(missing: Ints, rows: Word) -> bool:
-    """Whether some key has a NULL."""
-    found = np.int64(0)
-    for row in range(rows):
-        found |= missing[np.uint64(row)]
-    return found != 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
