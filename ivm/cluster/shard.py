@@ -174,7 +174,8 @@ class Shard(Engine):
         earliest = BEGINNING if are_apart else since
         deltas, under_way.updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
-            self.tables.check(deltas)
+            with graph.marks.lessons:
+                self.tables.check(deltas)
         return self._stepped({read[name]: delta for name, delta in deltas.items() if name in read}, 1, started)
 
     def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:
@@ -230,7 +231,7 @@ class Shard(Engine):
     def _stepped(self, given: Mapping[Node, Delta], level: int, started: int) -> Sent:
         commit = self._under_way
         assert commit is not None, "a commit is under way"
-        with self._errands:
+        with self._errands, self.renderer.graph.marks.lessons:
             commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
             if self._errands.out:
                 self._errands.finish()

@@ -27,6 +27,7 @@ from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.helpers import Errand, Errands, Helpers
+from ivm.trace.lessons import Lessons
 from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
@@ -55,6 +56,7 @@ class Installation:
     `waiting` is the node that is being hydrated, `backlog` what commits have brought to it meanwhile, each under the
     time that was present before it.
     `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
+    `lessons`: what the searches among what is read have met.
     """
 
     pause: Callable[[int], None]
@@ -65,6 +67,7 @@ class Installation:
     waiting: Node | None = None
     backlog: dict[int, Delta] = field(default_factory=dict)
     error: Exception | None = None
+    lessons: Lessons = field(default_factory=Lessons)
     _read: int = 0
 
     def keep(self, inputs: Sequence[Delta | None], time: int) -> None:
@@ -78,7 +81,11 @@ class Installation:
         self._read += rows
 
     def rest(self, rows: int = 0) -> None:
-        """Let others in, so many rows later. Raises what the new nodes have raised meanwhile."""
+        """Let others in, so many rows later. Raises what the new nodes have raised meanwhile.
+
+        What was searched learns from it before: that is the seal of what has been read.
+        """
+        self.lessons.teach()
         rows, self._read = self._read + rows, 0
         self.pause(rows)
         if self.error is not None:

@@ -181,9 +181,9 @@ class Engine:
         """
         renderer = self.renderer if renderer is None else renderer
         try:
-            errands = Errands(self.helpers)
-            renderer.graph.install(Installation(pause, aside, errands, self.time))
-            with errands:
+            installation = Installation(pause, aside, Errands(self.helpers), self.time)
+            renderer.graph.install(installation)
+            with installation.errands, installation.lessons:
                 node = renderer.graph.add(f"view {name}", end, (renderer.node(plan),))
                 if end.states:
                     renderer.fill(plan, node, contents=True)
@@ -235,7 +235,7 @@ class Engine:
         try:
             if journal is not None:
                 journal.begin(changes, time, batch)
-            with self._errands:
+            with self._errands, self.renderer.graph.marks.lessons:
                 decided = self._prepared(changes, started, time, are_apart)
             decided.batch = batch
             if journal is not None:

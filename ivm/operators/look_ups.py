@@ -14,7 +14,7 @@ from ivm.trace.columns.computed import Read
 from ivm.trace.delta import Columns, Delta, Group, Source
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
-from ivm.trace.index.search import SearchWords, Seen, learn, tell
+from ivm.trace.index.search import SearchWords, Seen, report, tell
 from ivm.trace.keyed.group_search import GroupWords
 from ivm.trace.route import Route, Words
 from ivm.trace.time import stamp, stamps
@@ -82,7 +82,7 @@ class IndexLeg(_KeyedLeg):
     ) -> object:
         """See `Leg.begin`: which rows are seen, and where the state lies."""
         arrangement = self._arrangement
-        arrangement.learn()
+        arrangement.settle()
         index, store, times = arrangement.index, arrangement.store, delta.times
         limits: tuple[Ints, Ints] | None = None
         if isinstance(times, int):
@@ -117,7 +117,7 @@ class IndexLeg(_KeyedLeg):
 
     def end(self, route: Route, number: int) -> None:
         """See `Leg.end`."""
-        learn(route, number, self._arrangement.index)
+        report(route, number, self._arrangement.layout.words, self._arrangement)
 
     def stopped_at(self, route: Route, number: int, delta: Delta) -> Delta:
         """See `Leg.stopped_at`: the rows that nothing was found for yet."""

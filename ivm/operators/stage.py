@@ -121,7 +121,7 @@ class Leg(Words, ABC):
         raise AssertionError("nobody else asks")
 
     def end(self, route: Route, number: int) -> None:
-        """Learn from a walk that was told something."""
+        """Report what a walk has met."""
 
     def stopped_at(self, route: Route, number: int, delta: Delta) -> Delta:
         """What is left to do of a delta with which the leg has stopped."""

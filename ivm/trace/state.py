@@ -16,6 +16,7 @@ from weakref import ref
 from ivm.trace.columns.column import Array
 from ivm.trace.columns.growable import join_page
 from ivm.trace.columns.segment import Segment
+from ivm.trace.lessons import Lessons
 
 Each = TypeVar("Each")
 Read = TypeVar("Read")
@@ -100,7 +101,14 @@ class State(Protocol):
 
 
 class Marks(dict[State, Any]):
-    """The states that were touched since the last seal, each with its mark, in the order in which they were touched."""
+    """The states that were touched since the last seal, each with its mark, in the order in which they were touched.
+
+    `lessons`: what the searches of the same work have met, for what they have searched to learn when it is sealed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lessons = Lessons()
 
     def add(self, states: Iterable[State]) -> None:
         """Mark those that are not marked yet; to be called before they are changed."""
@@ -109,7 +117,9 @@ class Marks(dict[State, Any]):
                 self[state] = state.mark()
 
     def rollback(self, left: int = 0) -> None:
-        """Undo what was done to all but the first `left` states, last one first."""
+        """Undo what was done to all but the first `left` states, last one first; if none is left, nobody has learned."""
+        if not left:
+            self.lessons.clear()
         while len(self) > left:
             state = next(reversed(self))
             state.rollback(self[state])
@@ -123,6 +133,7 @@ class Marks(dict[State, Any]):
         for state in reversed(self):
             state.is_still = still
             state.seal(upper, since)
+        self.lessons.teach()
         self.clear()
         join_page()
 

@@ -24,7 +24,7 @@ def check_run(index: Index, keys: Sequence[Key], dead: Sequence[bool], *, block:
     if index.unique:
         assert len(set(keys[:stop])) == stop, "keys differ"
         assert all(leads.count(lead) <= block for lead in leads), "no more of one lead than a block has"
-    known, chains = _table(index), _chains(index)
+    known, chains = _table(index), chains_of(index)
     for key in {*keys[: index.rows], *known}:
         rows = [row for row in range(index.rows) if keys[row] == key]
         if key in known:
@@ -42,7 +42,7 @@ def _table(index: Index) -> set[Key]:
     return {tuple(slot[:-1]) for part in (slots, old) for slot in part.tolist() if slot[-1] != EMPTY}
 
 
-def _chains(index: Index) -> dict[Key, list[int]]:
+def chains_of(index: Index) -> dict[Key, list[int]]:
     """The rows of each key of the table."""
     slots, old, _ = index._chains.tables
     following, found = index._chains.following.array, dict[Key, list[int]]()

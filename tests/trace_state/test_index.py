@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivm.trace.index.index import Index
+from ivm.trace.lessons import Lessons
 from ivm.trace.rows.changes import Applied
 from ivm.trace.time import ALIVE, stamp
+from tests.trace_state.run_invariant import chains_of
 from tests.trace_state.words import KeysOf
 
 NOBODY = np.empty(0, np.int64)
@@ -26,7 +28,7 @@ def words_of_keys(keys, width):
 
 
 class Model:
-    """A store of keys alone, beside the index under test."""
+    """A store of keys alone, beside the index under test, which learns from what it is asked when it is sealed."""
 
     def __init__(self, width, unique=False, lazy=False):
         self.keys: list[int] = []
@@ -34,6 +36,7 @@ class Model:
         self.died: list[int] = []
         self.width = width
         self.index = Index(width, unique, KeysOf(self.words) if lazy else None)
+        self.lessons = Lessons()
 
     def words(self, rows):
         return words_of_keys(np.array(self.keys)[rows], self.width).reshape(-1, self.width)
@@ -50,9 +53,24 @@ class Model:
     def probe(self, keys, times):
         times = np.array(times, np.int64)
         limits = np.array([sum(b <= t for b in self.born) for t in times], np.int64)
-        positions, rows = self.index.probe(words_of_keys(keys, self.width), None, limits, self.deaths(), times)
+        with self.lessons:
+            positions, rows = self.index.probe(
+                words_of_keys(keys, self.width), None, limits, self.deaths(), times, self
+            )
         assert list(positions) == sorted(positions)
         return sorted(zip(positions.tolist(), rows.tolist(), strict=True))
+
+    def learn(self, met):
+        self.index.learn(met, self.deaths())
+
+    def seal(self, since):
+        self.index.seal(since, self.deaths())
+        self.lessons.teach()
+
+    def undo(self, first):
+        self.lessons.clear()
+        self.index.truncate(first)
+        del self.keys[first:], self.born[first:], self.died[first:]
 
     def expected(self, keys, times):
         return sorted(
@@ -93,11 +111,10 @@ def test_probes_find_what_the_model_finds(width, steps):
                     model.died[row] = time
         elif what == "commit":
             since, committed = time, len(model.keys)
-            model.index.seal(since, model.deaths())
+            model.seal(since)
         elif what == "undo":
             first = max(committed, len(model.keys) - argument)
-            model.index.truncate(first)
-            del model.keys[first:], model.born[first:], model.died[first:]
+            model.undo(first)
         else:
             times = [max(since, time - i % 4) for i in range(len(argument))]
             assert model.probe(argument, times) == model.expected(argument, times)
@@ -121,9 +138,7 @@ def test_an_ascending_run_is_found_as_if_it_were_hashed(width, data):
         keys = data.draw(st.lists(st.integers(-3, top + 3), max_size=5, unique=True))
         assert model.probe(keys, [time] * len(keys)) == model.expected(keys, [time] * len(keys))
         undone = data.draw(st.integers(0, 40)) if data.draw(st.booleans()) else 0
-        first = max(len(model.keys) - undone, 0)
-        model.index.truncate(first)
-        del model.keys[first:], model.born[first:], model.died[first:]
+        model.undo(max(len(model.keys) - undone, 0))
         top = model.keys[-1] + 1 if model.keys else 0
     keys = list(range(-2, top + 3))
     assert model.probe(keys, [99] * len(keys)) == model.expected(keys, [99] * len(keys))
@@ -151,11 +166,10 @@ def test_a_run_with_equal_keys_is_found_as_if_it_were_hashed(data):
                 model.died[row] = min(model.died[row], time)
         elif what == "commit":
             since, committed = time, len(model.keys)
-            model.index.seal(since, model.deaths())
+            model.seal(since)
         elif what == "undo":
             first = max(committed, len(model.keys) - data.draw(st.integers(0, 50)))
-            model.index.truncate(first)
-            del model.keys[first:], model.born[first:], model.died[first:]
+            model.undo(first)
         top = model.keys[-1] if model.keys else 0
         keys = data.draw(st.lists(st.integers(-1, top + 2), max_size=6))
         times = [max(since, time - i % 4) for i in range(len(keys))]
@@ -271,25 +285,22 @@ def test_a_hot_key_keeps_a_short_chain(unique):
             died[row - 1] = row
         index.insert(key, None, died)
         index.seal(row, died)
-    visited, now = index.visited, np.array([updates], np.int64)
+    now = np.array([updates], np.int64)
     positions, rows = index.probe(key, None, now, died, now)
     assert (positions.tolist(), rows.tolist()) == ([0], [updates - 1])
-    assert index.visited - visited <= 3
+    assert len(chains_of(index)[(7,)]) <= 3
 
 
 def test_a_long_dead_chain_is_walked_once():
-    index = Index(1)
-    rows = 10_000
-    index.insert(np.zeros(rows, np.int64), None, NOBODY)
-    died = np.full(rows, 5, np.int64)
-    died[0] = FOREVER
-    index.seal(5, died)
-    now = np.array([rows], np.int64)
-    for walk, found in ((rows, [0]), (1, [0])):
-        visited = index.visited
-        assert index.probe(np.zeros(1, np.int64), None, now, died, np.array([9]))[1].tolist() == found
-        assert index.visited - visited == walk
-        index.seal(5, died)
+    model, rows = Model(1), 10_000
+    model.insert([0] * rows, 1)
+    model.died = [FOREVER, *[5] * (rows - 1)]
+    model.seal(5)
+    for length in (rows, 1):
+        assert len(chains_of(model.index)[(0,)]) == length
+        assert model.probe([0], [9]) == [(0, 0)]
+        assert len(chains_of(model.index)[(0,)]) == length, "a search changes nothing"
+        model.seal(5)
 
 
 @pytest.mark.parametrize("unique", [False, True])
@@ -332,19 +343,24 @@ def test_slots_of_keys_that_are_gone_are_used_again():
     assert len(index._chains.tables.slots) < 40_000
 
 
-def test_what_lookups_alone_move_needs_no_seal():
-    """A table that nobody changes is not sealed; others look up in it, and its run moves to the hash table."""
+def test_look_ups_alone_move_rows_when_the_commit_is_sealed():
+    """A table that nobody changes; others look up in it, and its run moves to the hash table."""
     model = Model(1, unique=True, lazy=True)
     for start in range(0, 40_000, 1_000):
         model.insert(range(start, start + 1_000), 0)
-        model.index.seal(0, NOBODY)
-    for keys in np.random.default_rng(1).integers(0, 40_000, (1_500, 100)):
-        found, rows = model.index.probe(keys, None, np.array([40_000]), NOBODY, np.array([0]))
+        model.seal(0)
+    for number, keys in enumerate(np.random.default_rng(1).integers(0, 40_000, (3_000, 100))):
+        backlog = model.index.backlog
+        with model.lessons:
+            found, rows = model.index.probe(keys, None, np.array([40_000]), NOBODY, np.array([0]), model)
         assert (found == np.arange(100)).all()
         assert (rows == keys).all()
-        mark = model.index.mark()
-        assert mark.steps == 0, "final rows need not be taken out again"
-        model.index.truncate(40_000)
+        assert model.index.backlog == backlog, "a search changes nothing"
+        if number % 8 == 0:
+            model.undo(40_000)
+            assert not model.lessons, "what is undone teaches nothing"
+        model.lessons.teach()
+        assert model.index.mark().steps == 0, "final rows need not be taken out again"
     assert model.index.backlog == 0
     assert len(model.index._chains.tables.old) == 0
 

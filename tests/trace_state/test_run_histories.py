@@ -13,6 +13,7 @@ from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.index import index as index_module
 from ivm.trace.index import run
 from ivm.trace.index.index import Index
+from ivm.trace.lessons import Lessons, Met
 from tests.trace_state.run_invariant import check_run
 from tests.trace_state.words import KeysOf
 
@@ -37,7 +38,10 @@ MORE: tuple[Step, ...] = (
 
 
 class Life:
-    """An index beside the rows of its store: their keys, when they came, and when they died."""
+    """An index beside the rows of its store: their keys, when they came, and when they died.
+
+    It learns from what is looked for when it is sealed.
+    """
 
     def __init__(self, unique: bool, melts: bool) -> None:
         self.keys: list[int] = []
@@ -48,6 +52,11 @@ class Life:
             self.index._melting.searched = NEVER_ENOUGH
         self.now = self.since = 1
         self.final: tuple[int, list[int]] = 0, []
+        self.before = _words_of(self.index)
+        self.lessons = Lessons()
+
+    def learn(self, met: Met) -> None:
+        self.index.learn(met, self._deaths())
 
     def can(self, step: Step) -> bool:
         """Whether a store could do this: keys of a unique index live once, and rows die that live."""
@@ -57,7 +66,12 @@ class Life:
             return len(set(keys)) == len(keys) and not living & set(keys)
         if what == "out":
             return keys[0] in living
-        return what != "undo" or (len(self.keys), self.died) != self.final
+        return what != "undo" or bool(self.lessons) or not self.is_final
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing has come or gone since the last seal."""
+        return (len(self.keys), self.died) == self.final
 
     def do(self, step: Step) -> None:
         what, keys = step
@@ -77,11 +91,15 @@ class Life:
             case "seal" | "keep":  # or else what has died since can still be read
                 self.since = self.now if what == "seal" else self.since
                 self.index.seal(self.since, self._deaths())
-                self.final = len(self.keys), self.died.copy()
+                self.lessons.teach()
+                self.final, self.before = (len(self.keys), self.died.copy()), _words_of(self.index)
             case "undo":
                 rows, died = self.final
+                self.lessons.clear()
                 self.index.truncate(rows)
+                assert not self.is_final or _words_of(self.index) == self.before, "what was only asked leaves nothing"
                 self.keys, self.born, self.died = self.keys[:rows], self.born[:rows], died.copy()
+                self.before = _words_of(self.index)
 
     def check(self) -> None:
         """What has to hold; nothing is written."""
@@ -91,7 +109,10 @@ class Life:
     def _probe(self, keys: tuple[int, ...], as_of: int) -> None:
         rows = np.array([sum(born <= as_of for born in self.born)], np.int64)
         asked, times = np.array(keys, np.int64), np.array([as_of], np.int64)
-        positions, found = self.index.probe(asked, None, rows, self._deaths(), times)
+        before = _words_of(self.index)
+        with self.lessons:
+            positions, found = self.index.probe(asked, None, rows, self._deaths(), times, self)
+        assert _words_of(self.index) == before, "a search changes nothing"
         wanted = [
             (position, row)
             for position, key in enumerate(keys)
@@ -105,6 +126,14 @@ class Life:
 
     def _deaths(self) -> Ints:
         return np.array(self.died, np.int64) if any(died != FOREVER for died in self.died) else NOBODY
+
+
+def _words_of(index: Index) -> tuple[bytes, ...]:
+    """All that an index keeps."""
+    return (
+        *(each.tobytes() for each in (index.block, *index._chains.tables, index._chains.following.array)),
+        repr((index.rows, index.is_ascending, vars(index._melting))).encode(),
+    )
 
 
 def histories(unique: bool, melts: bool, begun: History, steps: tuple[Step, ...], more: int) -> Iterator[None]:

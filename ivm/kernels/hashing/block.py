@@ -4,14 +4,14 @@ Each array as `ivm.kernels.memory.at` says: at TABLES the block of the hash tabl
 FOLLOWING the next row of each row, int32, at FENCES the leads of the run's blocks, int64. The run has the rows from
 START up to STOP. No lead in it is above LAST_LEAD, the first word of a key shifted right by SHIFT bits. DISTINCT: all
 of its keys differ. IN_ORDER: its last keys are known, ALIKE rows before the last one have its lead and ascend up to its
-words, which lie from LAST on. EACH: there is a fence for every 2 ** EACH rows. VISITED: the entries that searches have
-met so far. TAUGHT: whether they have taught something. SINCE: since when deaths matter to anybody.
+words, which lie from LAST on. EACH: there is a fence for every 2 ** EACH rows. SINCE: since when deaths matter to
+anybody. A search writes nothing here.
 """
 
 from __future__ import annotations
 
 TABLES, FOLLOWING, FENCES = 0, 2, 4
-START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, EACH, VISITED, TAUGHT, SINCE, LAST = range(6, 18)
+START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, EACH, SINCE, LAST = range(6, 16)
 ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 """What no lead is above."""
 FENCED = 16

@@ -24,7 +24,6 @@ from ivm.kernels.hashing.block import (
     START,
     STOP,
     TABLES,
-    VISITED,
 )
 from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.keys import BLOCK, pack_block
@@ -267,13 +266,12 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
     positions, rows = ints_at(_out(frame, 0), frame[ROOM]), ints_at(_out(frame, 1), frame[ROOM])
     mortal, limits, stamps = frame[DIED] != 0, frame[LIMITS], frame[STAMPS]
     died = ints_at(frame[DIED], MANY)
-    limit, stamp, visited = frame[LIMIT], frame[STAMP], np.int64(0)
+    limit, stamp = frame[LIMIT], frame[STAMP]
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
         if limits != 0:
             limit = load(limits + 8 * position, _WORD)
         while row >= limit:
-            visited += 1
             row = np.int64(following[np.uint64(row)])
         if row < _IN_RUN:
             row = _IN_RUN - row - 1
@@ -281,7 +279,6 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
                 continue
         if row < 0:
             continue
-        visited += 1
         if mortal:
             if stamps != 0:
                 stamp = load(stamps + 8 * position, _WORD)
@@ -293,7 +290,6 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
     if count - frame[COUNT] != stop - first:
         frame[EVERY] = 0
     frame[AT], frame[COUNT] = stop, count
-    _visit(frame, visited)
 
 
 @part()
@@ -303,7 +299,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
     positions, rows = ints_at(_out(frame, 0), frame[ROOM]), ints_at(_out(frame, 1), frame[ROOM])
     mortal, limits, stamps = frame[DIED] != 0, frame[LIMITS], frame[STAMPS]
     died = ints_at(frame[DIED], MANY)
-    limit, stamp, since, entries = frame[LIMIT], frame[STAMP], frame[SINCE], np.int64(0)
+    limit, stamp, since = frame[LIMIT], frame[STAMP], frame[SINCE]
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
         if row < 0 and row >= _IN_RUN:
@@ -318,12 +314,10 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
             row = _IN_RUN - row - 1
             end = row + missing[np.uint64(position - first)]
         while row >= 0:
-            entries += 1
             if row < limit:
                 if not mortal or died[np.uint64(row)] > stamp:
                     if count == room:
                         frame[AT], frame[COUNT] = position, begin
-                        _visit(frame, entries)
                         return False
                     positions[np.uint64(count)] = position
                     rows[np.uint64(count)] = row
@@ -342,14 +336,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
                 long[frame[TIRED] * words.shape[1] + w] = words[position - first, w]
             frame[TIRED] += 1
     frame[AT], frame[COUNT] = stop, count
-    _visit(frame, entries)
     return True
-
-
-@part(inline=True)
-def _visit(frame: Ints, entries: Word) -> None:
-    """Count entries that were met; where threads search side by side, some may be left out."""
-    ints_at(frame[INDEX], MANY)[VISITED] += entries
 
 
 @part(inline=True)

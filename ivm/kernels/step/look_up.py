@@ -6,7 +6,7 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing import search as searching
-from ivm.kernels.hashing.block import SINCE, TAUGHT
+from ivm.kernels.hashing.block import SINCE
 from ivm.kernels.hashing.search import (
     ALONG,
     ARRAYS,
@@ -118,7 +118,7 @@ def _state(route: Ints, leg: Word, frame: Ints) -> bool:
     index, store = ints_at(arranged[state.INDEX], MANY), ints_at(arranged[state.STORE], state.ROWS_OF)
     as_of = route[TIME] - 1 + route[leg + INCLUSIVE]
     is_told = load(arranged[state.EDITION], _WORD) == arranged[state.TOLD]
-    if not is_told or index[TAUGHT] != 0 or as_of < store[state.EARLIER]:
+    if not is_told or as_of < store[state.EARLIER]:
         return False
     there = store[state.ROWS]
     frame[searching.LIMIT] = there if as_of >= store[state.LAST] else min(store[state.BEFORE], there)

@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from ivm.kernels.hashing.block import VISITED
 from ivm.kernels.step.state import ARRANGEMENT, ASK, INDEX
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.delta import Group
@@ -17,6 +16,7 @@ from ivm.trace.index.follower import Follower
 from ivm.trace.index.index import Index
 from ivm.trace.index.keys import DistinctKeys, KeyLayout
 from ivm.trace.index.search import Run
+from ivm.trace.lessons import Met
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.state import StateSize
 from ivm.trace.time import one, readable_as_of, stamp, stamps
@@ -84,11 +84,6 @@ class Arrangement(Follower):
         """Whether at most one row of a key lives at any time."""
         return self.index.unique
 
-    @property
-    def visited(self) -> int:
-        """Entries met by all probes so far."""
-        return self.index.visited
-
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row.
 
@@ -110,15 +105,14 @@ class Arrangement(Follower):
             row = stop
         return store.rows - row
 
-    def learn(self) -> None:
-        """Wait for what others index, and do what earlier look-ups have taught."""
-        self.settle()
-        if self.index.is_taught:
-            self.index.learn(self.store.died)
+    def learn(self, met: Met) -> None:
+        """See `Learner.learn`."""
+        if not self._is_aside:
+            self.index.learn(met, self.store.died)
 
     def tell(self) -> None:
         """Let kernels find what there is, until they have to ask again."""
-        self.learn()
+        self.settle()
         index, store, columns = self.index, self.store, self.store.columns
         places, (_, *run) = columns.tell_wanted(), self._keys.at(index.run_rows)
         edition = columns.edition
@@ -202,7 +196,7 @@ class Arrangement(Follower):
         self.settle()
         as_of, store = readable_as_of(times, inclusive), self.store
         limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
-        return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
+        return self.index.probe(words, dropped, limits, store.died, stamps(as_of), self)
 
     def look_up(
         self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool, read: Sequence[int] = ()
@@ -240,5 +234,4 @@ class Arrangement(Follower):
         """Become what `other` is, whose store this one's has become."""
         self.words[ASK] = 1
         other._keys.store = self.store
-        other.index.block[VISITED] = max(self.index.visited, other.index.visited)
         self._keys, self.index = other._keys, other.index

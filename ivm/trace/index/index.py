@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, STOP, TAUGHT
+from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, STOP
 from ivm.kernels.hashing.index import absent_keys
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
@@ -18,6 +18,7 @@ from ivm.trace.index.keys import KeysAt, hashed
 from ivm.trace.index.run import AscendingRun, Melting, RunKeys
 from ivm.trace.index.search import NO_RUN, Run, Search, seen_of
 from ivm.trace.index.told import Told
+from ivm.trace.lessons import Learner, Met
 from ivm.trace.rows.changes import Applied
 
 _AT_ONCE = 1 << 17
@@ -69,8 +70,7 @@ class Index(Told):
         self._run = AscendingRun(keys, shift, unique, self.block)
         self._ascending = keys is not None
         self._search = Search()
-        self._long: list[Ints] = []
-        self._melting, self._leaving = Melting(is_needed=unique), 0
+        self._melting = Melting(is_needed=unique)
         self._journal: list[_Step] = []
         self._final = 0
 
@@ -123,13 +123,9 @@ class Index(Told):
     def seal(self, since: int, died: Ints) -> None:
         """Make all changes final; nobody reads as of a time before `since` any more.
 
-        Does what use has taught, and moves what waits to its place, in proportion to what came and what was asked for.
+        Moves what waits to its place, in proportion to what came.
         """
         self.since = since
-        if self._long:
-            with suppress(MemoryError):  # it can all wait
-                self._shorten(died)
-            self._long.clear()
         self._chains.seal(died, since)
         self._final = self.rows
         self._journal.clear()
@@ -214,19 +210,20 @@ class Index(Told):
         )
         self.rows += applied.inserted
 
-    def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
+    def probe(
+        self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints, learner: Learner | None = None
+    ) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
         position.
 
         `limits` and `times` have length n, or 1 if all are the same; times are at least `since`. The order of the rows
-        of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its chain; a
-        key changed k times between `since` and its time has k entries more.
+        of one key is unspecified. `learner`: who learns from what is met; here nothing is changed. Cost: about two
+        random accesses a key and one for each further entry of its chain; a key changed k times between `since` and its
+        time has k entries more.
         """
-        if self.is_taught:
-            self.learn(died)
         words, valid = words.reshape(-1, self.words), None if dropped is None else ~dropped
         seen, run = seen_of(limits, died, times), self.run_at()
-        found = list(self._search.find(self, words, valid, seen, run)) if len(words) else []
+        found = list(self._search.find(self, words, valid, seen, run, learner)) if len(words) else []
         if len(found) == 1:
             return found[0]
         return np.concatenate([NOBODY, *(p for p, _ in found)]), np.concatenate([NOBODY, *(r for _, r in found)])
@@ -235,29 +232,18 @@ class Index(Told):
         """How kernels read the keys of the run; NO_RUN if it is empty."""
         return self._keys.at(self.run_rows) if self._keys is not None and self.backlog else NO_RUN
 
-    def learn(self, died: Ints) -> None:
-        """Do what earlier probes have taught, before the next one."""
-        self.block[TAUGHT] = 0
-        leaving, self._leaving = self._leaving, 0
-        self._let_leave(min(leaving, self.backlog), died)
-        if self._long:
-            self._shorten(died)
-            self._settled(died)
-
-    def note(self, searched: int, long: Ints) -> None:
-        """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
-        if searched and self._leaving < self.backlog:  # once all are to leave, more searches say no more
-            self._leaving += self._melting.after_step(searched, self.backlog)
-        if len(long):
-            self._long.append(long)
-        if self._leaving or self._long:
-            self.block[TAUGHT] = 1
+    def learn(self, met: Met, died: Ints) -> None:
+        """Let rows leave the run that searches have paid for, and dead ones the chains that they have found long."""
+        with suppress(MemoryError):  # it can all wait
+            if met.searched and self.backlog:
+                self._let_leave(self._melting.after_step(met.searched, self.backlog), died)
+            for words in met.long:
+                self._chains.shorten(words, died, self.since)
 
     def _undo(self, last: int, kept: int, first_row: int) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""
         if len(self._journal) <= last:
             return
-        self._long.clear()
         ascending, cut = self._ascending, 0
         self._ascending = False
         for number in range(len(self._journal) - 1, last - 1, -1):
@@ -296,12 +282,6 @@ class Index(Told):
             self._melt(rows, died)
             self._ascending = self._ascending and (self.unique or not self._melting.is_detour)
             self._settled(died)
-
-    def _shorten(self, died: Ints) -> None:
-        """Shorten the chains that probes have found to be long."""
-        while self._long:
-            self._chains.shorten(self._long[-1], died, self.since)
-            self._long.pop()
 
     def _melt(self, count: int, died: Ints) -> None:
         """Move the first `count` rows of the run, and what else their last key has, into the hash table."""

@@ -13,9 +13,10 @@ from ivm.kernels.hashing.keys import FORM as FORM_WORDS
 from ivm.kernels.hashing.keys import INTEGER
 from ivm.kernels.hashing.search import FORM, LONG, PARTS, SEARCHED, STATE, TIRED, UNIQUE, WIDTH
 from ivm.kernels.step.records import ARRANGED, FOUND, GIVEN, INCLUSIVE, LOOK_UP, LOOK_UP_LEG, MATCHES, TOLD
-from ivm.trace.columns.column import NOBODY, Bools, Column, Ints
+from ivm.trace.columns.column import Bools, Column, Ints
 from ivm.trace.columns.places import places_of
 from ivm.trace.helpers import at_hand
+from ivm.trace.lessons import Learner, note
 from ivm.trace.route import Route, side_by_side
 
 _ONE_EACH = 16
@@ -34,10 +35,6 @@ class Indexed(Protocol):
     words: int
     unique: bool
     since: int
-
-    def note(self, searched: int, long: Ints) -> None:
-        """Learn from a search."""
-        ...
 
 
 class Seen(NamedTuple):
@@ -90,16 +87,16 @@ def tell(route: Route, leg: int, index: Indexed, seen: Seen, run: Run, store: in
     _pack(route.words.data, at, places, 0, form, form_parts, index.address, *seen, index.since, store)
 
 
-def learn(route: Route, leg: int, index: Indexed) -> None:
-    """Let an index learn from what a look-up has met."""
+def report(route: Route, leg: int, width: int, learner: Learner) -> None:
+    """Tell whoever collects lessons what a look-up of keys of so many words has met."""
     words, frame = route.words, route.legs[leg] + FOUND
     searched, tired = words.item(frame + SEARCHED), words.item(frame + TIRED)
     if searched or tired:
         words[frame + SEARCHED] = words[frame + TIRED] = 0
-        long = NOBODY
+        long = None
         if tired:
-            long = route.moved(words.item(frame + LONG), tired * index.words).reshape(-1, index.words).copy()
-        index.note(searched, long)
+            long = route.moved(words.item(frame + LONG), tired * width).reshape(-1, width).copy()
+        note(learner, searched, long)
 
 
 class Search:
@@ -111,9 +108,12 @@ class Search:
         self._route: Route | None = None
 
     def find(
-        self, index: Indexed, words: Ints, valid: Bools | None, seen: Seen, run: Run
+        self, index: Indexed, words: Ints, valid: Bools | None, seen: Seen, run: Run, learner: Learner | None
     ) -> Iterator[tuple[Ints, Ints]]:
-        """The rows of keys (n, W), in parts: position of the key, row. Those that are not `valid` find nothing."""
+        """The rows of keys (n, W), in parts: position of the key, row. Those that are not `valid` find nothing.
+
+        `learner`: who learns from what is met.
+        """
         columns = [Column(words[:, w], valid if w == 0 else None) for w in range(words.shape[1])]
         route, self._route = self._route, None
         if route is None:
@@ -133,8 +133,8 @@ class Search:
                 if each.at < 0:
                     break
                 said = each.go_on(count)
-            if each.words.item(TOLD):
-                learn(each, 0, index)
+            if learner is not None and each.words.item(TOLD):
+                report(each, 0, index.words, learner)
             assert said >= 0, "keys and the columns of a run have places"
             each.end()
         self._route = route

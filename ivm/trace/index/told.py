@@ -1,10 +1,10 @@
-"""What kernels are told of an index, and tell of it: the words of its block; see `ivm.kernels.hashing.block`."""
+"""What kernels are told of an index: the words of its block; see `ivm.kernels.hashing.block`."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.hashing.block import LAST, SINCE, START, STOP, TAUGHT, VISITED
+from ivm.kernels.hashing.block import LAST, SINCE, START, STOP
 from ivm.trace.columns.column import Ints
 from ivm.trace.time import BEGINNING
 
@@ -18,11 +18,6 @@ class Told:
         self.since = BEGINNING
 
     @property
-    def visited(self) -> int:
-        """Entries that were met by all probes so far."""
-        return self.block.item(VISITED)
-
-    @property
     def run_rows(self) -> int:
         """Up to which row the run goes."""
         return self.block.item(STOP)
@@ -31,11 +26,6 @@ class Told:
     def backlog(self) -> int:
         """Rows that wait in the ascending run."""
         return self.block.item(STOP) - self.block.item(START)
-
-    @property
-    def is_taught(self) -> bool:
-        """Whether earlier probes have taught something."""
-        return self.block.item(TAUGHT) != 0
 
     @property
     def since(self) -> int:
