@@ -175,7 +175,7 @@ class Shard(Engine):
         deltas, under_way.updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             with graph.marks.lessons:
-                self.tables.check(deltas)
+                self.tables.check(deltas, graph.marks)
         return self._stepped({read[name]: delta for name, delta in deltas.items() if name in read}, 1, started)
 
     def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:

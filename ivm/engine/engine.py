@@ -355,7 +355,7 @@ class Engine:
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
-            self.tables.check(deltas)
+            self.tables.check(deltas, graph.marks)
         changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
         told = self.listeners.told(partial(self._changes, changed), views)

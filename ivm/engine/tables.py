@@ -20,6 +20,7 @@ from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.table_store import TableStore
+from ivm.trace.state import Marks
 from ivm.trace.text.dictionary import TextDictionary
 from sql.bind.query import condition_of
 from sql.ir.conditions import negation
@@ -55,6 +56,9 @@ class Declared:
             for each in table.unique_constraints
         }
         new = {unique: index for unique, index in found.items() if unique not in self.unique}
+        for index in new.values():
+            for _ in index.fill():
+                pass
         for rows in store.contents(store.last_time) if new else ():
             replace(self, unique=new).check_unique(rows)
         return replace(self, table=table, unique=found)
@@ -83,8 +87,8 @@ class Declared:
     def check_unique(self, delta: Delta) -> None:
         """Raise ConstraintError if a row that `delta` adds agrees with another one, at the time at which it comes.
 
-        Later nothing can break until other rows come. A NULL agrees with nothing. Cost: a probe for each added row and
-        constraint.
+        The indexes have these rows already. Later nothing can break until other rows come. A NULL agrees with nothing.
+        Cost: a probe for each added row and constraint.
         """
         come, table = _added(delta) if self.unique else delta, self.table
         for unique, index in self.unique.items() if len(come) else ():
@@ -101,23 +105,24 @@ class Declared:
                     "rows that have them. Nothing was changed"
                 )
 
-    def check_foreign(self, tables: Mapping[str, TableStore], deltas: Mapping[str, Delta]) -> None:
+    def check_foreign(self, tables: Mapping[str, TableStore], deltas: Mapping[str, Delta], marks: Marks) -> None:
         """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
 
         Rows added must find their target at the time at which they come; rows taken away must not be referred to from
         that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
-        break. Cost: a probe for each change of the tables of a key.
+        break. A table of which an index lags is put among the `marks`, and the index catches up. Cost: a probe for each
+        change of the tables of a key.
         """
         for key, (referring, referenced) in self.foreign.items():
+            parent = tables[key.table]
             if self.table.name in deltas:
                 columns, come = self.table.places(key.columns), _added(deltas[self.table.name])
-                missing = come.take(_unmatched(self.table, columns, come, referenced))
+                missing = come.take(_unmatched(self.table, columns, come, (parent, referenced), marks))
                 self._refuse(key, missing, columns, "refer to no row of")
             if key.table in deltas:
-                parent, gone = tables[key.table].table, _removed(deltas[key.table])
-                columns = parent.places(key.referenced)
-                gone = gone.take(_unmatched(parent, columns, gone, referenced))
-                kept = _unmatched(parent, columns, gone, referring)
+                gone, columns = _removed(deltas[key.table]), parent.table.places(key.referenced)
+                gone = gone.take(_unmatched(parent.table, columns, gone, (parent, referenced), marks))
+                kept = _unmatched(parent.table, columns, gone, (self.store, referring), marks)
                 orphans = gone.take(np.setdiff1d(np.arange(len(gone)), kept))
                 self._refuse(key, orphans, columns, "still refer to rows removed from")
 
@@ -185,15 +190,20 @@ class Tables(dict[str, TableStore]):
             for name, held in self.constrained.items()
         )
 
-    def check(self, deltas: Mapping[str, Delta]) -> None:
-        """Raise ConstraintError if what `deltas` bring breaks a constraint. Cost: nothing for tables without any."""
+    def check(self, deltas: Mapping[str, Delta], marks: Marks) -> None:
+        """Raise ConstraintError if what `deltas` bring breaks a constraint. Cost: nothing for tables without any.
+
+        The tables that are changed are among the `marks`; so are afterwards all whose indexes have caught up.
+        """
         changed = [(held, deltas[name]) for name, held in self.constrained.items() if name in deltas]
         for held, delta in changed:
             held.check_rows(delta)
         for held, delta in changed:
+            for index in held.unique.values():
+                index.catch_up()
             held.check_unique(delta)
         for held in self.constrained.values():
-            held.check_foreign(self, deltas)
+            held.check_foreign(self, deltas, marks)
 
 
 def check_static(table: Table, views: Collection[str]) -> None:
@@ -228,12 +238,21 @@ def check_append_only(store: TableStore, delta: Delta) -> None:
     )
 
 
-def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement) -> Ints:
-    """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at their time."""
+def _unmatched(
+    table: Table, columns: tuple[int, ...], delta: Delta, other: tuple[TableStore, Arrangement], marks: Marks
+) -> Ints:
+    """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at their time.
+
+    An index that lags catches up, and its table is put among the `marks` before.
+    """
+    store, index = other
     if not len(delta):
         return np.arange(0)
+    if not index.is_whole:
+        marks.add((store,))
+        index.catch_up()
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
-    positions, dropped = _meeting(delta, layout, columns, other)
+    positions, dropped = _meeting(delta, layout, columns, index)
     found = np.zeros(len(delta), np.bool_)
     found[positions] = True
     if dropped is not None:
@@ -246,7 +265,6 @@ def _meeting(delta: Delta, layout: KeyLayout, columns: Sequence[int], index: Arr
     updates have a NULL there, as the layout packs them.
     """
     words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
-    index.catch_up()
     return index.probe(words, dropped, delta.times, True)[0], dropped
 
 

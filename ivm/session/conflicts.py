@@ -11,6 +11,7 @@ from catalog.schema import Table
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Ints
+from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -47,12 +48,11 @@ def conflicts(
 
 
 def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[list[bytes | None], Ints, Ints]:
-    """How rows meet living ones on the columns `key`, of which the table has an index.
+    """How rows meet living ones on the columns `key`.
 
     Of each row its key as bytes, None if a NULL is in it; and (position, number of a living row with the same key).
     """
-    arrangement = store.arrangement(key)
-    arrangement.catch_up()
+    arrangement = _index(store, key)
     words, dropped = arrangement.layout.pack([batch.column(c) for c in key], len(batch))
     positions, numbers = arrangement.probe(words, dropped, store.last_time, True)
     packed = np.ascontiguousarray(words.reshape(len(batch), -1))
@@ -60,6 +60,17 @@ def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[l
     if dropped is not None:
         keys = [None if gone else each for each, gone in zip(keys, dropped.tolist(), strict=True)]
     return keys, positions, numbers
+
+
+def _index(store: TableStore, key: tuple[int, ...]) -> Arrangement:
+    """An index of all rows by these columns: one that the table has, or else one that is made for this."""
+    known = store.follower(key)
+    if isinstance(known, Arrangement) and known.is_whole:
+        return known
+    made = store.arrangement(key, shared=False)
+    for _ in made.fill():
+        pass
+    return made
 
 
 def met_by(store: TableStore, dictionary: TextDictionary, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:

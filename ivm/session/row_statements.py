@@ -125,7 +125,9 @@ def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | N
     for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
         key = relation.places(columns)
         index = store.follower(key) if key and all(column in fixed for column in key) else None
-        if isinstance(index, Arrangement) and prod(len(fixed[column][1]) for column in key) <= _MOST_KEYS:
+        if not isinstance(index, Arrangement) or not index.is_whole:
+            continue
+        if prod(len(fixed[column][1]) for column in key) <= _MOST_KEYS:
             wanted = product(*(fixed[column][1] for column in key))
             numbers = _numbers(index, list(wanted), [relation.fields[c].type for c in key], core.engine.dictionary)
             used = [fixed[column][0] for column in key]
@@ -164,7 +166,6 @@ def _numbers(
     """The numbers of the living rows with these keys, ascending."""
     texts = Literals(dictionary)  # which keeps their codes for as long as it is there
     columns = [_column([row[place] for row in keys], type_, texts) for place, type_ in enumerate(types)]
-    index.catch_up()
     words, dropped = index.layout.pack(columns, len(keys))
     return np.unique(index.probe(words, dropped, index.store.last_time, True)[1])
 

@@ -84,13 +84,20 @@ class Arrangement(Follower):
         """Whether at most one row of a key lives at any time."""
         return self.index.unique
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all rows of the store: one that only foreign keys use lags until a commit checks them."""
+        return not self._is_aside and self.index.rows == self.store.rows
+
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row.
 
-        Others may be at it until somebody looks something up, if the commit has helpers for so many rows.
+        Others may be at it until somebody looks something up, if the commit has helpers for so many rows. It may be
+        interrupted, and called again.
         """
         if self._coming is not None:
             self.settle()
+        self._mend()
         store, index = self.store, self.index
         row, end = index.rows, store.rows
         if most is not None:
@@ -155,12 +162,18 @@ class Arrangement(Follower):
         Commits may come too while `aside` does what it is given, and tables grow: what takes long reads no store. Many
         keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
         """
+        self._mend()
         self._fill_part(aside)
         if self.store.rows - self.index.rows >= _COUNTED_FROM and not self.index.backlog:
             yield from self._reserve(aside)
         while self.index.rows < self.store.rows:
             yield _FILL_ROWS
             self._fill_part(aside)
+
+    def _mend(self) -> None:
+        """Undo what was begun of indexing rows and interrupted, so that it can be done again."""
+        if self.index.rows < self.store.rows:
+            self.index.mend()
 
     def _fill_part(self, aside: Aside) -> None:
         if self.index.backlog:  # which reads the store
@@ -222,6 +235,7 @@ class Arrangement(Follower):
         if self._is_aside:
             self.index.since = stamp(since)
         else:
+            self._mend()
             self.index.seal(stamp(since), self.store.died)
 
     def over(self, store: RowStore) -> Arrangement:

@@ -120,6 +120,11 @@ class Index(Told):
             kept -= 1
         self._undo(0, kept, first_row)
 
+    def mend(self) -> None:
+        """Undo an insert that was interrupted before its rows counted, in an index as for `truncate`."""
+        if any(step.first_row >= self.rows for step in self._journal):
+            self.truncate(self.rows)
+
     def seal(self, since: int, died: Ints) -> None:
         """Make all changes final; nobody reads as of a time before `since` any more.
 
