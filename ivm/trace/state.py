@@ -117,7 +117,7 @@ class Marks(dict[State, Any]):
                 self[state] = state.mark()
 
     def rollback(self, left: int = 0) -> None:
-        """Undo what was done to all but the first `left` states, last one first; if none is left, nobody has learned."""
+        """Undo what was done to all but the first `left` states, last one first; if none is left, nobody learns."""
         if not left:
             self.lessons.clear()
         while len(self) > left:

@@ -7,7 +7,7 @@ arrays where they lie, since kernels hold their addresses. No kind of state need
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from functools import cache, partial
 from types import MethodType, ModuleType
 from typing import Any
@@ -28,10 +28,12 @@ _set = object.__setattr__
 class Image:
     """All that is reached from `root`: attributes, lists, queues, dictionaries, sets, and arrays with what they hold.
 
-    Texts are not: a dictionary keeps the code of a text, whoever has come to know it.
+    Texts are not: a dictionary keeps the code of a text, whoever has come to know it. Nor are the attributes `memos`,
+    each after the name of its class.
     """
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, root: Any, memos: Collection[str] = ()) -> None:
+        self._memos = memos
         self.held: list[Held[Any]] = []
         self._seen: dict[int, tuple[int, Any]] = {}
         self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
@@ -127,12 +129,15 @@ class Image:
     def take_object(self, each: Any) -> Iterable[Any]:
         """An object and its attributes."""
         found: list[Any] = []
+        kind: Any = type(each)
+        memos = {name for place, _, name in (memo.rpartition(".") for memo in self._memos) if place == kind.__name__}
         entries = getattr(each, "__dict__", None)
         if entries is not None:
-            self._dicts.append((entries, dict(entries)))
-            found.extend(entries.values())
-        kind: Any = type(each)
-        attributes = [(name, getattr(each, name)) for name in _slots_of(kind) if hasattr(each, name)]
+            there = {name: value for name, value in entries.items() if name not in memos}
+            self._dicts.append((entries, there))
+            found.extend(there.values())
+        names = [name for name in _slots_of(kind) if name not in memos and hasattr(each, name)]
+        attributes = [(name, getattr(each, name)) for name in names]
         if attributes:
             self._slots.append((each, attributes))
             found.extend(value for _, value in attributes)
