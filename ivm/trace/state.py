@@ -40,6 +40,12 @@ class State(Protocol):
 
     What undoes a change is written before the change is made. So an exception may come at any line of any step, and
     `rollback` is right nevertheless. All of `rollback` and `seal` may be interrupted, and called again from the start.
+
+    Nobody else changes it: who reads writes nothing, whether within a commit or outside. What a search has met is a
+    lesson of the commit that searches, taught when that is sealed (see `ivm.trace.lessons`). What follows rows and lags
+    catches up in a commit, which has marked the rows, or as it is filled; a reader takes only what is whole. What
+    readers find out about what is sealed may be kept beside it, as a memo, such as where columns lie or the distinct
+    rows of a view: it is true whatever else happens, is put there whole by one store, and may be lost at any time.
     """
 
     def mark(self) -> Any:
@@ -56,7 +62,8 @@ class State(Protocol):
     def seal(self, upper: int, since: int) -> None:
         """Make all steps final: they are of times before `upper`. Nobody reads as of a time before `since` any more.
 
-        All maintenance is done here, in proportion to what was stepped.
+        All maintenance is done here, in proportion to what was stepped; what searches ask for comes after it, in
+        proportion to what they have met.
         """
         ...
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import ivm
 from ivm.session.database import core_of
+from tests.faults.lines import lines_of, raising
+from tests.trace_state.run_invariant import chains_of
 
+PLACES = ("index/index.py", "index/arrangement.py", "index/chains.py", "trace/state.py", "engine/tables.py")
 INDEXES = "SELECT arrangement, views FROM ivm_arrangements WHERE kind = 'index' ORDER BY ALL"
 
 
@@ -83,3 +88,38 @@ def test_a_commit_may_check_a_foreign_key_whose_index_is_being_filled(monkeypatc
     db.sql("CREATE MATERIALIZED VIEW late AS SELECT c.id, p.x FROM c JOIN p ON c.p = p.id")
     db.sql("INSERT INTO c SELECT range, 1 + range % 7 FROM range(99); UPDATE p SET x = -1 WHERE id < 9")
     db.verify()
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_a_check_that_is_interrupted_is_made_again(also: bool) -> None:
+    """The index of who refers lags until a row goes that could be referred to; then it catches up with all of them."""
+
+    def made() -> ivm.Database:
+        db = ivm.connect(compile="off")
+        db.sql("CREATE TABLE city (id BIGINT PRIMARY KEY)")
+        db.sql(
+            "CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT REFERENCES city (id), friend BIGINT) "
+            "WITH (check_foreign_keys = true)"
+        )
+        db.sql("INSERT INTO city SELECT range FROM range(100)")
+        db.sql("INSERT INTO person SELECT range, range * 7 % 90, NULL FROM range(90)")
+        return db
+
+    def work(db: ivm.Database) -> None:
+        with db.transaction() as tx:
+            tx.delete("city", pa.table({"id": [95]}))
+            if also:
+                tx.insert("person", pa.table({"id": [99], "city": [98], "friend": pa.nulls(1, pa.int64())}))
+
+    places = [place for place in lines_of(partial(work, made())) if place[0].endswith(PLACES)]
+    assert len(places) > 30
+    for place in places:
+        db = made()
+        for error in (KeyboardInterrupt, MemoryError):
+            raising(partial(work, db), place, error)
+        db.sql("DELETE FROM city WHERE id = 96")
+        with pytest.raises(ivm.ConstraintError, match="still refer to rows removed"):
+            db.sql("DELETE FROM city WHERE id = 49")
+        db.sql("DELETE FROM person WHERE city = 49; DELETE FROM city WHERE id = 49")
+        index = next(iter(core_of(db).engine.tables.constrained["person"].foreign.values()))[0].index
+        assert not [chain for chain in chains_of(index).items() if len(chain[1]) > 1], place

@@ -38,6 +38,8 @@ class RowsScope(UpdatesScope):
     With a history of some commits it is asked as of each time that may be read.
     """
 
+    learns = True
+
     def __init__(self, type_: SqlType = BIGINT, *, history: int = 0) -> None:
         self.type = type_
         self.history = history

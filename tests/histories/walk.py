@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from ivm.trace.lessons import Lessons
 from tests.contract.kinds import Stored
 from tests.histories.image import Image
 
@@ -32,6 +33,8 @@ class Scope(ABC):
     name: str
     history: int = 0
     """How many commits before the last one it may still be read as of."""
+    learns = False
+    """Whether it learns from what commits look up."""
 
     @abstractmethod
     def new(self) -> Any:
@@ -73,8 +76,8 @@ class Scope(ABC):
 class Bounds(NamedTuple):
     """How far histories go: how many commits they have, how many of which are rolled back at most.
 
-    `quiet`: who looks at what there is leaves no trace, and does not look before a commit is rolled back; otherwise
-    looks are part of histories, as states learn from them. Where `keys` are named, each commit changes a single one of them. In all of one so many readers come at most, each of whom goes again after any commit, or stays. So often a state is
+    `quiet`: nobody looks at what there is before a commit is sealed or rolled back, and who does leaves not even a memo;
+    otherwise indexes learn from what commits that are sealed have looked up. Where `keys` are named, each commit changes a single one of them. In all of one so many readers come at most, each of whom goes again after any commit, or stays. So often a state is
     written as segments, and another one, restored from them, takes its place, at any moment while nobody reads.
     """
 
@@ -208,18 +211,24 @@ class Walk:
     def _seal(self, here: _Here, commit: Commit) -> _Here:
         """A commit that counts."""
         left, time, model = here.left, here.time + TIMES, self.scope.after(here.model, commit)
-        self._step(here.state, commit, time)
+        lessons = Lessons()
+        with lessons:
+            self._step(here.state, commit, time)
+            if self.scope.learns and not left.quiet:
+                self.scope.check(here.state, model, time)
         for each in self.scope.states(here.state):
             each.seal(time + 1, time - TIMES * self.scope.history)
+        lessons.teach()
         return here._replace(model=model, time=time, left=left._replace(commits=left.commits - 1))
 
     def _undo(self, here: _Here, commit: Commit) -> _Here:
         """A commit that is rolled back."""
         states, left = self.scope.states(here.state), here.left
         marks = [each.mark() for each in states]
-        self._step(here.state, commit, here.time + TIMES)
-        if not left.quiet:
-            self.scope.check(here.state, self.scope.after(here.model, commit), here.time + TIMES)
+        with Lessons():  # which nobody teaches
+            self._step(here.state, commit, here.time + TIMES)
+            if not left.quiet:
+                self.scope.check(here.state, self.scope.after(here.model, commit), here.time + TIMES)
         for each, mark in zip(reversed(states), reversed(marks), strict=True):
             each.rollback(mark)
         return here._replace(left=left._replace(commits=left.commits - 1, undone=left.undone - 1))

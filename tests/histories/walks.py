@@ -114,7 +114,7 @@ def _long() -> Iterator[Planned]:
     """The others, in which five commits change one of all keys each, and each is sealed or rolled back.
 
     Groups are walked like that without a bound: states are met again. Of rows none is, for they get new numbers, and
-    what was undone has taught an index something. Where keys are unique, four keys and five commits are walked with one
+    what was undone has moved rows of an index. Where keys are unique, four keys and five commits are walked with one
     of them undone; with all of them undone two keys, the least and the greatest, among others that stay. Where a key
     has two rows, four keys and five commits are all sealed (for windows, and among so many others, where a commit takes
     three times as long, three keys); and each of five is undone, or not, of the two keys, under tiny capacities; of
