@@ -39,6 +39,10 @@ class Stage(ABC):
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """What becomes of a delta that has rows, in parts; some without rows. Raises NumericError."""
 
+    def all(self, delta: Delta) -> list[Delta]:
+        """The same as a whole: parts that have rows."""
+        return [part for part in self.passed(delta) if part.length]
+
     def variant(self, delta: Delta) -> int:
         """Where this differs for two deltas, other legs do the stage, though columns are placed alike."""
         return 0
