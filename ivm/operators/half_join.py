@@ -30,9 +30,9 @@ class HalfJoin(Meeting):
     unique: bool
     standing: bool = True
 
-    def over(self, lookup: Lookup) -> HalfJoin:
-        """See `Meeting.over`."""
-        return replace(self, lookup=lookup, inclusive=True, standing=False)
+    def over(self, lookups: Iterator[Lookup]) -> HalfJoin:
+        """See `Stage.over`."""
+        return replace(self, lookup=next(lookups), inclusive=True, standing=False)
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""

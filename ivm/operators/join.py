@@ -44,7 +44,7 @@ class Path:
     @property
     def meetings(self) -> list[Meeting]:
         """The stages that look rows up."""
-        return [stage for stage in self.stages if isinstance(stage, Meeting)]
+        return [meeting for stage in self.stages for meeting in stage.meetings]
 
     def parts(self, delta: Delta) -> Iterator[Delta]:
         """The changes of the join that follow from `delta`, bit by bit; some without rows."""
@@ -76,14 +76,11 @@ class Path:
 
     def as_of(self, time: int) -> Path:
         """The same path, seeing every row that any arrangement has as of `time`: it alone yields the whole join."""
-        return self.over([stage.lookup.reader(time) for stage in self.meetings])
+        return self.over(meeting.lookup.reader(time) for meeting in self.meetings)
 
-    def over(self, lookups: Sequence[Lookup]) -> Path:
-        """The same path, seeing every row that is found in `lookups`."""
-        others = iter(lookups)
-        return replace(
-            self, stages=tuple(each.over(next(others)) if isinstance(each, Meeting) else each for each in self.stages)
-        )
+    def over(self, lookups: Iterator[Lookup]) -> Path:
+        """The same path, whose `meetings` see every row that is found in these."""
+        return replace(self, stages=tuple(stage.over(lookups) for stage in self.stages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,7 @@ class Careful:
     def rest(self, whole: Path, parts: Iterator[Delta]) -> Iterator[Delta]:
         """What the join makes of `parts` of its `whole` path's input."""
         found: list[Delta] = []
-        for joined in _joined(self.join.whole.over([stage.lookup for stage in whole.meetings]), parts):
+        for joined in _joined(self.join.whole.over(meeting.lookup for meeting in whole.meetings), parts):
             if len(joined):
                 found.append(joined)
             yield NOTHING

@@ -26,9 +26,22 @@ class Stage(ABC):
         """Those that it has, if it has several."""
         return (self,)
 
+    @property
+    def meetings(self) -> Sequence[Meeting]:
+        """The look-ups in it."""
+        return ()
+
+    def over(self, lookups: Iterator[Lookup]) -> Stage:
+        """The same stage, where each of its `meetings` sees every row that is found in the next of these."""
+        return self
+
     @abstractmethod
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """What becomes of a delta that has rows, in parts; some without rows. Raises NumericError."""
+
+    def all(self, delta: Delta) -> list[Delta]:
+        """The same as a whole: parts that have rows."""
+        return [part for part in self.passed(delta) if part.length]
 
     def variant(self, delta: Delta) -> int:
         """Where this differs for two deltas, other legs do the stage, though columns are placed alike."""
@@ -56,6 +69,11 @@ class Meeting(Stage):
     computed: Computed
 
     @property
+    def meetings(self) -> Sequence[Meeting]:
+        """See `Stage.meetings`."""
+        return (self,)
+
+    @property
     def wanted(self) -> tuple[int, ...]:
         """The columns bound of which anything is read later."""
         return tuple(sorted({*self.read, *(column for column, _ in self.computed)}))
@@ -64,10 +82,6 @@ class Meeting(Stage):
     def visited(self) -> int:
         """Rows visited so far where a bound has moved."""
         return 0
-
-    @abstractmethod
-    def over(self, lookup: Lookup) -> Meeting:
-        """The same stage, which sees every row that is found there."""
 
 
 class Leg(Words, ABC):

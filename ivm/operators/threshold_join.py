@@ -44,8 +44,9 @@ class ThresholdJoin(Meeting):
         """Rows visited so far."""
         return self.visits[0]
 
-    def over(self, lookup: Lookup) -> ThresholdJoin:
-        """See `Meeting.over`."""
+    def over(self, lookups: Iterator[Lookup]) -> ThresholdJoin:
+        """See `Stage.over`."""
+        lookup = next(lookups)
         assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
         return replace(self, lookup=lookup, inclusive=True)
 

@@ -26,10 +26,13 @@ class Walk:
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = tuple(each for stage in stages for each in stage.stages)
+        self._alone = self.stages[0] if len(self.stages) == 1 and self.stages[0].is_light else None
         self._ways: dict[_Key, _Way] = {}
 
     def all(self, delta: Delta) -> list[Delta]:
         """What comes of a delta, in parts that have rows. Raises NumericError."""
+        if self._alone is not None:
+            return self._alone.all(delta)
         way = self._ways.get(self._key(delta, 0))
         if way is not None and len(way.legs) == len(self.stages):
             passed = way.run(delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import accumulate
@@ -55,17 +55,42 @@ class StagePlan:
     bound: BoundPlan | None = None
 
     @property
+    def ways(self) -> tuple[tuple[StagePlan, ...], ...]:
+        """The one that there is; see `RacePlan`."""
+        return ((self,),)
+
+    @property
     def visits_all(self) -> bool:
         """Whether a lookup meets all rows of the input."""
         return not self.arrangement.key and self.bound is None
 
-    def text(self, names: Names, names_of: NamesOf) -> str:
+    def lines(self, names: Names, names_of: NamesOf) -> list[str]:
         """The lookup, over a joined row whose columns have these `names`."""
         by = ", ".join(names[c] for c in self.stream)
         kind = "lookup one" if self.unique else "lookup"
         seen = "" if self.inclusive else " before"
         moved = "; a moved bound visits the rows between" if self.bound is not None else ""
-        return f"{kind} {self.arrangement.text(names_of)} by [{by}]{seen}{_where(self.predicates, names)}{moved}"
+        return [f"{kind} {self.arrangement.text(names_of)} by [{by}]{seen}{_where(self.predicates, names)}{moved}"]
+
+
+@compared_once
+class RacePlan:
+    """The same inputs looked up in several orders: each row goes the way whose first lookup meets the fewest rows.
+
+    All `ways` bind the same columns and test the same, so that what follows need not know which one a row has gone.
+    """
+
+    ways: tuple[tuple[StagePlan, ...], ...]
+
+    def lines(self, names: Names, names_of: NamesOf) -> list[str]:
+        """That it is a race, and then a line for each way."""
+        ways = ("; ".join(line for stage in way for line in stage.lines(names, names_of)) for way in self.ways)
+        return ["race: each row goes the way whose first lookup meets the fewest rows", *(f"  {way}" for way in ways)]
+
+
+def stage_of(ways: tuple[tuple[StagePlan, ...], ...]) -> StagePlan | RacePlan:
+    """A race of the ways, if there are several; else the one has one stage."""
+    return RacePlan(ways) if len(ways) > 1 else ways[0][0]
 
 
 @compared_once
@@ -79,12 +104,17 @@ class PathPlan:
     source: int
     needed: tuple[int, ...]
     predicates: tuple[Scalar, ...]
-    stages: tuple[StagePlan, ...]
+    stages: tuple[StagePlan | RacePlan, ...]
+
+    @property
+    def lookups(self) -> tuple[StagePlan, ...]:
+        """All that a change may come by."""
+        return lookups_of(self.stages)
 
     @property
     def tested(self) -> tuple[Scalar, ...]:
         """All predicates of it."""
-        return self.predicates + tuple(p for stage in self.stages for p in stage.predicates)
+        return self.predicates + tuple(p for lookup in self.lookups for p in lookup.predicates)
 
 
 @compared_once
@@ -109,7 +139,7 @@ class JoinPlan(Plan):
     @property
     def arrangements(self) -> tuple[ArrangementPlan, ...]:
         """Those that the stages look up in, each once."""
-        return tuple(dict.fromkeys(stage.arrangement for path in self.paths for stage in path.stages))
+        return tuple(dict.fromkeys(lookup.arrangement for path in self.paths for lookup in path.lookups))
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -142,7 +172,7 @@ class JoinPlan(Plan):
         lines = ["delta join"]
         for path in self.paths:
             lines.append(f"  path of {self.inputs[path.source].short_text()}{_where(path.predicates, names)}")
-            lines += [f"    {stage.text(names, names_of)}" for stage in path.stages]
+            lines += [f"    {line}" for stage in path.stages for line in stage.lines(names, names_of)]
         sources = {path.source for path in self.paths}
         for silent in (each for i, each in enumerate(self.inputs) if i not in sources):
             lines.append(f"  no path of {silent.short_text()}: its changes meet nothing")
@@ -206,7 +236,7 @@ class JoinPlan(Plan):
         if not rows:
             return 0.0
         rows *= change.kept(path.predicates)
-        for stage in path.stages:
+        for stage in (lookup for each in path.stages for lookup in each.ways[0]):
             target = self.inputs[stage.input]
             if stage.visits_all and not target.is_small:
                 change.whole[f"all rows of {target.called()}"] = None
@@ -223,7 +253,7 @@ class JoinPlan(Plan):
     def _unkeyed(self) -> Iterator[tuple[Plan, Plan]]:
         """The inputs whose changes meet all of an input that is not small, and that input."""
         for path in self.paths:
-            for target in (self.inputs[stage.input] for stage in path.stages if stage.visits_all):
+            for target in (self.inputs[lookup.input] for lookup in path.lookups if lookup.visits_all):
                 if not target.is_small:
                     yield self.inputs[path.source], target
 
@@ -238,6 +268,11 @@ class JoinPlan(Plan):
         for source, target in self._unkeyed():
             if source.is_small and not isinstance(source, ConstantPlan):  # what is constant never changes
                 yield f"a change of {source.called()} visits all rows of {target.called()}"
+
+
+def lookups_of(stages: Iterable[StagePlan | RacePlan]) -> tuple[StagePlan, ...]:
+    """All lookups of stages, whichever way."""
+    return tuple(lookup for stage in stages for way in stage.ways for lookup in way)
 
 
 def arrangements_of(plan: Plan) -> tuple[ArrangementPlan, ...]:
@@ -264,7 +299,10 @@ def _without(path: PathPlan, risky: tuple[Scalar, ...]) -> PathPlan:
     def kept(predicates: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(p for p in predicates if p not in risky)
 
-    stages = tuple(replace(stage, predicates=kept(stage.predicates), bound=None) for stage in path.stages)
+    def without(stages: tuple[StagePlan, ...]) -> tuple[StagePlan, ...]:
+        return tuple(replace(stage, predicates=kept(stage.predicates), bound=None) for stage in stages)
+
+    stages = tuple(stage_of(tuple(map(without, stage.ways))) for stage in path.stages)
     return replace(path, predicates=kept(path.predicates), stages=stages)
 
 

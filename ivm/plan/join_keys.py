@@ -8,7 +8,7 @@ are known; where they are not, as in an empty database, unique keys tell a key w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
@@ -57,6 +57,15 @@ class Side:
     rows: float | None
     filtered: bool
     silent: bool = False
+
+    def columns_of(self, classes: Container[int]) -> Key:
+        """The columns in these classes."""
+        return tuple(sorted(column for column, group in self.classes.items() if group in classes))
+
+    def unique_key(self, bound: Key) -> Key | None:
+        """Its unique key among columns that are bound, rather one by which it is arranged anyway."""
+        unique = [key for key in self.unique if set(key) <= set(bound)]
+        return next((key for key in unique if key in self.existing), unique[0]) if unique else None
 
 
 def sides_of(plans: Sequence[Plan], classes: Iterable[tuple[int, ...]], sizes: Sizes | None) -> tuple[Side, ...]:
@@ -308,7 +317,7 @@ class _Search:
         sides = self._choice.sides
         left = [i for i in range(len(sides)) if i not in bound]
         met = [i for i in left if not known.isdisjoint(sides[i].classes.values())]
-        columns = {i: tuple(sorted(c for c, g in sides[i].classes.items() if g in known)) for i in met}
+        columns = {i: sides[i].columns_of(known) for i in met}
         single = [i for i in left if () in sides[i].unique]
         found = (self._candidate(i, columns.get(i, ()), bound) for i in dict.fromkeys((*single, *(met or left))))
         return [each for each in found if each is not None]
@@ -316,10 +325,9 @@ class _Search:
     def _candidate(self, target: int, bound_columns: Key, bound: frozenset[int]) -> _Candidate | None:
         self._choice.looked_at += 1
         side = self._choice.sides[target]
-        unique = [key for key in side.unique if set(key) <= set(bound_columns)]
+        key = side.unique_key(bound_columns)
         kept = self._kept(bound | {target}, bound)
-        if unique:
-            key = next((k for k in unique if k in side.existing), unique[0])
+        if key is not None:
             filtered = side.filtered or len(key) < len(bound_columns)
             rank = (0.0, 0.0 if filtered else 1.0, float(-len(key)), float(target))
             return _Candidate(Step(target, key), True, 1.0, kept, rank)

@@ -8,7 +8,7 @@ that ranks last
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
@@ -18,8 +18,9 @@ from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
-from ivm.plan.join import JoinPlan, PathPlan, StagePlan
+from ivm.plan.join import JoinPlan, PathPlan, RacePlan, StagePlan, lookups_of, stage_of
 from ivm.plan.join_keys import Choice, Side, Step, sides_of
+from ivm.plan.join_races import Ways, raced
 from ivm.plan.join_ties import Ties, ties
 from ivm.plan.mfp import Mfp, identity, peel, table_of
 from ivm.plan.multiplicities import ThresholdPlan
@@ -237,10 +238,20 @@ def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, 
     bound.add(source)
     pending = list(joined.predicates)
     first = (*equal, *_ready(joined, pending, bound))
-    stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
+    stages = tuple(_next(joined, source, ways, bound, pending) for ways in raced(choice.sides, source, steps))
     if not isinstance(joined.inputs[source].collection, ConstantPlan):
         stages = bounded(stages, final, source, joined.columns_of, partial(_pays, joined, choice, source))
     return PathPlan(source, _needed(joined, source, first, stages, final), first, stages)
+
+
+def _next(joined: _JoinedRow, source: int, ways: Ways, bound: _Met, pending: list[Scalar]) -> StagePlan | RacePlan:
+    """The next stage of a path, or a race of several; whichever way they go, the same is bound and tested then."""
+    found, waiting = list[tuple[StagePlan, ...]](), tuple(pending)
+    inputs, known = frozenset(bound.inputs), dict(bound.known)
+    for way in ways:
+        bound.inputs, bound.known, pending[:] = set(inputs), dict(known), waiting
+        found.append(tuple(_stage(joined, source, step, bound, pending) for step in way))
+    return stage_of(tuple(found))
 
 
 def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Met, pending: list[Scalar]) -> StagePlan:
@@ -293,11 +304,12 @@ _NET = (ReducePlan, ThresholdPlan)
 
 
 def _needed(
-    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: tuple[StagePlan, ...], final: Mfp
+    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: Sequence[StagePlan | RacePlan], final: Mfp
 ) -> tuple[int, ...]:
     """The columns of `source` that anything on its path reads; none where its changes differ in them by themselves."""
-    tested = (*first, *(p for stage in stages for p in stage.predicates))
-    read = final.read.union(*(stage.stream for stage in stages), *map(columns_of, tested))
+    lookups = lookups_of(stages)
+    tested = (*first, *(p for lookup in lookups for p in lookup.predicates))
+    read = final.read.union(*(lookup.stream for lookup in lookups), *map(columns_of, tested))
     collection, own = joined.inputs[source].collection, joined.columns_of(source)
     needed = tuple(sorted(c - own.start for c in read.intersection(own)))
     return () if isinstance(collection, _NET) and len(needed) == len(own) else needed

@@ -14,7 +14,7 @@ from typing import Any
 from catalog.plain import Plain, plain_type, type_of
 from catalog.types import SqlType
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.join import BoundPlan, JoinPlan, PathPlan, StagePlan
+from ivm.plan.join import BoundPlan, JoinPlan, PathPlan, RacePlan, StagePlan
 from ivm.plan.mfp import Mfp, MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan
@@ -27,7 +27,7 @@ from sql.ir.scalar import Call, Column, Literal
 
 PARTS = (
     *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan),
-    *(UnionPlan, NegatePlan, ThresholdPlan, ArrangementPlan, PathPlan, StagePlan, BoundPlan),
+    *(UnionPlan, NegatePlan, ThresholdPlan, ArrangementPlan, PathPlan, RacePlan, StagePlan, BoundPlan),
     *(AggregatePlan, WindowFunctionPlan, Frame, Order, Mfp, Column, Literal, Call, SqlType),
 )
 """All that plans are made of, beside tuples, numbers and texts."""

@@ -15,7 +15,7 @@ from catalog.types import Kind
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
-from ivm.plan.join import BoundPlan, StagePlan
+from ivm.plan.join import BoundPlan, RacePlan, StagePlan, lookups_of
 from ivm.plan.mfp import Mfp, peel
 from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import offsets, row
@@ -29,26 +29,31 @@ _COMPARISONS = MIRRORED.keys() - {"ne"}
 
 
 def bounded(
-    stages: Sequence[StagePlan],
+    stages: Sequence[StagePlan | RacePlan],
     final: Mfp,
     source: int,
     columns: Callable[[int], range],
     pays: Callable[[StagePlan, Scalar], bool],
-) -> tuple[StagePlan, ...]:
+) -> tuple[StagePlan | RacePlan, ...]:
     """The stages of the path of input `source`, those that compare with a bound looking rows up by it where that pays.
 
-    `columns(i)` are those of input i in the joined row, of which `final` makes the output.
+    `columns(i)` are those of input i in the joined row, of which `final` makes the output. A race has keys.
     """
     read = set(final.read)
-    found: list[StagePlan] = []
+    found: list[StagePlan | RacePlan] = []
     for stage in reversed(stages):
-        own = columns(stage.input)
-        sided = [(p, sides) for p in stage.predicates if (sides := _sides(p, own)) is not None]
-        fitting = [(p, sides) for p, sides in sided if pays(stage, sides[2])]
-        found.append(_bounded(stage, read, own, columns(source), fitting) if fitting else stage)
-        # From here back on, columns of this input are not bound.
-        read.update(stage.stream, *map(columns_of, stage.predicates))
-        read.difference_update(own)
+        found.append(stage)
+        if isinstance(stage, StagePlan):
+            own = columns(stage.input)
+            sided = [(p, sides) for p in stage.predicates if (sides := _sides(p, own)) is not None]
+            fitting = [(p, sides) for p, sides in sided if pays(stage, sides[2])]
+            if fitting:
+                found[-1] = _bounded(stage, read, own, columns(source), fitting)
+        lookups = lookups_of((stage,))
+        for lookup in lookups:
+            read.update(lookup.stream, *map(columns_of, lookup.predicates))
+        # From here back on, columns of these inputs are not bound.
+        read.difference_update(*(columns(lookup.input) for lookup in lookups))
     return tuple(reversed(found))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -10,6 +10,7 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.join import Careful, DeltaJoin, Path
+from ivm.operators.race import Race
 from ivm.operators.stage import Meeting, Stage
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan, apart
@@ -31,7 +32,7 @@ _Read = tuple[frozenset[int], dict[int, tuple[TextFunction, ...]]]
 def render_join(context: RenderContext, plan: JoinPlan) -> Node:
     """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
     inputs = tuple(context.node(each) for each in plan.inputs)
-    arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
+    arrangements = dict.fromkeys(map(context.node, plan.arrangements))
     operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
     context.graph.installing.bit_by_bit(0 for _ in operator.prepare())
     tested = {path.source: path.predicates for path in plan.paths}
@@ -62,12 +63,24 @@ def _path(context: RenderContext, plan: JoinPlan, path: PathPlan) -> Path:
     read = _read(context, plan, path)
     stages = _filter(context, path.predicates, row)
     for i, stage in enumerate(path.stages):
-        stages += _meeting(context, plan, stage, row, read), *_after(context, plan, stage, row, i == last)
+        ways = tuple(_way(context, plan, way, row, read, i == last) for way in stage.ways)
+        stages += (Race(ways),) if len(ways) > 1 else ways[0]
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
     offset = plan.offsets[path.source]
     computed = {c - offset: each for c, each in read[1].items() if offset <= c < offset + len(own)}
     return Path(path.source, offset, len(row), needed, stages, computed)
+
+
+def _way(
+    context: RenderContext, plan: JoinPlan, way: Sequence[StagePlan], joined: Row, read: _Read, last: bool
+) -> tuple[Stage, ...]:
+    """Look-ups one after the other, each with what the rows pass then."""
+    stages: tuple[Stage, ...] = ()
+    for stage in way:
+        stages += (_meeting(context, plan, stage, joined, read),)
+        stages += _after(context, plan, stage, joined, last and stage is way[-1])
+    return stages
 
 
 def _after(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, last: bool) -> tuple[Stage, ...]:
@@ -97,11 +110,11 @@ def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: R
 def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
     """What anything reads on a path."""
     read = {p for p in plan.final.projection if p < plan.final.width}
-    for each in path.stages:
+    for each in path.lookups:
         read.update(each.stream)
         if each.bound is not None:
             read.update(each.bound.carried)
-    scalars = (*path.predicates, *(p for each in path.stages for p in each.predicates), *plan.final.maps)
+    scalars = (*path.predicates, *(p for each in path.lookups for p in each.predicates), *plan.final.maps)
     found = functions_in(scalars, plan.final.width, Context(context.dictionary))
     computed: dict[int, tuple[TextFunction, ...]] = {
         c: tuple(dict.fromkeys(each.values())) for c, each in found.items() if c not in read

@@ -59,6 +59,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "joins": {
         "inner_one": "SELECT t.id, u.v FROM t JOIN u ON t.g = u.k",
         "three": "SELECT t.id, u.v, w.b FROM t, u, w WHERE t.g = u.k AND w.a = u.k",
+        "triangles": "SELECT t.id, u.v, w.a FROM t, u, w WHERE t.g = u.k AND u.v = w.b AND w.a = t.id",
         "left_one": "SELECT t.id, u.v FROM t LEFT JOIN u ON t.g = u.k",
         "full_one": "SELECT w.a, w.b, u.v FROM w FULL JOIN u ON w.a = u.k AND w.b = u.v",
         "semi": "SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.g)",

@@ -257,7 +257,7 @@ def test_commits_come_between_two_parts(monkeypatch: pytest.MonkeyPatch) -> None
         case.seal()
         lookups = [stage.lookup.reader(case.time) for stage in stages if isinstance(stage, HalfJoin)]
         others = iter(lookups)
-        stages = [stage.over(next(others)) if isinstance(stage, HalfJoin) else stage for stage in stages]
+        stages = [stage.over(others) for stage in stages]
         for part in Walk(stages).parts(delta):
             if len(part):
                 parts.append(part.gathered())

@@ -34,6 +34,8 @@ def test_plans_of_all_queries():
             db.sql(view_sql(name))
         db.sql("CREATE MATERIALIZED VIEW w AS SELECT o_custkey, lag(o_totalprice, 2, 0) OVER (PARTITION BY o_custkey "
                "ORDER BY o_orderkey ROWS 3 PRECEDING) AS l FROM orders QUALIFY rank() OVER (ORDER BY o_orderdate) < 3")  # fmt: skip
+        db.sql("CREATE MATERIALIZED VIEW r AS SELECT a.l_tax FROM lineitem a, lineitem b, lineitem c WHERE "
+               "a.l_partkey = b.l_suppkey AND b.l_quantity = c.l_quantity AND a.l_shipdate = c.l_shipdate")  # fmt: skip
         db.sql("CREATE MATERIALIZED VIEW u AS SELECT o_custkey FROM orders EXCEPT ALL SELECT c_custkey FROM customer")
         plans = {name: installed.plan for name, installed in core_of(db).engine.views.items()}
         made = again(plans)

@@ -63,7 +63,7 @@ MANY_DEAD = 4
 """Chains with at least so many rows that nobody sees any more are worth shortening."""
 _WORD = np.int64(0)
 _MISSING = np.int64(-2)
-_IN_RUN = np.int64(-16)
+IN_RUN = np.int64(-16)
 """Rows of the run are noted in place of heads below this."""
 NEAR = 2 * FENCED
 _CLOSE = 16
@@ -121,7 +121,7 @@ def _find(frame: Ints, width: Word) -> Word:
                 return np.int64(NO_ROOM)
         if not pack_block(form, sources, first, words[: stop - first], missing[: stop - first]):
             return np.int64(UNREADABLE)
-        if not _find_heads(frame, block, slots, old, stop - first, words, missing, heads, near, sieve, sieved):
+        if not find_heads(frame, block, slots, old, stop - first, words, missing, heads, near, sieve, sieved):
             return np.int64(HIDDEN)
         if unique:
             _take_newest(frame, int32s_in(block, FOLLOWING), first, stop, heads)
@@ -133,14 +133,14 @@ def _find(frame: Ints, width: Word) -> Word:
 
 
 @part(inline=True)
-def _find_heads(
+def find_heads(
     frame: Ints, block: Ints, slots: Ints, old: Ints, count: Word, words: Ints, missing: Ints, heads: Ints,
     near: Word, sieve: Ints, sieved: bool,
 ) -> bool:  # fmt: skip
     """heads[i] = the head of the chain of key i, EMPTY, GONE or _MISSING if there is none; False if a run may have it
     that cannot be read.
 
-    Of a key that is in the run it is _IN_RUN less its first row there, and missing[i] how many rows it has. `sieved`:
+    Of a key that is in the run it is IN_RUN less its first row there, and missing[i] how many rows it has. `sieved`:
     `sieve` has the hashes of all keys of the table.
     """
     width, far = words.shape[1], len(slots) > CACHED
@@ -227,7 +227,7 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
     if block[DISTINCT] != 0:
         for k in range(count):
             if same_key(near, k, words, row):
-                heads[row], missing[row] = _IN_RUN - rows[k], 1
+                heads[row], missing[row] = IN_RUN - rows[k], 1
                 break
         return True
     begin = end = rows[0]
@@ -238,7 +238,7 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
         if found <= lead:
             end = rows[k] + 1
     if begin < end:
-        heads[row], missing[row] = _IN_RUN - begin, end - begin
+        heads[row], missing[row] = IN_RUN - begin, end - begin
     return True
 
 
@@ -255,7 +255,7 @@ def find_in_run(frame: Ints, block: Ints, words: Ints, near: Ints, firsts: Ints,
         if not _find_in_run(frame, block, words, np.int64(row), firsts, counts, address_of(near)):
             return False
         if counts[row] > 0:
-            firsts[row] = _IN_RUN - firsts[row]
+            firsts[row] = IN_RUN - firsts[row]
     return True
 
 
@@ -273,8 +273,8 @@ def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads:
             limit = load(limits + 8 * position, _WORD)
         while row >= limit:
             row = np.int64(following[np.uint64(row)])
-        if row < _IN_RUN:
-            row = _IN_RUN - row - 1
+        if row < IN_RUN:
+            row = IN_RUN - row - 1
             if row >= limit:
                 continue
         if row < 0:
@@ -302,7 +302,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
     limit, stamp, since = frame[LIMIT], frame[STAMP], frame[SINCE]
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
-        if row < 0 and row >= _IN_RUN:
+        if row < 0 and row >= IN_RUN:
             frame[EVERY] = 0
             continue
         if limits != 0:
@@ -310,8 +310,8 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
         if stamps != 0:
             stamp = load(stamps + 8 * position, _WORD)
         begin, dead, end = count, 0, _WORD
-        if row < _IN_RUN:
-            row = _IN_RUN - row - 1
+        if row < IN_RUN:
+            row = IN_RUN - row - 1
             end = row + missing[np.uint64(position - first)]
         while row >= 0:
             if row < limit:

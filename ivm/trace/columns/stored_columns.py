@@ -17,7 +17,7 @@ from ivm.kernels.memory.places import SOURCE, STRIDE, UNREADABLE
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch
 from ivm.trace.columns.cold_columns import ColdColumns
-from ivm.trace.columns.column import Array, Column, Ints, ascending, part_of
+from ivm.trace.columns.column import NOBODY, Array, Column, Ints, ascending, part_of
 from ivm.trace.columns.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.columns.in_place import is_readable
@@ -333,6 +333,14 @@ class StoredRows(Source):
         self._columns = columns
         self._rows = rows
         self._gathered: dict[Read, Column] = {}
+        self._placed, self._places = frozenset[int](), NOBODY
+
+    def places(self, columns: Iterable[int]) -> Ints:
+        """See `Source.places`; where the same columns are asked for again, they lie where they did."""
+        if not self._placed.issuperset(columns):
+            placed = self._placed.union(columns)
+            self._places, self._placed = super().places(placed), placed
+        return self._places
 
     def column(self, index: Read) -> Column:
         """Column `index` of the rows, or a function of one."""
