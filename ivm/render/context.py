@@ -28,6 +28,8 @@ Saved = Callable[[Plan | ArrangementPlan, Node, bool], bool]
 """Gives a new node that carries out a plan what was saved of its states; False if there is nothing. Last whether it
 holds the contents of a view that has the plan."""
 
+Outside = Callable[["RenderContext", Plan | ArrangementPlan], Node]
+
 
 @dataclass
 class RenderContext(ABC):
@@ -36,6 +38,7 @@ class RenderContext(ABC):
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
     remember of texts, since that grows with these. `saved`: what knows the states of nodes, while a database is opened.
+    `outside`: within a loop, what makes a node of a plan that runs outside of it.
     """
 
     graph: Graph
@@ -48,6 +51,7 @@ class RenderContext(ABC):
     programs: WeakValueDictionary[Mfp, MfpProgram] = field(default_factory=WeakValueDictionary)
     recent: dict[Mfp, MfpProgram] = field(default_factory=dict)
     saved: Saved | None = None
+    outside: Outside | None = None
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -66,6 +70,8 @@ class RenderContext(ABC):
 
         `contents`: it holds those of a view that has the plan.
         """
+        if self.outside is not None:  # a loop is filled as a whole
+            return node
         if self.saved is None or not self.saved(plan, node, contents):
             self.graph.hydrate(node, whole=whole, alone=alone)
         return node

@@ -7,17 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from catalog.types import Physical
+from ivm.dataflow.graph import Graph
+from ivm.dataflow.loop import Iterate, LoopResult
 from ivm.dataflow.node import Node
+from ivm.operators.by_round import ByRound
 from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
-from ivm.operators.multiplicities import Negate, Threshold, Union
+from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
 from ivm.operators.operator import Operator
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
+from ivm.plan.iterate import (
+    ByRoundPlan,
+    EnteredPlan,
+    FedPlan,
+    IteratePlan,
+    LoopResultPlan,
+    SignedPlan,
+    UnsignedPlan,
+)
 from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
@@ -27,7 +40,8 @@ from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
-from ivm.render.context import RenderContext, types_of
+from ivm.render.context import Outside, RenderContext, types_of
+from ivm.render.iterate import nothing, render_loop
 from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator
@@ -43,19 +57,27 @@ from sql.ir.scalar import Value
 class Renderer(RenderContext):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
-    `existing`: what is rendered, as the planner sees it.
+    `existing`: what is rendered, as the planner sees it. `groups`: within a loop, of each node of groups that which
+    takes what comes and that from which its changes go on, each after those that it reads.
     """
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
+    groups: list[tuple[Node, Node]] = field(default_factory=list)
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
         return replace(self, rendered={}, existing=Existing(), sharing=False)
 
+    def within(self, outside: Outside) -> Renderer:
+        """One for what runs within a loop, which has a graph of its own."""
+        return replace(
+            self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={}, groups=[], outside=outside
+        )
+
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
-        if isinstance(plan, ViewPlan):
+        if isinstance(plan, ViewPlan) and self.outside is None:
             return self.views[plan.name]
         known = self.rendered.get(plan)
         if known is None:
@@ -84,6 +106,9 @@ class Renderer(RenderContext):
                 del self.sources[name]
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
+        collection = plan.collection if isinstance(plan, ArrangementPlan) else plan
+        if self.outside is not None and not collection.is_lifted:
+            return self.outside(self, plan)
         if isinstance(plan, ArrangementPlan):
             return render_arrangement(self, plan)
         if isinstance(plan, JoinPlan):
@@ -92,6 +117,16 @@ class Renderer(RenderContext):
             if plan.name not in self.sources:
                 self.sources[plan.name] = self.graph.add(plan.label, Feed(self.tables[plan.name].contents))
             return self.sources[plan.name]
+        if isinstance(plan, IteratePlan):
+            return render_loop(self, plan)
+        if isinstance(plan, LoopResultPlan):
+            loop = self.node(plan.input)
+            assert isinstance(loop.operator, Iterate), "it carries out a loop"
+            return self.graph.add(plan.label, LoopResult(loop.operator, plan.binding), (loop,))
+        if isinstance(plan, ByRoundPlan):
+            taking = self.graph.add(plan.label, self._by_round(plan), (self.node(plan.input),))
+            self.groups.append((taking, self.graph.add(plan.label, nothing())))
+            return self.groups[-1][1]
         wants = []
         if isinstance(plan, MfpPlan):
             wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]
@@ -121,7 +156,21 @@ class Renderer(RenderContext):
                 return Negate()
             case ThresholdPlan():
                 return Threshold(types_of(plan.row), self.dictionary)
+            case SignedPlan():
+                return Signed()
+            case UnsignedPlan():
+                return Unsigned()
+            case EnteredPlan():
+                return Passed()
+            case FedPlan():
+                return nothing()
         raise AssertionError(f"no rendering of {type(plan).__name__}")
+
+
+    def _by_round(self, plan: ByRoundPlan) -> ByRound:
+        """A node of groups within a loop."""
+        given, made = types_of(plan.input.row[:-1]), types_of(plan.row[:-1])
+        return ByRound(partial(self._operator, plan.over), given, made, plan.key, plan.key_made, self.dictionary)
 
 
 def _constant_feed(plan: ConstantPlan, dictionary: TextDictionary) -> Feed:

@@ -7,7 +7,22 @@ from dataclasses import replace
 from operator import is_
 from typing import Any, TypeVar
 
-from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Typed, Union, Window, inputs_of
+from sql.ir.relation import (
+    Apply,
+    Constant,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    RecursiveGet,
+    Reduce,
+    Relation,
+    Typed,
+    Union,
+    Window,
+    inputs_of,
+)
 from sql.ir.scalar import Column, Outer, Scalar, walk
 
 Node = TypeVar("Node", bound=Relation)
@@ -81,7 +96,10 @@ def with_inputs(relation: Node, inputs: tuple[Relation, ...]) -> Node:
         return replace(relation, inputs=inputs)
     if isinstance(relation, Apply):
         return replace(relation, left=inputs[0], right=inputs[1])
-    assert not isinstance(relation, Get | Constant), "a node without inputs is as it was"
+    if isinstance(relation, LetRec):
+        bindings = zip(relation.bindings, inputs, strict=True)
+        return replace(relation, bindings=tuple(replace(each, relation=over) for each, over in bindings))
+    assert not isinstance(relation, Get | Constant | RecursiveGet), "a node without inputs is as it was"
     return replace(relation, input=inputs[0])
 
 

@@ -350,10 +350,64 @@ class Apply(Remembering):
         return left + right
 
 
-Relation = Get | Constant | Map | Filter | Project | Join | Reduce | TopK | Window | Union | Negate | Threshold | Apply
+@compared_once
+class RecursiveGet(Remembering):
+    """What the binding called `name` of the loop around holds: see `LetRec`. Memory: none of its own."""
+
+    name: str
+    schema: Schema
 
 
-_LEAVES = (Get, Constant)
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name of a loop, with the relation that it stands for, which may read all names of the loop."""
+
+    name: str
+    schema: Schema
+    relation: Relation
+
+
+@compared_once
+class LetRec(Remembering):
+    """What binding number `result` holds when its loop has ended.
+
+    R_1 .. R_n are empty at first. Then, round by round, each is evaluated anew in the order of the bindings, with what
+    all names hold by then, until a round changes nothing: R_j(i) = F_j(R_1(i), .., R_j-1(i), R_j(i-1), .., R_n(i-1)).
+    With a `limit` it ends after so many rounds; if `fails_at_limit` it is an error that it has not ended by itself.
+    Memory: that of its bindings, by round.
+    """
+
+    bindings: tuple[Binding, ...]
+    result: int
+    limit: int | None = None
+    fails_at_limit: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The result's fields."""
+        return self.bindings[self.result].schema
+
+
+Relation = (
+    Get
+    | Constant
+    | Map
+    | Filter
+    | Project
+    | Join
+    | Reduce
+    | TopK
+    | Window
+    | Union
+    | Negate
+    | Threshold
+    | Apply
+    | RecursiveGet
+    | LetRec
+)
+
+
+_LEAVES = (Get, Constant, RecursiveGet)
 _WIDE = (Join, Union)
 
 
@@ -366,4 +420,6 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         return relation.inputs
     if isinstance(relation, Apply):
         return (relation.left, relation.right)
+    if isinstance(relation, LetRec):
+        return tuple(binding.relation for binding in relation.bindings)
     return (relation.input,)

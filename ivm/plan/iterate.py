@@ -1,0 +1,277 @@
+"""Loops: bindings that are stepped round by round until nothing changes; see `ivm.plan.lift`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import ClassVar
+
+from catalog.types import BIGINT
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.join import JoinPlan
+from ivm.plan.lift import ROUND, SIGN, ByRound, lifted
+from ivm.plan.multiplicities import ThresholdPlan
+from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
+from ivm.plan.reduce import ReducePlan, lower_reduce
+from ivm.plan.top_k import TopKPlan, lower_top_k
+from ivm.plan.window import WindowPlan, lower_window
+from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row, row, row_of
+from sql.ir.relation import LetRec, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.scalar import Column, Scalar
+
+
+@compared_once
+class FedPlan(Plan):
+    """What is fed back of a binding: its changes, each of the round after. State: none."""
+
+    name: str
+    row: Row
+    is_lifted = True
+    is_static = is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The name of the binding."""
+        return [f"{self.name} of the round before"]
+
+    def short_text(self) -> str:
+        """The name of the binding."""
+        return self.name
+
+    def count(self, sizes: Sizes) -> float:
+        """Nobody knows; as many as there are of the largest table."""
+        return max(sizes.rows.values(), default=0.0)
+
+
+@compared_once
+class GivenPlan(Plan):
+    """The rows that a node of groups is given for each round."""
+
+    row: Row
+    is_static = is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def count(self, sizes: Sizes) -> float:
+        """Nobody knows."""
+        return 0.0
+
+
+@compared_once
+class EnteredPlan(PlanOver):
+    """The input, of which a loop looks up what was there at any time that is kept. State: none."""
+
+    input: Plan
+    row: Row
+
+
+@compared_once
+class SignedPlan(PlanOver):
+    """The input with one more column, the sign. State: none."""
+
+    input: Plan
+    row: Row
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's, and the sign."""
+        return (*self.input.names(names_of), SIGN.name)
+
+
+@compared_once
+class UnsignedPlan(PlanOver):
+    """The input without its last column, a sign, by which its diffs are multiplied. State: none."""
+
+    input: Plan
+    row: Row
+    is_append_only = False
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's but the last."""
+        return self.input.names(names_of)[:-1]
+
+
+@compared_once
+class ByRoundPlan(PlanOver):
+    """What `over`, a node of groups, makes of its input in each round, as changes from round to round.
+
+    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: input and output
+    with their rounds. Of a group that changes in a round all rows up to that round are read.
+    """
+
+    input: Plan
+    over: Plan
+    key: tuple[int, ...]
+    key_made: tuple[int, ...]
+    row: Row
+    state_kind: ClassVar[str | None] = "derived"
+    is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """What it does, by round."""
+        first, *more = self.over.lines(names_of)
+        return [f"by round: {first}", *more]
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """Nothing is known."""
+        return None
+
+    def passed(self, change: Change, rate: float) -> float:
+        """All rows of the group."""
+        change.lookups += 2.0 * rate
+        change.visited += rate * change.partition(self.input, self.key)
+        return rate
+
+    def remarks(self) -> Iterator[str]:
+        """A group is read whole."""
+        yield f"a change within a loop reads all rows of its group in {self.over.called()}"
+
+
+@compared_once
+class IteratePlan(Plan):
+    """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
+    distinct rows of each binding that is `read` outside, with their multiplicities.
+
+    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an error.
+    """
+
+    names_bound: Names
+    bindings: tuple[Plan, ...]
+    read: tuple[int, ...]
+    limit: int | None
+    fails_at_limit: bool
+    row: Row = ()
+    state_kind: ClassVar[str | None] = "loop"
+    is_static = is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    @cached_property
+    def inner(self) -> tuple[Plan, ...]:
+        """The plans that run within the loop, each once, inputs first."""
+        found: dict[Plan, None] = {}
+        for plan in self.bindings:
+            _collect(plan, found)
+        return tuple(found)
+
+    @cached_property
+    def entered(self) -> tuple[Plan, ...]:
+        """The plans outside of the loop that those within it read, each once."""
+        read = (below for each in self.inner for below in each.below() if not below.is_lifted)
+        return tuple(dict.fromkeys((*read, *(each for each in self.bindings if not each.is_lifted))))
+
+    @cached_property
+    def arrangements(self) -> tuple[ArrangementPlan, ...]:
+        """The arrangements outside of the loop that joins within it look up in, each once."""
+        joins = (each for each in self.inner if isinstance(each, JoinPlan))
+        return tuple(
+            dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted)
+        )
+
+    def below(self) -> tuple[Plan, ...]:
+        """What enters."""
+        return self.entered
+
+    def named(self, names_of: NamesOf) -> Names:
+        """It has no columns."""
+        return ()
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The bindings, and what runs within the loop."""
+        limit = "" if self.limit is None else f", {'an error' if self.fails_at_limit else 'ends'} after {self.limit}"
+        lines = [f"loop {', '.join(self.names_bound)}: rounds until nothing changes{limit}"]
+        for each in self.inner:
+            lines += [f"    {line}" for line in each.lines(names_of)]
+        return lines
+
+    def count(self, sizes: Sizes) -> float:
+        """What enters."""
+        return sum(map(sizes.count, self.entered))
+
+
+@compared_once
+class LoopResultPlan(PlanOver):
+    """What binding number `binding` of a loop holds at its end. State: the loop's."""
+
+    input: Plan
+    binding: int
+    row: Row
+    is_append_only = False
+
+    def read_anew(self) -> tuple[Plan, ...]:
+        """None: the loop keeps the rows."""
+        return ()
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The name of the binding."""
+        assert isinstance(self.input, IteratePlan), "the result of a loop is read of the loop"
+        return [f"result {self.input.names_bound[self.binding]}"]
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """Nothing is known."""
+        return None
+
+
+def lower_loop(relation: LetRec, read: tuple[int, ...], lower: Callable[[Relation], Plan]) -> LoopResultPlan:
+    """The loop, and what is read of it; `read` are all bindings of the loop that are read outside of it."""
+    names = tuple(binding.name for binding in relation.bindings)
+    plans = tuple(map(lower, lifted(relation)))
+    loop = IteratePlan(names, plans, read, relation.limit, relation.fails_at_limit)
+    return LoopResultPlan(loop, relation.result, row(relation))
+
+
+def lower_by_round(
+    relation: ByRound, lower: Callable[[Relation], Plan], mapped: Callable[[Relation, tuple[Scalar, ...]], Plan]
+) -> ByRoundPlan:
+    """The node of groups over rows that it is given, and its input with the rounds."""
+    below: list[Plan] = []
+    given, over = relation.input, relation.over
+    number = Column(len(given.schema) - 1, BIGINT, ROUND.nullable)
+
+    def given_mapped(_: Relation, scalars: tuple[Scalar, ...]) -> Plan:
+        below.append(mapped(given, (*scalars, number)))
+        return GivenPlan(row_of(scalars))
+
+    def given_whole(read: Relation) -> Plan:
+        below.append(lower(given))
+        return GivenPlan(row(read))
+
+    plan: ReducePlan | TopKPlan | WindowPlan | ThresholdPlan
+    match over:
+        case Reduce():
+            plan = lower_reduce(over, given_mapped)
+            key = tuple(range(plan.keys))
+        case TopK():
+            plan = lower_top_k(over, given_whole)
+            key = over.group
+        case Window():
+            plan = lower_window(over, given_mapped)
+            key = over.partition
+        case Threshold():
+            plan = ThresholdPlan(given_whole(over.input), row(over))
+            key = tuple(range(len(plan.row)))
+    (input_,) = below
+    return ByRoundPlan(input_, plan, key, key, row(relation))
+
+
+def _collect(plan: Plan, found: dict[Plan, None]) -> None:
+    if plan in found or not plan.is_lifted:
+        return
+    for each in plan.below():
+        _collect(each, found)
+    found[plan] = None
