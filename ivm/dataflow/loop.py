@@ -25,6 +25,7 @@ from ivm.operators.arrange import ArrangeEntered
 from ivm.operators.by_round import ByRound
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.operator import Contents, Kept
+from ivm.operators.round_reduce import RoundReduce
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments, segment_of
 from ivm.trace.consolidate import consolidate
@@ -55,7 +56,7 @@ class Scope:
     graph: Graph = field(default_factory=Graph)
     entering: list[Node] = field(default_factory=list)
     bindings: list[Fed] = field(default_factory=list)
-    groups: list[tuple[ByRound, Node]] = field(default_factory=list)
+    groups: list[tuple[ByRound | RoundReduce, Node]] = field(default_factory=list)
     looking: list[ArrangeEntered] = field(default_factory=list)
 
 
@@ -153,11 +154,6 @@ class Iterate(Kept):
         kept = (state for each in self.kept.values() for state in each.states)
         self.states = (self._clock, *inner, *kept)
 
-    def begin(self) -> None:
-        """There is nothing yet: groups that are there over no rows are due."""
-        for group, _ in self._scope.groups:
-            group.begin()
-
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the rounds that follow from changes of what enters, time by time. See `passes`."""
         for _ in self.passes(inputs):
@@ -165,14 +161,17 @@ class Iterate(Kept):
         changed = sum(delta.length for delta in self.changes.values() if delta is not None)
         return Delta([], plain_layout(0), changed, 0) if changed else None
 
-    def passes(self, inputs: Sequence[Delta | None]) -> Iterator[int]:
-        """The same, yielding the number of each round that was run.
+    def passes(self, inputs: Sequence[Delta | None], begins_at: int | None = None) -> Iterator[int]:
+        """The same, yielding the number of each round that was run. `begins_at`: the time at which there is a loop.
 
         Raises NumericError where it does not end within its rounds, and what operators raise. Cost: that of what
         changes in each round; some tens of microseconds for each node that a round reaches.
         """
         found: dict[int, list[Delta]] = {number: [] for number in self.kept}
-        for time, deltas in _by_time(inputs):
+        if begins_at is not None:
+            for group, _ in self._scope.groups:
+                group.begin()
+        for time, deltas in _by_time(inputs, begins_at):
             for each in self._scope.looking:
                 each.time = time
             entering = zip(self._scope.entering, deltas, strict=True)
@@ -195,6 +194,8 @@ class Iterate(Kept):
             due = [first] if waiting else []
             due += [each for group, _ in self._scope.groups if (each := group.due) is not None]
             if not due:
+                for group, _ in self._scope.groups:
+                    group.close()
                 return
             before, number = number, min(due)
             assert number > before, "rounds ascend"
@@ -280,11 +281,10 @@ def fill(node: Node, time: int, installation: Installation) -> None:
     assert isinstance(loop, Iterate), "a loop is filled"
     installation.waiting = node
     whole = [_whole(each, time, installation) for each in node.inputs]
-    loop.begin()
     loop.look_up_as_of(time)
     marks = Marks()
     marks.add(loop.states)
-    for _ in loop.passes(whole):
+    for _ in loop.passes(whole, time):
         marks.seal(time + 1, time)
         installation.rest()
         marks.add(loop.states)
@@ -303,11 +303,13 @@ def _whole(source: Node, time: int, installation: Installation) -> Delta | None:
     return concat_deltas(found)
 
 
-def _by_time(inputs: Sequence[Delta | None]) -> Iterator[tuple[int, list[Delta | None]]]:
-    """The changes of each time, in the order of times."""
-    times = [delta.times for delta in inputs if delta is not None and delta.length]
-    distinct = np.unique(np.concatenate([np.atleast_1d(each) for each in times])) if times else np.empty(0, np.int64)
-    for time in distinct.tolist():
+def _by_time(inputs: Sequence[Delta | None], begins_at: int | None) -> Iterator[tuple[int, list[Delta | None]]]:
+    """The changes of each time, in the order of times; the time at which all begins has some, if only none."""
+    given = [delta for delta in inputs if delta is not None and delta.length]
+    times = {begins_at} if begins_at is not None else set[int]()
+    for delta in given:
+        times.update([delta.times] if isinstance(delta.times, int) else np.unique(delta.times).tolist())
+    for time in sorted(times):
         yield time, [_of_time(delta, time) for delta in inputs]
 
 

@@ -78,6 +78,9 @@ class ByRound(Kept):
         """The first round in which some group is to be looked at."""
         return min(self._due, default=None)
 
+    def close(self) -> None:
+        """All rounds of a time are over."""
+
     def forget(self) -> None:
         """Nothing is due any more."""
         self._due.clear()

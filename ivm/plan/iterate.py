@@ -15,6 +15,7 @@ from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan, lower_reduce
 from ivm.plan.top_k import TopKPlan, lower_top_k
 from ivm.plan.window import WindowPlan, lower_window
+from sql.ir.aggregates import Reduction, aggregate_of
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row, row_of
 from sql.ir.relation import LetRec, Reduce, Relation, Threshold, TopK, Window
@@ -102,8 +103,9 @@ class UnsignedPlan(PlanOver):
 class ByRoundPlan(PlanOver):
     """What `over`, a node of groups, makes of its input in each round, as changes from round to round.
 
-    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: input and output
-    with their rounds. Of a group that changes in a round all rows up to that round are read.
+    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it `adds_up`
+    sums by round, else input and output with their rounds, and of a group that changes in a round all rows up to that
+    round are read.
     """
 
     input: Plan
@@ -114,6 +116,18 @@ class ByRoundPlan(PlanOver):
     state_kind: ClassVar[str | None] = "derived"
     is_append_only = False
     most_rows: ClassVar[None] = None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether what a group holds is exact sums, so that those of rounds can be added up."""
+        if not isinstance(self.over, ReducePlan):
+            return isinstance(self.over, ThresholdPlan)
+        row = self.over.input.row
+        return all(
+            aggregate_of(each.function).reduction is Reduction.ACCUMULABLE
+            and (each.argument is None or not row[each.argument].type.is_float)
+            for each in self.over.aggregates
+        )
 
     def named(self, names_of: NamesOf) -> Names:
         """By their places."""
@@ -129,14 +143,18 @@ class ByRoundPlan(PlanOver):
         return None
 
     def passed(self, change: Change, rate: float) -> float:
-        """All rows of the group."""
-        change.lookups += 2.0 * rate
+        """A group; where it does not add up, all of its rows."""
+        change.lookups += rate
+        if self.adds_up:
+            return rate
+        change.lookups += rate
         change.visited += rate * change.partition(self.input, self.key)
         return rate
 
     def remarks(self) -> Iterator[str]:
         """A group is read whole."""
-        yield f"a change within a loop reads all rows of its group in {self.over.called()}"
+        if not self.adds_up:
+            yield f"a change within a loop reads all rows of its group in {self.over.called()}"
 
 
 @compared_once
