@@ -25,7 +25,7 @@ from ivm.operators.arrange import ArrangeEntered
 from ivm.operators.by_round import ByRound
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.operator import Contents, Kept
-from ivm.operators.round_reduce import RoundReduce
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments, segment_of
 from ivm.trace.consolidate import consolidate
@@ -56,7 +56,7 @@ class Scope:
     graph: Graph = field(default_factory=Graph)
     entering: list[Node] = field(default_factory=list)
     bindings: list[Fed] = field(default_factory=list)
-    groups: list[tuple[ByRound | RoundReduce, Node]] = field(default_factory=list)
+    groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
     looking: list[ArrangeEntered] = field(default_factory=list)
 
 

@@ -15,10 +15,10 @@ from catalog.types import SqlType
 from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
 from ivm.kernels.groups.emit_rounds import STATES, WRITTEN, emit_rounds
+from ivm.kernels.groups.round_extremes import evaluate_values
 from ivm.kernels.groups.rounds import (
     DONE,
     FAILED,
-    FRAME,
     HEADS,
     NO_SLOTS,
     NOT_READABLE,
@@ -29,10 +29,9 @@ from ivm.kernels.groups.rounds import (
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.operator import Contents, Kept
-from ivm.trace.columns.column import Column, Ints
-from ivm.trace.columns.places import NONE
+from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
-from ivm.trace.keyed.round_groups import RoundGroups
+from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, frame_of
 from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 
@@ -138,8 +137,67 @@ class RoundReduce(Kept):
     def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
         """What steps by deltas of a layout are told."""
         columns = (*range(self._keys), self._width, *self._parts.arguments)
-        sources, parts = Sources(columns, layout), self._parts
-        form, reads = self._groups.layout.form_of(sources.places[: self._keys].tolist()), sources.places
-        stays = id(self._plan), len(self._plan), self._keys, id(form), id(reads), len(reads), NONE
-        step = self._steps[layout] = sources, Frame(stays, FRAME, sources.count, form, reads)
+        step = self._steps[layout] = frame_of(self._groups.layout, columns, layout, id(self._plan), len(self._plan))
         return step
+
+
+class RoundExtreme(Kept):
+    """Groups by the first columns, of which the least value of the one behind these is asked, or the `largest`.
+
+    Both are integers, and none is NULL; the last column of input and output is the round. It is stepped with what
+    comes, and gives nothing by itself: see `evaluate`.
+    """
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], type: SqlType, dictionary: TextDictionary, *, largest: bool
+    ) -> None:
+        self._groups = RoundExtremes(keys, dictionary, largest=largest)
+        self._type, self._keys = type, len(keys)
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
+        self.states = (self._groups,)
+
+    def begin(self) -> None:
+        """Nothing has come yet, and no group is there over nothing."""
+
+    @property
+    def due(self) -> int | None:
+        """The first round in which some group is to be looked at."""
+        return self._groups.due
+
+    def close(self) -> None:
+        """All rounds of a time are over."""
+        self._groups.close()
+
+    def forget(self) -> None:
+        """Nothing is due any more: the groups have said so themselves."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Note what comes, for the rounds that it is of. Cost: a random access and a logarithm a change."""
+        delta = inputs[0]
+        if delta is None or not delta.length:
+            return None
+        step = self._steps.get(delta.layout)
+        if step is None:
+            columns = (*range(self._keys), self._keys + 1, self._keys)
+            step = self._steps[delta.layout] = frame_of(self._groups.layout, columns, delta.layout)
+        try:
+            self._groups.put(*step, delta)
+        except NotReadable:
+            return self.step([delta.copied()])
+        return None
+
+    def evaluate(self, number: int, tick: int) -> Delta | None:
+        """What changes in a round in which groups are due, with the round last, as of a tick."""
+        groups, layout = self._groups, self._groups.layout
+        room = 4 * max(groups.dues, 1)
+        keys, values, diffs = np.empty((room, layout.words), np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+        count = evaluate_values(groups.table(), groups.block, number, groups.largest, keys, values, diffs)
+        if not count:
+            return None
+        found = Column(values[:count].astype(DTYPES[self._type.physical], copy=False))
+        columns = [*layout.unpack(keys[:count]), found, Column(np.full(count, number, np.int64))]
+        return delta_of(columns, tick, diffs[:count], count)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads it but the loop."""
+        raise AssertionError("what is in a loop is read of its result")

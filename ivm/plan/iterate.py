@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import ClassVar
 
-from catalog.types import BIGINT
+from catalog.types import BIGINT, Physical
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.join import JoinPlan
 from ivm.plan.lift import ROUND, SIGN, ByRound, lifted
@@ -104,7 +104,7 @@ class ByRoundPlan(PlanOver):
     """What `over`, a node of groups, makes of its input in each round, as changes from round to round.
 
     `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it `adds_up`
-    sums by round, else input and output with their rounds, and of a group that changes in a round all rows up to that
+    sums by round, where it `is_extreme` values in order by round, else input and output with their rounds, and of a group that changes in a round all rows up to that
     round are read.
     """
 
@@ -129,6 +129,17 @@ class ByRoundPlan(PlanOver):
             for each in self.over.aggregates
         )
 
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it asks for one least, or greatest, integer of each group, which are kept in order by round."""
+        if not isinstance(self.over, ReducePlan) or not self.over.keys or len(self.over.aggregates) != 1:
+            return False
+        (only,), row = self.over.aggregates, self.over.input.row
+        if only.function not in ("min", "max") or only.argument is None:
+            return False
+        argument = row[only.argument]
+        return not argument.nullable and argument.type.physical in (Physical.INT32, Physical.INT64)
+
     def named(self, names_of: NamesOf) -> Names:
         """By their places."""
         return tuple(f"#{i}" for i in range(len(self.row)))
@@ -145,7 +156,7 @@ class ByRoundPlan(PlanOver):
     def passed(self, change: Change, rate: float) -> float:
         """A group; where it does not add up, all of its rows."""
         change.lookups += rate
-        if self.adds_up:
+        if self.adds_up or self.is_extreme:
             return rate
         change.lookups += rate
         change.visited += rate * change.partition(self.input, self.key)
@@ -153,7 +164,7 @@ class ByRoundPlan(PlanOver):
 
     def remarks(self) -> Iterator[str]:
         """A group is read whole."""
-        if not self.adds_up:
+        if not self.adds_up and not self.is_extreme:
             yield f"a change within a loop reads all rows of its group in {self.over.called()}"
 
 

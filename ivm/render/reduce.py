@@ -9,7 +9,7 @@ from decimal import Decimal
 from catalog.types import Kind
 from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.reduce import Reduce
-from ivm.operators.round_reduce import RoundReduce
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.iterate import ByRoundPlan
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import types_of
@@ -38,6 +38,14 @@ def round_reduce(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundReduce:
         return RoundReduce(types_of(over.row), Accumulators(()), width, dictionary, clamps=True)
     keys, aggregates = types_of(over.input.row[: over.keys]), [_spec(over, each) for each in over.aggregates]
     return RoundReduce(keys, Accumulators(aggregates), width, dictionary)
+
+
+def round_extreme(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundExtreme:
+    """The operator that carries out a reduce within a loop that asks for one least or greatest value."""
+    over = plan.over
+    assert isinstance(over, ReducePlan), "aggregates are of a reduce"
+    (only,) = over.aggregates
+    return RoundExtreme(types_of(over.input.row[: over.keys]), only.type, dictionary, largest=only.function == "max")
 
 
 def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:

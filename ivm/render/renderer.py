@@ -20,7 +20,7 @@ from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
 from ivm.operators.operator import Operator
-from ivm.operators.round_reduce import RoundReduce
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import (
@@ -45,7 +45,7 @@ from ivm.render.context import Outside, RenderContext, types_of
 from ivm.render.iterate import nothing, render_loop
 from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
-from ivm.render.reduce import reduce_operator, round_reduce
+from ivm.render.reduce import reduce_operator, round_extreme, round_reduce
 from ivm.render.scalars.columns import stored
 from ivm.render.wants import wants_of
 from ivm.trace.columns.column import DTYPES, Column
@@ -168,10 +168,12 @@ class Renderer(RenderContext):
         raise AssertionError(f"no rendering of {type(plan).__name__}")
 
 
-    def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce:
+    def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce | RoundExtreme:
         """A node of groups within a loop."""
         if plan.adds_up:
             return round_reduce(plan, self.dictionary)
+        if plan.is_extreme:
+            return round_extreme(plan, self.dictionary)
         given, made = types_of(plan.input.row[:-1]), types_of(plan.row[:-1])
         return ByRound(partial(self._operator, plan.over), given, made, plan.key, plan.key_made, self.dictionary)
 

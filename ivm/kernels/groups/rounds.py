@@ -76,7 +76,8 @@ _TAG_BITS = np.uint64(32)
 
 
 @part(inline=True, counted=True)
-def _cells(block: Ints) -> Ints:
+def cells_in(block: Ints) -> Ints:
+    """The cells."""
     return words_at(block[CELLS + AT], block[CELLS + CAPACITY], HEADS + block[FIELDS])
 
 
@@ -92,7 +93,8 @@ def _touched(block: Ints) -> Ints:
 
 
 @part(inline=True, counted=True)
-def _heap(block: Ints) -> Ints:
+def heap_in(block: Ints) -> Ints:
+    """The rounds in which groups are due."""
     return words_at(block[HEAP + AT], block[HEAP + CAPACITY], 2)
 
 
@@ -118,7 +120,7 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
     frame[ROW] = _find_cells(table, block, words, rounds, frame[ROW], row_cell)
     if frame[ROW] < rows:
         return np.int64(NO_SLOTS)
-    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), _cells(block)
+    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
     diffs = ints_at(np.int64(0), 0)
     if frame[DIFFS] != 0:
         diffs = ints_at(data_of(frame[DIFFS]), rows)
@@ -166,7 +168,7 @@ def _find_cells(table: Ints, block: Ints, words: Ints, rounds: Ints, start: Word
 @part(counted=True)
 def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, number: Word) -> Word:
     """The cell of a group in a round, noted; the group is due then."""
-    cells, opened, touched = _cells(block), opened_in(block), _touched(block)
+    cells, opened, touched = cells_in(block), opened_in(block), _touched(block)
     before = opened[group, CURSOR]
     at = cells[before - 1, NEXT] if before != 0 else state[slot, width + 1]
     while at != 0 and cells[at - 1, ROUND] < number:
@@ -193,14 +195,14 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, numbe
             touched[note, TOUCHED + f] = cells[at - 1, HEADS + f]
         block[TOUCH + LENGTH] = cells[at - 1, MARK] = note + 1
     if opened[group, DUE] < 0 or number < opened[group, DUE]:
-        _make_due(block, group, number)
+        make_due(block, group, number)
     return at - 1
 
 
 @part(counted=True)
-def _make_due(block: Ints, group: Word, number: Word) -> None:
+def make_due(block: Ints, group: Word, number: Word) -> None:
     """Let a group be due in a round."""
-    opened, heap = opened_in(block), _heap(block)
+    opened, heap = opened_in(block), heap_in(block)
     opened[group, DUE] = number
     at = block[HEAP + LENGTH]
     block[HEAP + LENGTH] = at + 1
@@ -215,9 +217,9 @@ def _make_due(block: Ints, group: Word, number: Word) -> None:
 
 
 @part(counted=True)
-def _next_due(block: Ints, number: Word) -> Word:
+def next_due(block: Ints, number: Word) -> Word:
     """The next group that is due up to a round, which then is not due any more; -1 if there is none."""
-    opened, heap = opened_in(block), _heap(block)
+    opened, heap = opened_in(block), heap_in(block)
     while block[HEAP + LENGTH] > 0 and heap[0, 0] <= number:
         due, group = heap[0, 0], heap[0, 1]
         _drop_first(block, heap)
@@ -228,9 +230,9 @@ def _next_due(block: Ints, number: Word) -> Word:
 
 
 @part(counted=True)
-def _tell_first(block: Ints) -> None:
+def tell_first(block: Ints) -> None:
     """Say in which round some group is due first."""
-    opened, heap = opened_in(block), _heap(block)
+    opened, heap = opened_in(block), heap_in(block)
     while block[HEAP + LENGTH] > 0 and opened[heap[0, 1], DUE] != heap[0, 0]:
         _drop_first(block, heap)
     block[FIRST] = heap[0, 0] if block[HEAP + LENGTH] > 0 else np.int64(-1)
@@ -257,7 +259,7 @@ def _drop_first(block: Ints, heap: Ints) -> None:
 @part(counted=True)
 def _reach(plan: Ints, block: Ints, state: Ints, width: Word, group: Word, number: Word, up_to: bool, sums: Ints) -> None:
     """Go on with a group to its last cell before a round, or `up_to` that; `sums` (2, fields): what it was, and is."""
-    cells, opened, touched = _cells(block), opened_in(block), _touched(block)
+    cells, opened, touched = cells_in(block), opened_in(block), _touched(block)
     before, fields = opened[group, CURSOR], block[FIELDS]
     at = cells[before - 1, NEXT] if before != 0 else state[opened[group, SLOT], width + 1]
     for s in range(2):
@@ -285,7 +287,7 @@ def _reach(plan: Ints, block: Ints, state: Ints, width: Word, group: Word, numbe
 @part(counted=True)
 def _look_again(block: Ints, group: Word, sums: Ints) -> None:
     """Let a group be due in the next round that matters: which was touched, or any if it is not what it was."""
-    cells, opened = _cells(block), opened_in(block)
+    cells, opened = cells_in(block), opened_in(block)
     differs = False
     for f in range(block[FIELDS]):
         differs = differs or sums[0, f] != sums[1, f]
@@ -293,7 +295,7 @@ def _look_again(block: Ints, group: Word, sums: Ints) -> None:
     while at != 0 and not differs and cells[at - 1, MARK] == 0:
         at = cells[at - 1, NEXT]
     if at != 0:
-        _make_due(block, group, cells[at - 1, ROUND])
+        make_due(block, group, cells[at - 1, ROUND])
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -307,7 +309,7 @@ def evaluate_counts(table: Ints, block: Ints, plan: Ints, number: Word, exists: 
     before, now = np.empty((2, 1), np.int64), np.empty((2, 1), np.int64)
     count = np.int64(0)
     while count < len(keys):
-        group = _next_due(block, number)
+        group = next_due(block, number)
         if group < 0:
             break
         _reach(plan, block, state, width, group, number, False, before)
@@ -320,7 +322,7 @@ def evaluate_counts(table: Ints, block: Ints, plan: Ints, number: Word, exists: 
                 keys[count, w] = state[opened[group, SLOT], w]
             diffs[count] = diff
             count += 1
-    _tell_first(block)
+    tell_first(block)
     return count
 
 
@@ -341,7 +343,7 @@ def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints
     before, now = np.empty((2, block[FIELDS]), np.int64), np.empty((2, block[FIELDS]), np.int64)
     count = np.int64(0)
     while count < len(groups):
-        group = _next_due(block, number)
+        group = next_due(block, number)
         if group < 0:
             break
         _reach(plan, block, state, width, group, number, False, before)
@@ -352,14 +354,14 @@ def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints
             sums[4 * count + 2, f], sums[4 * count + 3, f] = before[1, f], now[1, f]
         groups[count] = group
         count += 1
-    _tell_first(block)
+    tell_first(block)
     return count
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def close_rounds(table: Ints, block: Ints) -> None:
     """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state, cells, opened, touched = table[KEY_WORDS], words_in(table, STATE), _cells(block), opened_in(block), _touched(block)
+    width, state, cells, opened, touched = table[KEY_WORDS], words_in(table, STATE), cells_in(block), opened_in(block), _touched(block)
     for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
         cells[touched[t, CELL], MARK] = 0
     for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
@@ -373,7 +375,7 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
     """Take back all but the first so many groups that were opened, and cells that were touched. Cost: as they cost."""
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, opened, touched = shift_of(directory), _cells(block), opened_in(block), _touched(block)
+    shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), _touched(block)
     for t in range(block[TOUCH + LENGTH] - 1, notes - 1, -1):
         cell = touched[t, CELL]
         cells[cell, MARK] = 0
@@ -398,7 +400,7 @@ def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
     """All that was noted is final: cells without anything go, and groups without cells, unless they are there always."""
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, opened, touched = shift_of(directory), _cells(block), opened_in(block), _touched(block)
+    shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), _touched(block)
     for t in range(block[TOUCH + LENGTH]):
         cell = touched[t, CELL]
         if cells[cell, ROUND] >= 0 and _is_nothing(cells, cell):

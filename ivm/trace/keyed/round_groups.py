@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
 from ivm.kernels.groups.block import PARTITIONS, USED
+from ivm.kernels.groups.round_extremes import (
+    EXTREME_WORDS,
+    HEAD,
+    LEFT,
+    RIGHT,
+    TOUCHED_WORDS,
+    VALUE,
+    VALUE_WORDS,
+    VALUES,
+    close_values,
+    put_values,
+    settle_values,
+    undo_values,
+)
 from ivm.kernels.groups.rounds import (
     BLOCK_WORDS,
     CELLS,
     FIELDS,
     FIRST,
+    FRAME,
     HEADS,
     HEAP,
     LENGTH,
     MARK,
     NEXT,
+    NO_SLOTS,
+    NOT_READABLE,
     OPEN,
     OPENED,
     ROUND,
@@ -29,44 +48,44 @@ from ivm.kernels.groups.rounds import (
     undo_rounds,
 )
 from ivm.kernels.groups.table import index_groups
-from ivm.trace.columns.column import Array, Ints
+from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.places import NONE
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
+from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Fields, GroupKeys, Store, empty_store
+from ivm.trace.sources import Frame, Sources
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 
 Mark = tuple[int, int]
 """How many groups and cells had been noted."""
-_SEGMENT = "rounds"
+_SEGMENT, _EXTREMES = "rounds", "rounds.values"
 _NONE: Ints = np.empty(0, np.int64)
-_HEAD = Fields((None,))
-_WIDTHS = {CELLS: HEADS, OPEN: OPENED, TOUCH: TOUCHED, HEAP: 2}
-_FIELDS_EACH = {CELLS: 1, OPEN: 2, TOUCH: 1, HEAP: 0}
 
 
-class RoundGroups(State):
-    """Groups by `keys`, the (type, nullable) of each, with so many int64 `fields` in each round; see `groups.rounds`.
+class Rounds(State):
+    """Groups by `keys`, the (type, nullable) of each, which hold something in each round.
 
-    `always`: groups stay, whatever they hold. A step of one time puts what comes of a round and those after it,
-    evaluates round after round, and ends by `close`. Size: a key, and a word for each field of each round in which it
-    changes, and three more.
+    A step of one time puts what comes of a round and those after it, evaluates round after round, and ends by `close`.
     """
 
     def __init__(
-        self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False
-    ) -> None:
+        self, keys: Sequence[tuple[SqlType, bool]], heads: int, words: int, widths: Mapping[int, int],
+        dictionary: TextDictionary,
+    ) -> None:  # fmt: skip
+        """`heads`: how many fields groups have in the table. `words`: how many the block has, which tells at each of
+        `widths` of an array whose rows are so wide.
+        """
         self.layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
-        self.fields = fields
         self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
-        self._always = always
-        self._store: Store[Fields] = empty_store(self.layout.words, _HEAD)
-        self.block: Ints = np.zeros(BLOCK_WORDS, np.int64)
-        self.block[FIELDS], self.block[FIRST] = fields, -1
+        self._heads = Fields((None,) * heads)
+        self._store: Store[Fields] = empty_store(self.layout.words, self._heads)
+        self.block: Ints = np.zeros(words, np.int64)
+        self.block[FIRST] = -1
         self._arrays = {
-            which: Growable(np.dtype(np.int64), width + _FIELDS_EACH[which] * fields, block=self.block, at=which)
-            for which, width in _WIDTHS.items()
+            at: Growable(np.dtype(np.int64), width, block=self.block, at=at) for at, width in widths.items()
         }
         for which in self._arrays:
             self._room(which, 2)
@@ -89,7 +108,7 @@ class RoundGroups(State):
     def expect(self, rows: int) -> None:
         """Make room for so many rows that are put, of as many groups and rounds."""
         for which in self._arrays:
-            self._room(which, self.block.item(which + LENGTH) + rows)
+            self._room(which, self.block.item(which + LENGTH) + 2 * rows)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
@@ -100,23 +119,13 @@ class RoundGroups(State):
         else:
             store.index = store.index.grown(int(counts[PARTITIONS]))
 
+    @abstractmethod
     def close(self) -> None:
         """The time is over in which all was put that is not closed yet."""
-        close_rounds(self.table(), self.block)
 
     def mark(self) -> Mark:
         """See `State.mark`."""
         return self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH)
-
-    def rollback(self, mark: Mark) -> None:
-        """See `State.rollback`."""
-        undo_rounds(self.table(), self.block, *mark)
-
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: cells and groups that hold nothing go."""
-        self.close()
-        settle_rounds(self.table(), self.block, self._always)
-        self.edition += 1
 
     def codes(self) -> Iterator[Array]:
         """Those of keys; see `State.codes`."""
@@ -129,7 +138,56 @@ class RoundGroups(State):
         store, cells = self._store, self.block.item(CELLS + LENGTH)
         table = int(store.counts[USED]) * store.table.rows.array.shape[1] * 8
         index = store.index.nbytes(int(store.counts[PARTITIONS]))
-        return StateSize(rows=cells, bytes=table + index + cells * (HEADS + self.fields) * 8)
+        arrays = sum(self.block.item(which + LENGTH) * self._arrays[which].array.shape[1] for which in self._kept)
+        return StateSize(rows=cells, bytes=table + index + arrays * 8)
+
+    _kept: ClassVar[tuple[int, ...]] = (CELLS,)
+    """The arrays that are there between commits."""
+
+    def _room(self, which: int, rows: int) -> None:
+        """Room for so many rows of an array."""
+        array = self._arrays[which]
+        if rows > len(array.array):
+            array.length = self.block.item(which + LENGTH)
+            array.reserve(rows)
+
+    def _indexed(self, store: Store[Fields], groups: int) -> None:
+        """Take a table whose groups stand in the first slots, and are not indexed yet."""
+        store.table.rows.length = store.counts[USED] = groups
+        at = 0
+        while (at := index_groups(at, store.block())) < groups:
+            store.index = store.index.grown(int(store.counts[PARTITIONS]))
+        self._store = store
+
+
+class RoundGroups(Rounds):
+    """Groups of which so many int64 `fields` are summed up in each round; see `groups.rounds`.
+
+    `always`: groups stay, whatever they hold. Size: a key, and a word for each field of each round in which it changes,
+    and three more.
+    """
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False
+    ) -> None:
+        widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
+        super().__init__(keys, 1, BLOCK_WORDS, widths, dictionary)
+        self.block[FIELDS] = fields
+        self.fields, self._always = fields, always
+
+    def close(self) -> None:
+        """See `Rounds.close`."""
+        close_rounds(self.table(), self.block)
+
+    def rollback(self, mark: Mark) -> None:
+        """See `State.rollback`."""
+        undo_rounds(self.table(), self.block, *mark)
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`: cells and groups that hold nothing go."""
+        self.close()
+        settle_rounds(self.table(), self.block, self._always)
+        self.edition += 1
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`: each cell with its key. Cost of the call: copies all."""
@@ -148,14 +206,10 @@ class RoundGroups(State):
         owners, rounds = owners.reshape(found.rows), found.ints("round")
         order = np.lexsort((rounds, owners))
         firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
-        store, cells = empty_store(self.layout.words, _HEAD), self._arrays[CELLS]
+        store, cells = empty_store(self.layout.words, self._heads), self._arrays[CELLS]
         state = store.table.rows.reserve(len(keys))
         state[: len(keys), : self.layout.words] = keys
         state[: len(keys), self.layout.words :] = np.stack([np.zeros(len(keys), np.int64), firsts + 1], axis=1)
-        store.table.rows.length = store.counts[USED] = len(keys)
-        at = 0
-        while (at := index_groups(at, store.block())) < len(keys):
-            store.index = store.index.grown(int(store.counts[PARTITIONS]))
         self._room(CELLS, found.rows)
         rows = cells.array[: found.rows]
         rows[:, NEXT] = np.arange(2, found.rows + 2)
@@ -164,7 +218,7 @@ class RoundGroups(State):
         for field in range(self.fields):
             rows[:, HEADS + field] = found.ints(f"field {field}")[order]
         self.block[CELLS + LENGTH] = found.rows
-        self._store = store
+        self._indexed(store, len(keys))
 
     def _live(self) -> tuple[Ints, Ints]:
         """The slot of each cell, and the cell, in the order of rounds of each group."""
@@ -179,9 +233,103 @@ class RoundGroups(State):
             at = cells[at, NEXT]
         return np.concatenate([_NONE, *owners]), np.concatenate([_NONE, *found])
 
-    def _room(self, which: int, rows: int) -> None:
-        """Room for so many rows of an array."""
-        array = self._arrays[which]
-        if rows > len(array.array):
-            array.length = self.block.item(which + LENGTH)
-            array.reserve(rows)
+
+class RoundExtremes(Rounds):
+    """Groups of which the least value is asked, an integer; if the `largest` is, its complement is kept.
+
+    See `groups.round_extremes`. Size: a key, for each value five words, for each round of it four, and for each round of
+    a group four.
+    """
+
+    _kept = (CELLS, VALUES)
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, *, largest: bool
+    ) -> None:  # fmt: skip
+        widths = {CELLS: HEADS + 1, OPEN: OPENED + 2, TOUCH: TOUCHED_WORDS, HEAP: 2, VALUES: VALUE_WORDS}
+        super().__init__(keys, 2, EXTREME_WORDS, widths, dictionary)
+        self.block[FIELDS] = 1
+        self.largest = largest
+
+    def close(self) -> None:
+        """See `Rounds.close`."""
+        close_values(self.table(), self.block)
+
+    def rollback(self, mark: Mark) -> None:
+        """See `State.rollback`."""
+        undo_values(self.table(), self.block, *mark)
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`: what holds nothing goes."""
+        self.close()
+        settle_values(self.table(), self.block)
+        self.edition += 1
+
+    def put(self, sources: Sources, frame: Frame, delta: Delta) -> None:
+        """Add rows; NotReadable if some column is to be copied first. `sources` and `frame`: see `frame_of`."""
+        self.expect(delta.length)
+        listed = sources.of(delta)
+        frame.tell(0, 0, 0 if delta.diffs is None else id(delta.diffs), id(listed))
+        while (said := put_values(self.table(), self.block, delta.length, self.largest, frame.words)) == NO_SLOTS:
+            self.make_room()
+        if said == NOT_READABLE:
+            raise NotReadable
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`: each value of each round with its key. Cost of the call: copies all."""
+        slots, nodes, places = self._live()
+        state, cells, width = self._store.table.rows.array, self._arrays[CELLS].array, self.layout.words
+        words = np.ascontiguousarray(state[slots, :width])
+        columns = columns_to_arrow(self.layout.unpack(words), self._keys.types, self._keys.dictionary.now())
+        values = self._arrays[VALUES].array[nodes, VALUE]
+        numbers = {"round": cells[places, ROUND], "value": values, "count": cells[places, HEADS]}
+        return iter([segment_of(_EXTREMES, {**{name: pa.array(each) for name, each in numbers.items()}, **columns})])
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """See `State.restore`."""
+        found = Segments(segments).take(_EXTREMES)
+        values = found.ints("value")
+        columns = found.columns(self._keys.types, self._keys.dictionary)
+        columns += [Column(found.ints("round")), Column(~values if self.largest else values)]
+        delta = delta_of(columns, 0, np.ascontiguousarray(found.ints("count")), found.rows).copied()
+        if found.rows:
+            self.put(*frame_of(self.layout, range(len(columns)), delta.layout), delta)
+        self.seal(1, 1)
+
+    def _live(self) -> tuple[Ints, Ints, Ints]:
+        """Of each cell of a value the slot, the value, and the cell."""
+        state, cells, values = self._store.table.rows.array, self._arrays[CELLS].array, self._arrays[VALUES].array
+        width = self.layout.words
+        slots = np.flatnonzero(state[: int(self._store.counts[USED]), width] >= 0)
+        waiting, nodes, owners = [(slots, state[slots, width + 1])], list[Ints](), list[Ints]()
+        while waiting:
+            of, at = waiting.pop()
+            of, at = of[at > 0], at[at > 0] - 1
+            if len(at):
+                nodes.append(at)
+                owners.append(of)
+                waiting += [(of, values[at, LEFT]), (of, values[at, RIGHT])]
+        of, node = np.concatenate([_NONE, *owners]), np.concatenate([_NONE, *nodes])
+        found = list[tuple[Ints, Ints, Ints]]()
+        at = values[node, HEAD]
+        while len(at):
+            of, node, at = of[at > 0], node[at > 0], at[at > 0] - 1
+            found.append((of, node, at))
+            at = cells[at, NEXT]
+        slots, nodes_of, places = (np.concatenate([_NONE, *each]) for each in zip(*found, strict=True)) if found else (_NONE,) * 3
+        return slots, nodes_of, places
+
+
+def frame_of(layout: KeyLayout, columns: Sequence[int], deltas: Layout, *before: int) -> tuple[Sources, Frame]:
+    """How deltas of a layout are put: their columns are those of the key, the round, then what is asked of the group.
+
+    `before`: what the frame says of what is summed up.
+    """
+    sources, keys = Sources(columns, deltas), len(layout.parts)
+    form, reads = layout.form_of(sources.places[:keys].tolist()), sources.places
+    stays = *(before or (0, 0)), keys, id(form), id(reads), len(reads), NONE
+    return sources, Frame(stays, FRAME, sources.count, form, reads)
+
+
+class NotReadable(Exception):
+    """Some column is to be copied first."""
