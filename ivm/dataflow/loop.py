@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeEntered
 from ivm.operators.by_round import ByRound
 from ivm.operators.multiplicities import Threshold
+from ivm.operators.numbered import ByValue
 from ivm.operators.operator import Contents, Kept
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.trace.columns.column import Array, Column, Ints
@@ -50,7 +52,8 @@ class Fed:
 @dataclass(slots=True)
 class Scope:
     """What a loop is made of: its dataflow; of each input the node at which it enters; bindings; nodes of groups, each
-    with the node at which its changes go on, those that others read first; and what looks up outside.
+    with the node at which its changes go on, those that others read first; what looks up outside; of bindings whose
+    rounds go by value, how; and whether rounds are told apart at all.
     """
 
     graph: Graph = field(default_factory=Graph)
@@ -58,24 +61,28 @@ class Scope:
     bindings: list[Fed] = field(default_factory=list)
     groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
     looking: list[ArrangeEntered] = field(default_factory=list)
+    valued: dict[int, ByValue] = field(default_factory=dict)
+    keeps_rounds: bool = True
 
 
 class Clock(State):
-    """The ticks of a loop. Ticks never fall, not even when what was done in them is undone: nobody is as far."""
+    """The ticks of a loop, and from where it counts rounds by value."""
 
     def __init__(self, scope: Scope) -> None:
         self.tick = 0
         self._scope = scope
 
-    def mark(self) -> int:
+    def mark(self) -> tuple[int, list[tuple[int, int] | None]]:
         """See `State.mark`."""
-        return self.tick
+        return self.tick, [each.counted for each in self._scope.valued.values()]
 
-    def rollback(self, mark: int) -> None:
+    def rollback(self, mark: tuple[int, list[tuple[int, int] | None]]) -> None:
         """See `State.rollback`: nothing is due any more."""
         for group, _ in self._scope.groups:
             group.forget()
-        self.tick = mark
+        self.tick, counted = mark
+        for each, before in zip(self._scope.valued.values(), counted, strict=True):
+            each.counted = before
 
     def seal(self, upper: int, since: int) -> None:
         """See `State.seal`."""
@@ -83,11 +90,16 @@ class Clock(State):
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`."""
-        return iter([segment_of("loop", {}, {"tick": self.tick})])
+        counted = [each.counted for each in self._scope.valued.values()]
+        return iter([segment_of("loop", {}, {"tick": self.tick, "counted": counted})])
 
     def restore(self, segments: Iterator[Segment]) -> None:  # type: ignore[override]
         """See `State.restore`."""
-        self.tick = Segments(segments).take("loop").number("tick")
+        found = Segments(segments).take("loop")
+        self.tick = found.number("tick")
+        counted = cast("list[list[int] | None]", found.scalars["counted"])
+        for each, pair in zip(self._scope.valued.values(), counted, strict=True):
+            each.counted = None if pair is None else (pair[0], pair[1])
 
     def codes(self) -> Iterator[Array]:
         """See `State.codes`: none."""
@@ -191,7 +203,7 @@ class Iterate(Kept):
         """The rounds of one time; what bindings that are read change is added to what was `found`."""
         waiting, first, number = dict(changes), 0, -1
         while True:
-            due = [first] if waiting else []
+            due = [first if self._scope.keeps_rounds else number + 1] if waiting else []
             due += [each for group, _ in self._scope.groups if (each := group.due) is not None]
             if not due:
                 for group, _ in self._scope.groups:
@@ -241,7 +253,10 @@ class Iterate(Kept):
                 found[number].append(delta_of(columns, time, net.diffs, len(net)))
             if binding.back is None:
                 continue
-            later: Ints = rounds.values + 1
+            valued = self._scope.valued.get(number)
+            later: Ints = rounds.values + 1 if self._scope.keeps_rounds else rounds.values
+            if valued is not None:
+                later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
             if self._limit is not None and (over := later >= self._limit).any():
                 if self._fails:

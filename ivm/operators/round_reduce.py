@@ -26,6 +26,7 @@ from ivm.kernels.groups.rounds import (
     evaluate_sums,
     put_rounds,
 )
+from ivm.kernels.groups.settled import evaluate_settled
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.operator import Contents, Kept
@@ -40,7 +41,7 @@ class RoundReduce(Kept):
     """Groups by the first columns, `keys`, of which sums are kept; the last column of input and output is the round.
 
     Without aggregates a row is a group. `clamps`: it is there as often as its multiplicity is above zero, else once
-    where that is not zero. It is stepped with what comes, and gives nothing by itself: see `evaluate`.
+    where that is not zero. `settled`: see `ivm.kernels.groups.settled`. It is stepped with what comes, and gives nothing by itself: see `evaluate`.
     """
 
     def __init__(
@@ -51,10 +52,11 @@ class RoundReduce(Kept):
         dictionary: TextDictionary,
         *,
         clamps: bool = False,
+        settled: bool = False,
     ) -> None:
         """`width`: of the input, without the round."""
         always = not keys
-        self._groups = RoundGroups(keys, parts.fields, dictionary, always=always)
+        self._groups = RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled)
         self._parts, self._clamps, self._keys, self._width, self._always = parts, clamps, len(keys), width, always
         self._form = OutputForm(parts, self._groups.layout)
         self._plan = parts.plan.copy()
@@ -114,7 +116,11 @@ class RoundReduce(Kept):
         groups, layout = self._groups, self._groups.layout
         room = max(groups.dues, 1)
         keys, diffs = np.empty((room, layout.words), np.int64), np.empty(room, np.int64)
-        count = evaluate_counts(groups.table(), groups.block, self._parts.plan, number, not self._clamps, keys, diffs)
+        if groups.settled:
+            count = evaluate_settled(groups.table(), groups.block, number, keys, diffs)
+        else:
+            plan, exists = self._parts.plan, not self._clamps
+            count = evaluate_counts(groups.table(), groups.block, plan, number, exists, keys, diffs)
         return delta_of(layout.unpack(keys[:count]), tick, diffs[:count], count) if count else None
 
     def _sums(self, number: int, tick: int) -> Delta | None:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from catalog.types import BIGINT, Physical
+from ivm.analysis.order_free import Order, order_of
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.join import JoinPlan
 from ivm.plan.lift import ROUND, SIGN, ByRound, lifted
@@ -75,6 +76,25 @@ class EnteredPlan(PlanOver):
 
 
 @compared_once
+class NumberedPlan(PlanOver):
+    """The input, which enters a loop in rounds by a column's value: see `ivm.plan.lift.Numbered`. State: the loop's."""
+
+    input: Plan
+    binding: int
+    column: int
+    row: Row
+    is_lifted = True
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's, and the round."""
+        return (*self.input.names(names_of), ROUND.name)
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """By which column."""
+        return [f"enters by {self.input.names(names_of)[self.column]}"]
+
+
+@compared_once
 class SignedPlan(PlanOver):
     """The input with one more column, the sign. State: none."""
 
@@ -113,6 +133,7 @@ class ByRoundPlan(PlanOver):
     key: tuple[int, ...]
     key_made: tuple[int, ...]
     row: Row
+    settled: bool = False
     state_kind: ClassVar[str | None] = "derived"
     is_append_only = False
     most_rows: ClassVar[None] = None
@@ -147,7 +168,7 @@ class ByRoundPlan(PlanOver):
     def lines(self, names_of: NamesOf) -> list[str]:
         """What it does, by round."""
         first, *more = self.over.lines(names_of)
-        return [f"by round: {first}", *more]
+        return [f"{'settled' if self.settled else 'by round'}: {first}", *more]
 
     def distinct(self, sizes: Sizes, column: int) -> float | None:
         """Nothing is known."""
@@ -181,6 +202,7 @@ class IteratePlan(Plan):
     read: tuple[int, ...]
     limit: int | None
     fails_at_limit: bool
+    order: Order
     row: Row = ()
     state_kind: ClassVar[str | None] = "loop"
     is_static = is_append_only = False
@@ -208,6 +230,18 @@ class IteratePlan(Plan):
             dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted)
         )
 
+    @property
+    def _rounds(self) -> str:
+        """In which order it is run."""
+        order = self.order
+        if order.exact:
+            return "exact rounds"
+        if order.is_bag:
+            return "no rounds"
+        if not order.valued:
+            return "settled rounds"
+        return "rounds by value" if any(each.grows for each in order.valued) else "rounds apart, small values first"
+
     def below(self) -> tuple[Plan, ...]:
         """What enters."""
         return self.entered
@@ -219,7 +253,7 @@ class IteratePlan(Plan):
     def lines(self, names_of: NamesOf) -> list[str]:
         """The bindings, and what runs within the loop."""
         limit = "" if self.limit is None else f", {'an error' if self.fails_at_limit else 'ends'} after {self.limit}"
-        lines = [f"loop {', '.join(self.names_bound)}: rounds until nothing changes{limit}"]
+        lines = [f"loop {', '.join(self.names_bound)}: {self._rounds}{limit}"]
         for each in self.inner:
             lines += [f"    {line}" for line in each.lines(names_of)]
         return lines
@@ -260,7 +294,7 @@ def lower_loop(relation: LetRec, read: tuple[int, ...], lower: Callable[[Relatio
     """The loop, and what is read of it; `read` are all bindings of the loop that are read outside of it."""
     names = tuple(binding.name for binding in relation.bindings)
     plans = tuple(map(lower, lifted(relation)))
-    loop = IteratePlan(names, plans, read, relation.limit, relation.fails_at_limit)
+    loop = IteratePlan(names, plans, read, relation.limit, relation.fails_at_limit, order_of(relation))
     return LoopResultPlan(loop, relation.result, row(relation))
 
 
@@ -295,7 +329,7 @@ def lower_by_round(
             plan = ThresholdPlan(given_whole(over.input), row(over))
             key = tuple(range(len(plan.row)))
     (input_,) = below
-    return ByRoundPlan(input_, plan, key, key, row(relation))
+    return ByRoundPlan(input_, plan, key, key, row(relation), relation.settled)
 
 
 def _collect(plan: Plan, found: dict[Plan, None]) -> None:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
+from ivm.analysis.order_free import order_of
 from ivm.plan.mfp import peel
 from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.conditions import comparison
@@ -32,7 +33,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Call, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar
 
 ROUND = Field("round", BIGINT, False)
 SIGN = Field("sign", BIGINT, False)
@@ -48,14 +49,30 @@ class Fed(Remembering):
 
 
 @compared_once
+class Numbered(Remembering):
+    """What enters a loop in rounds by its value in a column, as binding number `binding` has them: see `Valued`."""
+
+    input: Relation
+    binding: int
+    column: int
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's fields, and the round."""
+        return (*self.input.schema, ROUND)
+
+
+@compared_once
 class ByRound(Remembering):
     """What `over`, a node of groups, makes of its input in each round: the changes from round to round.
 
-    `input` is the lifted input of it, with the round last, which the output has last, too.
+    `input` is the lifted input of it, with the round last, which the output has last, too. `settled`: a row may stay in
+    the round in which it came (see `ivm.analysis.order_free`).
     """
 
     over: Reduce | TopK | Window | Threshold
     input: Relation
+    settled: bool = False
 
     @cached_property
     def schema(self) -> Schema:
@@ -117,6 +134,14 @@ class _Lift:
         self._names = {binding.name: binding.schema for binding in loop.bindings}
         self.done: dict[str, Relation] = {}
         self._known: dict[int, tuple[Relation, Relation | None]] = {}
+        order = order_of(loop)
+        self._settled = not (order.exact or order.is_bag or order.valued)
+        self._numbered: dict[int, tuple[int, int]] = {}
+        """The unions, by identity, whose inputs enter in rounds of their own: of which binding, by which column."""
+        for each in order.valued:
+            found = _union_of(loop.bindings[each.binding].relation)
+            if found is not None and not each.grows:
+                self._numbered[id(found[0])] = each.binding, found[1]
 
     def add(self, name: str, relation: Relation) -> None:
         """One more binding, which those that follow read as of the same round."""
@@ -148,13 +173,27 @@ class _Lift:
         if isinstance(relation, Join):
             return _joined(relation, below)
         if isinstance(relation, Union):
-            return Union(tuple(map(self.entered, relation.inputs)))
+            numbered = self._numbered.get(id(relation))
+            if numbered is None:
+                return Union(tuple(map(self.entered, relation.inputs)))
+            pairs = zip(relation.inputs, below, strict=True)
+            return Union(tuple(Numbered(own, *numbered) if each is None else each for own, each in pairs))
         (only,) = below
         assert only is not None
-        return _over(relation, only)
+        return _over(relation, only, self._settled)
 
 
-def _over(relation: Relation, lifted: Relation) -> Relation:
+def _union_of(relation: Relation) -> tuple[Union, int] | None:
+    """The union of which a binding takes the least value of a column, and this; None if it is of nothing such."""
+    assert isinstance(relation, Reduce), "a reduce takes the least"
+    (arg,) = (each.arg for each in relation.aggregates)
+    assert isinstance(arg, Column), "the value is a column"
+    base, mfp = peel(relation.input)
+    place = mfp.projection[arg.index]
+    return (base, place) if isinstance(base, Union) and place < mfp.width else None
+
+
+def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
     """A node of one input, over that lifted."""
     width = len(lifted.schema) - 1
     match relation:
@@ -169,7 +208,7 @@ def _over(relation: Relation, lifted: Relation) -> Relation:
         case Negate():
             return Negate(lifted)
         case Reduce() | TopK() | Window() | Threshold():
-            return ByRound(relation, lifted)
+            return ByRound(relation, lifted, settled and isinstance(relation, Reduce) and not relation.aggregates)
     raise AssertionError(f"{type(relation).__name__} does not stand in a loop")
 
 

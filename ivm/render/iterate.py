@@ -11,6 +11,7 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
 from ivm.operators.ends import Feed
 from ivm.operators.multiplicities import Threshold
+from ivm.operators.numbered import ByValue
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.iterate import FedPlan, IteratePlan
 from ivm.plan.node import Plan
@@ -24,6 +25,9 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     arrangements = {each: context.node(each) for each in plan.arrangements}
     scope = Scope()
     within = context.within(partial(_enter, scope, arrangements))
+    for each in plan.order.valued:
+        within.valued[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
+    scope.valued, scope.keeps_rounds = within.valued, not plan.order.is_bag
     within.graph.install(Installation(lambda rows: None))
     scope.graph = within.graph
     scope.entering = [within.node(each) for each in inputs]

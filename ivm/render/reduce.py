@@ -37,7 +37,7 @@ def round_reduce(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundReduce:
     if not isinstance(over, ReducePlan):
         return RoundReduce(types_of(over.row), Accumulators(()), width, dictionary, clamps=True)
     keys, aggregates = types_of(over.input.row[: over.keys]), [_spec(over, each) for each in over.aggregates]
-    return RoundReduce(keys, Accumulators(aggregates), width, dictionary)
+    return RoundReduce(keys, Accumulators(aggregates), width, dictionary, settled=plan.settled)
 
 
 def round_extreme(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundExtreme:

@@ -19,6 +19,7 @@ from ivm.operators.by_round import ByRound
 from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
+from ivm.operators.numbered import ByValue, Numbered
 from ivm.operators.operator import Operator
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
@@ -29,6 +30,7 @@ from ivm.plan.iterate import (
     FedPlan,
     IteratePlan,
     LoopResultPlan,
+    NumberedPlan,
     SignedPlan,
     UnsignedPlan,
 )
@@ -59,12 +61,14 @@ class Renderer(RenderContext):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
     `existing`: what is rendered, as the planner sees it. `groups`: within a loop, of each node of groups that which
-    takes what comes and that from which its changes go on, each after those that it reads.
+    takes what comes and that from which its changes go on, each after those that it reads; `valued`: of its bindings
+    whose rounds go by value, how.
     """
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
     groups: list[tuple[Node, Node]] = field(default_factory=list)
+    valued: dict[int, ByValue] = field(default_factory=dict)
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
@@ -73,7 +77,7 @@ class Renderer(RenderContext):
     def within(self, outside: Outside) -> Renderer:
         """One for what runs within a loop, which has a graph of its own."""
         return replace(
-            self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={}, groups=[], outside=outside
+            self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={}, groups=[], valued={}, outside=outside
         )
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -157,6 +161,8 @@ class Renderer(RenderContext):
                 return Negate()
             case ThresholdPlan():
                 return Threshold(types_of(plan.row), self.dictionary)
+            case NumberedPlan():
+                return Numbered(self.valued[plan.binding], plan.column)
             case SignedPlan():
                 return Signed()
             case UnsignedPlan():

@@ -3,7 +3,8 @@
 A group has a *cell* for each round in which it changes: `cells` int64 (capacity, HEADS + fields), with the round, the
 next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the fields,
 which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up to it.
-Groups stand in a table as `groups.table` has it, whose one field is the first cell + 1; the mark is that of `opened` + 1.
+Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of `opened`
++ 1. They may have another field (see `groups.settled`), of which `opened` has what it was in place of the first sum.
 
 What one time changes is noted in three arrays, by which it is undone:
 
@@ -160,6 +161,8 @@ def _find_cells(table: Ints, block: Ints, words: Ints, rounds: Ints, start: Word
             mark = block[OPEN + LENGTH] + 1
             opened[mark - 1] = 0
             opened[mark - 1, SLOT], opened[mark - 1, DUE], opened[mark - 1, MADE] = slot, np.int64(-1), made
+            if state.shape[1] > width + 2:
+                opened[mark - 1, OPENED] = state[slot, width + 2]
             block[OPEN + LENGTH] = state[slot, width] = mark
         row_cell[i] = _touch(block, state, slot, width, mark - 1, rounds[i, 0])
     return np.int64(len(row_cell))
@@ -386,6 +389,8 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
     for o in range(block[OPEN + LENGTH] - 1, groups - 1, -1):
         slot = opened[o, SLOT]
         state[slot, width] = 0
+        if state.shape[1] > width + 2:
+            state[slot, width + 2] = opened[o, OPENED]
         if opened[o, MADE]:
             remove_slot(slot, width, shift, size, directory, parts, entries, state)
             table[LIVE] -= 1

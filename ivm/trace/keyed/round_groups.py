@@ -163,17 +163,18 @@ class Rounds(State):
 class RoundGroups(Rounds):
     """Groups of which so many int64 `fields` are summed up in each round; see `groups.rounds`.
 
-    `always`: groups stay, whatever they hold. Size: a key, and a word for each field of each round in which it changes,
-    and three more.
+    `always`: groups stay, whatever they hold. `settled`: rows stay in the round in which they came, see `groups.settled`.
+    Size: a key, and a word for each field of each round in which it changes, and three more.
     """
 
     def __init__(
-        self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False
-    ) -> None:
+        self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False,
+        settled: bool = False,
+    ) -> None:  # fmt: skip
         widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
-        super().__init__(keys, 1, BLOCK_WORDS, widths, dictionary)
+        super().__init__(keys, 1 + settled, BLOCK_WORDS, widths, dictionary)
         self.block[FIELDS] = fields
-        self.fields, self._always = fields, always
+        self.fields, self.settled, self._always = fields, settled, always
 
     def close(self) -> None:
         """See `Rounds.close`."""
@@ -196,6 +197,8 @@ class RoundGroups(Rounds):
         words = np.ascontiguousarray(state[slots, :width])
         columns = columns_to_arrow(self.layout.unpack(words), self._keys.types, self._keys.dictionary.now())
         numbers = {f"field {f}": pa.array(cells[places, HEADS + f]) for f in range(self.fields)}
+        if self.settled:
+            numbers["rank"] = pa.array(state[slots, width + 2])
         return iter([segment_of(_SEGMENT, {"round": pa.array(cells[places, ROUND]), **numbers, **columns})])
 
     def restore(self, segments: Iterable[Segment]) -> None:
@@ -209,7 +212,10 @@ class RoundGroups(Rounds):
         store, cells = empty_store(self.layout.words, self._heads), self._arrays[CELLS]
         state = store.table.rows.reserve(len(keys))
         state[: len(keys), : self.layout.words] = keys
-        state[: len(keys), self.layout.words :] = np.stack([np.zeros(len(keys), np.int64), firsts + 1], axis=1)
+        width = self.layout.words
+        state[: len(keys), width], state[: len(keys), width + 1] = 0, firsts + 1
+        if self.settled:
+            state[: len(keys), width + 2] = found.ints("rank")[order][firsts]
         self._room(CELLS, found.rows)
         rows = cells.array[: found.rows]
         rows[:, NEXT] = np.arange(2, found.rows + 2)
