@@ -188,10 +188,10 @@ def _mapped(scalar: Scalar, input_: Relation, below: tuple[_Kind, ...], largest:
         return _Kind.NOTHING
     if isinstance(scalar, Call) and scalar.function in _ADDED and len(scalar.args) == 2:
         one, other = scalar.args
-        if not isinstance(one, Column) or not below[one.index]:
+        if not any(below[c] for c in columns_of(one)):
             one, other = other, one
-        plain = not any(below[c] for c in columns_of(other))
-        if isinstance(one, Column) and below[one.index] and plain and _leads_on(other, input_, largest):
+        if not any(below[c] for c in columns_of(other)) and _leads_on(other, input_, largest):
+            _mapped(one, input_, below, largest)
             return _Kind.GROWN
     raise _NotFreeError
 

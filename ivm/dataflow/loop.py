@@ -22,8 +22,8 @@ from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
-from ivm.operators.arrange import ArrangeEntered
 from ivm.operators.by_round import ByRound
+from ivm.operators.entered import Entered
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
 from ivm.operators.operator import Contents, Kept
@@ -60,7 +60,7 @@ class Scope:
     entering: list[Node] = field(default_factory=list)
     bindings: list[Fed] = field(default_factory=list)
     groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
-    looking: list[ArrangeEntered] = field(default_factory=list)
+    looking: list[Entered] = field(default_factory=list)
     valued: dict[int, ByValue] = field(default_factory=dict)
     keeps_rounds: bool = True
 

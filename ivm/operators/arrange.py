@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ivm.operators.entered import Entered
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
-from ivm.trace.columns.column import Bools, Ints
-from ivm.trace.columns.computed import Computed
-from ivm.trace.delta import Delta, Group
+from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
@@ -55,32 +54,10 @@ class ArrangeGroups(_Arrange):
 
 
 class ArrangeEntered(_Arrange):
-    """An arrangement outside of a loop, as those within look up in it: as of the `time` that the loop is at."""
+    """An arrangement outside of a loop, as those within look up in it."""
 
     def __init__(self, lookup: Lookup) -> None:
-        self._lookup, self.arrangement, self.time = lookup, _Entered(lookup, self), 0
-
-    def look_up_as_of(self, time: int | None) -> None:
-        """Look up what was there at a time, while others commit; None: what is there from now on."""
-        self.arrangement.lookup = self._lookup if time is None else self._lookup.reader(time)
-
-
-class _Entered(Lookup):
-    """Looks up as of a time outside; when it is within the loop says nothing of that."""
-
-    def __init__(self, lookup: Lookup, entered: ArrangeEntered) -> None:
-        self.lookup, self._entered = lookup, entered
-        self.layout, self.at_once = lookup.layout, lookup.at_once
-
-    def look_up(
-        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool, read: Sequence[int] = ()
-    ) -> tuple[Ints, Group]:
-        """See `Lookup.look_up`."""
-        return self.lookup.look_up(words, dropped, self._entered.time, inclusive, read)
-
-    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """See `Lookup.prepare`."""
-        return self.lookup.prepare(columns, computed)
+        self.arrangement = Entered(lookup)
 
 
 class ArrangeDerived(_Arrange):

@@ -10,9 +10,9 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.clamp import LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
-from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.column import Column, Ints, every
 from ivm.trace.columns.places import NONE
-from ivm.trace.delta import Delta, Layout, concat_deltas, delta_of
+from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
@@ -65,7 +65,8 @@ class Signed(Operator):
         delta = inputs[0]
         if delta is None:
             return None
-        return delta_of([*delta.columns(), Column(np.ones(delta.length, np.int64))], delta.times, delta.diffs)
+        signs = Column(np.ones(delta.length, np.int64))
+        return delta.bind(Group(Columns([signs])), len(delta.layout), 1)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """Nobody reads it but a loop."""
@@ -80,9 +81,11 @@ class Unsigned(Operator):
         delta = inputs[0]
         if delta is None or not delta.length:
             return None
-        signs = delta.column(len(delta.layout) - 1).values
-        columns = [delta.column(c) for c in range(len(delta.layout) - 1)]
-        return delta_of(columns, delta.times, delta.diff_array() * signs, delta.length)
+        width = len(delta.layout) - 1
+        signs, diffs = delta.column(width).values, delta.diffs
+        if not every(signs == 1):
+            diffs = delta.diff_array() * signs
+        return Delta(delta.groups, delta.layout.first(width), delta.length, delta.times, diffs)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """Nobody reads it but a loop."""

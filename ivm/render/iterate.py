@@ -55,7 +55,7 @@ def _enter(
         arranged = arrangements[plan].operator
         assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived), "it carries out an arrangement"
         entered = ArrangeEntered(arranged.arrangement)
-        scope.looking.append(entered)
+        scope.looking.append(entered.arrangement)
         return within.graph.add("arrange", entered)
     return within.graph.add(plan.label, nothing())
 
