@@ -185,7 +185,9 @@ class RoundGroups(Rounds):
         undo_rounds(self.table(), self.block, *mark)
 
     def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: cells and groups that hold nothing go."""
+        """See `State.seal`: cells and groups that hold nothing go. Not between two rounds, as when a loop is filled."""
+        if self.dues:
+            return
         self.close()
         settle_rounds(self.table(), self.block, self._always)
         self.edition += 1
@@ -266,7 +268,9 @@ class RoundExtremes(Rounds):
         undo_values(self.table(), self.block, *mark)
 
     def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: what holds nothing goes."""
+        """See `State.seal`: what holds nothing goes. Not between two rounds, as when a loop is filled."""
+        if self.dues:
+            return
         self.close()
         settle_values(self.table(), self.block)
         self.edition += 1
