@@ -16,13 +16,11 @@ from catalog.types import Kind, SqlType
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
-    UNFRAMED,
     Aggregate,
     AggregateOrder,
     Apply,
     Constant,
     Filter,
-    Frame,
     Get,
     Join,
     Map,
@@ -35,11 +33,11 @@ from sql.ir.relation import (
     TopK,
     Union,
     Window,
-    WindowFunction,
     inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from sql.ir.tree_text import TreeText
+from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 _SHOWN = 100
 """So many rows of a constant are written out."""
