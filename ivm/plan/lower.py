@@ -20,6 +20,7 @@ from sql.ir.relation import (
     Filter,
     Get,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
@@ -102,6 +103,9 @@ class _Lowering:
                 return NegatePlan(self.lower(relation.input), row(relation))
             case Threshold():
                 return ThresholdPlan(self.lower(relation.input), row(relation))
+            case LetRec():
+                what = f"WITH RECURSIVE {relation.bindings[relation.result].name} is not maintained yet"
+                raise UnsupportedError(f"{what}; write out as many joins as are needed")
         raise AssertionError(f"no plan for {type(relation).__name__}")
 
 

@@ -85,8 +85,8 @@ def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tupl
             return _narrowed_window(pruner, relation, needed)
         case TopK(ties=True):
             return _narrowed_ranked(pruner, relation, needed)
-    everything = range(len(relation.schema))
-    return map_inputs(relation, lambda each: pruner.exactly(each, everything)), _renumbered(everything)
+    whole = map_inputs(relation, lambda each: pruner.exactly(each, range(len(each.schema))))
+    return whole, _renumbered(range(len(relation.schema)))
 
 
 def _narrowed_ranked(pruner: _Pruner, relation: TopK, needed: frozenset[int]) -> tuple[Relation, Places]:

@@ -59,6 +59,18 @@ class Constant(Remembering):
 
 
 @compared_once
+class RecursiveGet(Remembering):
+    """A leaf within a `LetRec`: what its binding called `name` holds. Memory: none of its own.
+
+    Of bindings before the one that reads it, as of this round; of itself and those behind, as of the round before, and
+    nothing in the first. Nothing else is known of it: no keys, no references, no facts.
+    """
+
+    name: str
+    schema: Schema
+
+
+@compared_once
 class Map(Remembering):
     """R'(r, f1(r), ..) = R(r): appends computed columns, named by `names`. Memory: none."""
 
@@ -316,10 +328,47 @@ class Apply(Remembering):
         return left + right
 
 
-Relation = Get | Constant | Map | Filter | Project | Join | Reduce | TopK | Window | Union | Negate | Threshold | Apply
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name of a loop, and the relation that it is in each round, in which the names of the loop may stand."""
+
+    name: str
+    schema: Schema
+    relation: Relation
 
 
-_LEAVES = (Get, Constant)
+@compared_once
+class LetRec(Remembering):
+    """R' = the last R_result of R_1, .., R_n, all empty at first: in each round, in order, R_i := F_i(R_1, .., R_n).
+
+    F_i is what `bindings[i].relation` denotes where a RecursiveGet denotes what the binding of its name holds by then.
+    The last round is the first that changes nothing, or number `limit`, which is 1 at least; with `fails_at_limit` it
+    is an error if that one still changes something. LetRecs that differ in `result` alone are one loop, read in several
+    places. The names of a loop do not stand in the loops within its bindings. Memory: what bindings keep of each round.
+    """
+
+    bindings: tuple[Binding, ...]
+    result: int
+    limit: int | None = None
+    fails_at_limit: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The fields of the binding."""
+        return self.bindings[self.result].schema
+
+    @property
+    def last(self) -> Relation:
+        """What its rows are made by, of what the names hold in the last round."""
+        return self.bindings[self.result].relation
+
+
+_Leaf = Get | Constant | RecursiveGet
+_OfOne = Map | Filter | Project | Reduce | TopK | Window | Negate | Threshold
+Relation = _Leaf | _OfOne | Join | Union | Apply | LetRec
+
+
+_LEAVES = (Get, Constant, RecursiveGet)
 _WIDE = (Join, Union)
 
 
@@ -332,4 +381,6 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         return relation.inputs
     if isinstance(relation, Apply):
         return (relation.left, relation.right)
+    if isinstance(relation, LetRec):
+        return tuple(binding.relation for binding in relation.bindings)
     return (relation.input,)
