@@ -18,6 +18,7 @@ from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
+from sql.reader import MUTUALLY
 from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
@@ -97,14 +98,20 @@ def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain
 
 
 def _query(syntax: Syntax, source: SqlText, dialect: str) -> Query:
-    query = _query_within(syntax.tree, syntax.tokens, source, dialect)
+    query = _query_within(syntax.tree, syntax.tokens, source, dialect, answered=not syntax.explain)
     read = part(syntax.tree, syntax.tokens[0].start) if dialect == "duckdb" and syntax.explain else None
     return replace(query, syntax=read)
 
 
-def _query_within(tree: exp.Expr, tokens: Sequence[Token], source: SqlText, dialect: str) -> Query:
-    """The query that a part of a statement is, with its tree and its tokens."""
+def _query_within(
+    tree: exp.Expr, tokens: Sequence[Token], source: SqlText, dialect: str, *, answered: bool = True
+) -> Query:
+    """The query that a part of a statement is, with its tree and its tokens; whether it is to be `answered`."""
     first, last = tokens[0], tokens[-1]
+    mutual = next((node for node in nodes_of(tree) if MUTUALLY in node.meta), None) if answered else None
+    if mutual is not None:
+        what = "DuckDB, which answers SELECTs, has no WITH MUTUALLY RECURSIVE"
+        source.refuse(mutual, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
     written = source.text[first.start : last.end + 1]
     _refuse_changes_within(tree, source)
     text = written if dialect == "duckdb" else duckdb_text(tree)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from catalog.errors import UnsupportedError
 from ivm.analysis.equivalences import equivalences
 from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
 from ivm.distribute.gathering import gathered
@@ -26,6 +27,7 @@ from sql.ir.relation import (
     Filter,
     Get,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
@@ -118,6 +120,10 @@ class _Planner:
                 return self._over(relation)
             case Threshold():
                 return self._grouped(relation, range(len(relation.schema)))
+            case LetRec():
+                raise UnsupportedError(
+                    f"WITH RECURSIVE {relation.bindings[relation.result].name} is not maintained over shards yet"
+                )
         raise AssertionError(f"no distribution of {type(relation).__name__}")
 
     def _over(self, relation: Negate | Map | Filter) -> Iterator[Option]:

@@ -6,8 +6,9 @@ from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each, filtered
 from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import with_inputs
-from sql.ir.relation import Filter, Relation, TopK, Window, WindowFunction
+from sql.ir.relation import Filter, Relation, TopK, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.window_function import WindowFunction
 
 _RANKS = ("rank", "dense_rank")
 

@@ -26,9 +26,9 @@ from sql.ir.relation import (
     TopK,
     Union,
     Window,
-    WindowFunction,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, Value
+from sql.ir.window_function import WindowFunction
 from tests.windows.worlds import functions
 
 MONEY = decimal(6, 2)
