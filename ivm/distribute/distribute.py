@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from catalog.errors import UnsupportedError
 from ivm.analysis.equivalences import equivalences
 from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
 from ivm.distribute.gathering import gathered
 from ivm.distribute.joins import JoinOrder
+from ivm.distribute.loops import loop_options
 from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
 from ivm.distribute.reduces import reduce_options
 from ivm.distribute.rows import Rows
@@ -121,9 +121,7 @@ class _Planner:
             case Threshold():
                 return self._grouped(relation, range(len(relation.schema)))
             case LetRec():
-                raise UnsupportedError(
-                    f"WITH RECURSIVE {relation.bindings[relation.result].name} is not maintained over shards yet"
-                )
+                return loop_options(relation, self.options, self.exchanges)
         raise AssertionError(f"no distribution of {type(relation).__name__}")
 
     def _over(self, relation: Negate | Map | Filter) -> Iterator[Option]:
