@@ -32,6 +32,8 @@ from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments, segment_of
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas, delta_of, plain_layout
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.state import Marks, State, StateSize
 
 MOST_ROUNDS = 1_000_000
@@ -151,20 +153,27 @@ class Iterate(Kept):
     """A loop. State: that of the nodes within, its ticks, and the rows of each binding that is read outside.
 
     Its own change says only how much there is to read: `changes` has what each binding that is read has changed in the
-    last step. With a `limit` it ends after so many rounds, if `fails_at_limit` by an error.
+    last step. With a `limit` it ends after so many rounds, without one it must have ended before `most`.
     """
 
     def __init__(
-        self, scope: Scope, read: Mapping[int, Threshold], limit: int | None = None, *, fails_at_limit: bool = False
+        self,
+        scope: Scope,
+        read: Mapping[int, Threshold],
+        limit: int | None = None,
+        last: Sequence[SignedRows[Arrangement]] = (),
+        most: int = MOST_ROUNDS,
     ) -> None:
-        """`read`: for the number of each binding that is read outside what keeps its rows."""
+        """`read`: for the number of each binding that is read outside what keeps its rows. `last`: if it is an error
+        that something changes in the last round of the limit, what keeps of each binding what that changes.
+        """
         self.kept = dict(read)
         self.changes: dict[int, Delta | None] = {}
-        self._scope, self._limit, self._fails = scope, limit, fails_at_limit
+        self._scope, self._limit, self._last, self._most = scope, limit, tuple(last), most
         self._clock = Clock(scope)
-        inner = (Ticking(state, self._clock) for node in scope.graph.nodes for state in node.operator.states)
+        states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
-        self.states = (self._clock, *inner, *kept)
+        self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the rounds that follow from changes of what enters, time by time. See `passes`."""
@@ -208,11 +217,13 @@ class Iterate(Kept):
             if not due:
                 for group, _ in self._scope.groups:
                     group.close()
+                if any(rows.count for rows in self._last):
+                    self._refuse(self._limit or 0)
                 return
             before, number = number, min(due)
             assert number > before, "rounds ascend"
-            if number >= MOST_ROUNDS:
-                self._refuse(MOST_ROUNDS)
+            if number >= self._most:
+                self._refuse(self._most)
             given: list[list[Delta]] = [[] for _ in self._scope.bindings]
             self._carry(waiting, given)
             for group, node in self._scope.groups:
@@ -242,7 +253,7 @@ class Iterate(Kept):
         self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]]
     ) -> tuple[dict[Node, Delta], int]:
         """What comes back of what bindings have given, as of the rounds after; and the first of these."""
-        waiting, first = dict[Node, Delta](), MOST_ROUNDS
+        waiting, first = dict[Node, Delta](), self._most
         for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
             merged = concat_deltas(deltas)
             net = None if merged is None else consolidate(merged, binding.types)
@@ -251,6 +262,8 @@ class Iterate(Kept):
             *columns, rounds = net.columns()
             if number in found:
                 found[number].append(delta_of(columns, time, net.diffs, len(net)))
+            if self._last and self._limit is not None:
+                self._last[number].apply(_from_round(net, rounds.values, self._limit - 1, self._clock.tick))
             if binding.back is None:
                 continue
             valued = self._scope.valued.get(number)
@@ -259,8 +272,6 @@ class Iterate(Kept):
                 later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
             if self._limit is not None and (over := later >= self._limit).any():
-                if self._fails:
-                    self._refuse(self._limit)
                 back, later = back.take(np.flatnonzero(~over)), later[~over]
             if len(back):
                 waiting[binding.back] = back
@@ -316,6 +327,12 @@ def _whole(source: Node, time: int, installation: Installation) -> Delta | None:
             found.append(delta.gathered())
         installation.rest()
     return concat_deltas(found)
+
+
+def _from_round(delta: Delta, rounds: Ints, first: int, tick: int) -> Delta:
+    """The changes of a round and those after it."""
+    rows = delta.take(np.flatnonzero(rounds >= first))
+    return Delta(rows.groups, rows.layout, rows.length, tick, rows.diffs)
 
 
 def _by_time(inputs: Sequence[Delta | None], begins_at: int | None) -> Iterator[tuple[int, list[Delta | None]]]:

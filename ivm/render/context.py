@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
+from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
@@ -38,7 +39,8 @@ class RenderContext(ABC):
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
     remember of texts, since that grows with these. `saved`: what knows the states of nodes, while a database is opened.
-    `outside`: within a loop, what makes a node of a plan that runs outside of it.
+    `outside`: within a loop, what makes a node of a plan that runs outside of it. `recursion_limit`: before so many
+    rounds a loop without a limit of its own must have ended.
     """
 
     graph: Graph
@@ -52,6 +54,7 @@ class RenderContext(ABC):
     recent: dict[Mfp, MfpProgram] = field(default_factory=dict)
     saved: Saved | None = None
     outside: Outside | None = None
+    recursion_limit: int = MOST_ROUNDS
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:

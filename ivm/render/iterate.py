@@ -17,6 +17,9 @@ from ivm.plan.iterate import FedPlan, IteratePlan
 from ivm.plan.node import Plan
 from ivm.render.context import RenderContext, types_of
 from ivm.trace.delta import Delta
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.rows.signed_rows import SignedRows
 
 
 def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
@@ -40,11 +43,18 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     ]
     scope.groups = [(taking.operator, giving) for taking, giving in within.groups]
     kept = {number: Threshold(types_of(plan.bindings[number].row[:-1]), context.dictionary) for number in plan.read}
-    loop = Iterate(scope, kept, plan.limit, fails_at_limit=plan.fails_at_limit)
+    last = [_rows(context, each) for each in plan.bindings if plan.fails_at_limit]
+    loop = Iterate(scope, kept, plan.limit, last, context.recursion_limit)
     node = context.graph.add(plan.label, loop, tuple(inputs.values()), tuple(arrangements.values()))
     if context.saved is None or not context.saved(plan, node, False):
         fill(node, context.graph.time, context.graph.installing)
     return node
+
+
+def _rows(context: RenderContext, plan: Plan) -> SignedRows[Arrangement]:
+    """The changes of a binding in a round, empty."""
+    types = [column.type for column in plan.row]
+    return SignedRows(types, context.dictionary, lambda store: Arrangement(store, (), KeyLayout((), nulls="match")))
 
 
 def _enter(

@@ -35,6 +35,8 @@ class SignedRows(DerivedRows[Arranged]):
 
         Cost: 20-100 ns a row and hash.
         """
+        if not delta.length:
+            return
         assert isinstance(delta.times, int), "changes of a loop come one tick after the other"
         types = self.store.types[:-1]
         net = consolidate(delta, types, delta.columns()[: len(types)])
