@@ -175,8 +175,7 @@ class _Walk:
         if found is not None and found[1] != largest:
             raise _NotFreeError
         return tuple(
-            _Kind.PASSED if found is not None and c == found[0] else _Kind.NOTHING
-            for c in range(len(relation.schema))
+            _Kind.PASSED if found is not None and c == found[0] else _Kind.NOTHING for c in range(len(relation.schema))
         )
 
 

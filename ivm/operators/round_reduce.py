@@ -196,7 +196,11 @@ class RoundExtreme(Kept):
         """What changes in a round in which groups are due, with the round last, as of a tick."""
         groups, layout = self._groups, self._groups.layout
         room = 4 * max(groups.dues, 1)
-        keys, values, diffs = np.empty((room, layout.words), np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+        keys, values, diffs = (
+            np.empty((room, layout.words), np.int64),
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+        )
         count = evaluate_values(groups.table(), groups.block, number, groups.largest, keys, values, diffs)
         if not count:
             return None

@@ -9,6 +9,7 @@ from typing import ClassVar
 from catalog.types import BIGINT, Physical
 from ivm.analysis.order_free import Order, order_of
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.estimate import GROUP, Estimate, rows_of, total
 from ivm.plan.join import JoinPlan
 from ivm.plan.lift import ROUND, SIGN, ByRound, lifted
 from ivm.plan.multiplicities import ThresholdPlan
@@ -208,6 +209,11 @@ class IteratePlan(Plan):
     is_static = is_append_only = False
     most_rows: ClassVar[None] = None
 
+    @property
+    def kind(self) -> str:
+        """A loop."""
+        return "loop"
+
     @cached_property
     def inner(self) -> tuple[Plan, ...]:
         """The plans that run within the loop, each once, inputs first."""
@@ -226,9 +232,7 @@ class IteratePlan(Plan):
     def arrangements(self) -> tuple[ArrangementPlan, ...]:
         """The arrangements outside of the loop that joins within it look up in, each once."""
         joins = (each for each in self.inner if isinstance(each, JoinPlan))
-        return tuple(
-            dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted)
-        )
+        return tuple(dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted))
 
     @property
     def _rounds(self) -> str:
@@ -262,6 +266,26 @@ class IteratePlan(Plan):
         """What enters."""
         return sum(map(sizes.count, self.entered))
 
+    def passed(self, change: Change, rate: float) -> float:
+        """What follows from a change is not known; that of one round is a lookup in each join and each group."""
+        stages = sum(isinstance(each, JoinPlan | ByRoundPlan) for each in self.inner)
+        change.lookups += rate * stages
+        change.visited += rate * stages
+        return rate
+
+    def state(self, sizes: Sizes) -> Estimate | None:
+        """As if all that enters had been found once, and were kept by round."""
+        rows = self.count(sizes)
+        return total(rows_of(rows, each.row, GROUP) for each in self.bindings)
+
+    def costs(self) -> Iterator[str]:
+        """What those within cost."""
+        return (sentence for each in self.inner for sentence in each.costs())
+
+    def remarks(self) -> Iterator[str]:
+        """What those within remark."""
+        return (sentence for each in self.inner for sentence in each.remarks())
+
 
 @compared_once
 class LoopResultPlan(PlanOver):
@@ -271,6 +295,11 @@ class LoopResultPlan(PlanOver):
     binding: int
     row: Row
     is_append_only = False
+
+    @property
+    def kind(self) -> str:
+        """The result of a loop."""
+        return "result"
 
     def read_anew(self) -> tuple[Plan, ...]:
         """None: the loop keeps the rows."""

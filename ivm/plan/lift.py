@@ -215,7 +215,9 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
 
 def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:
     """A join of which some inputs are lifted: of the latest round, and with the product of the signs."""
-    inputs = tuple(_entering(own) if each is None else Signed(each) for own, each in zip(join.inputs, below, strict=True))
+    inputs = tuple(
+        _entering(own) if each is None else Signed(each) for own, each in zip(join.inputs, below, strict=True)
+    )
     places, kept, start = dict[int, int](), list[int](), 0
     rounds, signs = list[int](), list[int]()
     for own, each, lifted in zip(join.inputs, inputs, below, strict=True):

@@ -29,8 +29,8 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     scope = Scope()
     within = context.within(partial(_enter, scope, arrangements))
     for each in plan.order.valued:
-        within.valued[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
-    scope.valued, scope.keeps_rounds = within.valued, not plan.order.is_bag
+        within.by_value[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
+    scope.valued, scope.keeps_rounds = within.by_value, not plan.order.is_bag
     within.graph.install(Installation(lambda rows: None))
     scope.graph = within.graph
     scope.entering = [within.node(each) for each in inputs]

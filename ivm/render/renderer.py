@@ -61,14 +61,14 @@ class Renderer(RenderContext):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
     `existing`: what is rendered, as the planner sees it. `groups`: within a loop, of each node of groups that which
-    takes what comes and that from which its changes go on, each after those that it reads; `valued`: of its bindings
+    takes what comes and that from which its changes go on, each after those that it reads; `by_value`: of its bindings
     whose rounds go by value, how.
     """
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
     groups: list[tuple[Node, Node]] = field(default_factory=list)
-    valued: dict[int, ByValue] = field(default_factory=dict)
+    by_value: dict[int, ByValue] = field(default_factory=dict)
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
@@ -77,7 +77,15 @@ class Renderer(RenderContext):
     def within(self, outside: Outside) -> Renderer:
         """One for what runs within a loop, which has a graph of its own."""
         return replace(
-            self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={}, groups=[], valued={}, outside=outside
+            self,
+            graph=Graph(),
+            rendered={},
+            existing=Existing(),
+            sources={},
+            views={},
+            groups=[],
+            valued={},
+            outside=outside,
         )
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -162,7 +170,7 @@ class Renderer(RenderContext):
             case ThresholdPlan():
                 return Threshold(types_of(plan.row), self.dictionary)
             case NumberedPlan():
-                return Numbered(self.valued[plan.binding], plan.column)
+                return Numbered(self.by_value[plan.binding], plan.column)
             case SignedPlan():
                 return Signed()
             case UnsignedPlan():
@@ -172,7 +180,6 @@ class Renderer(RenderContext):
             case FedPlan():
                 return nothing()
         raise AssertionError(f"no rendering of {type(plan).__name__}")
-
 
     def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce | RoundExtreme:
         """A node of groups within a loop."""

@@ -185,7 +185,11 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, number: Word, valu
         cells[round_cell - 1, COUNT] += made
         note = block[TOUCH + LENGTH]
         touched[note, CELL], touched[note, OF], touched[note, NEW] = at - 1, slot, made
-        touched[note, NODE], touched[note, ROUND_CELL], touched[note, WAS] = node - 1, round_cell - 1, cells[at - 1, COUNT]
+        touched[note, NODE], touched[note, ROUND_CELL], touched[note, WAS] = (
+            node - 1,
+            round_cell - 1,
+            cells[at - 1, COUNT],
+        )
         touched[note, NEW_VALUE], touched[note, FOLLOWING] = new_value, cells[round_cell - 1, MARK]
         block[TOUCH + LENGTH] = cells[at - 1, MARK] = cells[round_cell - 1, MARK] = note + 1
     return at - 1

@@ -260,7 +260,9 @@ def _drop_first(block: Ints, heap: Ints) -> None:
 
 
 @part(counted=True)
-def _reach(plan: Ints, block: Ints, state: Ints, width: Word, group: Word, number: Word, up_to: bool, sums: Ints) -> None:
+def _reach(
+    plan: Ints, block: Ints, state: Ints, width: Word, group: Word, number: Word, up_to: bool, sums: Ints
+) -> None:
     """Go on with a group to its last cell before a round, or `up_to` that; `sums` (2, fields): what it was, and is."""
     cells, opened, touched = cells_in(block), opened_in(block), _touched(block)
     before, fields = opened[group, CURSOR], block[FIELDS]
@@ -364,7 +366,13 @@ def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints
 @njit(cache=True, nogil=True, fastmath=False)
 def close_rounds(table: Ints, block: Ints) -> None:
     """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state, cells, opened, touched = table[KEY_WORDS], words_in(table, STATE), cells_in(block), opened_in(block), _touched(block)
+    width, state, cells, opened, touched = (
+        table[KEY_WORDS],
+        words_in(table, STATE),
+        cells_in(block),
+        opened_in(block),
+        _touched(block),
+    )
     for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
         cells[touched[t, CELL], MARK] = 0
     for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):

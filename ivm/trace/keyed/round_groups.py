@@ -327,7 +327,9 @@ class RoundExtremes(Rounds):
             of, node, at = of[at > 0], node[at > 0], at[at > 0] - 1
             found.append((of, node, at))
             at = cells[at, NEXT]
-        slots, nodes_of, places = (np.concatenate([_NONE, *each]) for each in zip(*found, strict=True)) if found else (_NONE,) * 3
+        slots, nodes_of, places = (
+            (np.concatenate([_NONE, *each]) for each in zip(*found, strict=True)) if found else (_NONE,) * 3
+        )
         return slots, nodes_of, places
 
 
