@@ -241,7 +241,7 @@ class Iterate(Kept):
                 found[number].append(delta_of(columns, time, net.diffs, len(net)))
             if binding.back is None:
                 continue
-            later: Ints = rounds.values + 1
+            later: Ints = rounds.values.astype(np.int64, copy=False) + 1
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
             if self._limit is not None and (over := later >= self._limit).any():
                 if self._fails:

@@ -82,6 +82,10 @@ class _Entered(Lookup):
         """See `Lookup.prepare`."""
         return self.lookup.prepare(columns, computed)
 
+    def reader(self, time: int) -> Lookup:
+        """Nobody reads what is in a loop from outside."""
+        raise AssertionError("what is in a loop is read of its result")
+
 
 class ArrangeDerived(_Arrange):
     """A collection kept with its own columns, indexed by a key or kept in order."""

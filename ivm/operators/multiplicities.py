@@ -80,7 +80,7 @@ class Unsigned(Operator):
         delta = inputs[0]
         if delta is None or not delta.length:
             return None
-        signs = delta.column(len(delta.layout) - 1).values
+        signs = delta.column(len(delta.layout) - 1).values.astype(np.int64, copy=False)
         columns = [delta.column(c) for c in range(len(delta.layout) - 1)]
         return delta_of(columns, delta.times, delta.diff_array() * signs, delta.length)
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
@@ -29,7 +28,7 @@ from ivm.kernels.groups.rounds import (
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.operator import Contents, Kept
-from ivm.trace.columns.column import Column, Ints
+from ivm.trace.columns.column import Column
 from ivm.trace.columns.places import NONE
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.round_groups import RoundGroups
@@ -138,7 +137,7 @@ class RoundReduce(Kept):
     def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
         """What steps by deltas of a layout are told."""
         columns = (*range(self._keys), self._width, *self._parts.arguments)
-        sources, parts = Sources(columns, layout), self._parts
+        sources = Sources(columns, layout)
         form, reads = self._groups.layout.form_of(sources.places[: self._keys].tolist()), sources.places
         stays = id(self._plan), len(self._plan), self._keys, id(form), id(reads), len(reads), NONE
         step = self._steps[layout] = sources, Frame(stays, FRAME, sources.count, form, reads)

@@ -103,9 +103,9 @@ class UnsignedPlan(PlanOver):
 class ByRoundPlan(PlanOver):
     """What `over`, a node of groups, makes of its input in each round, as changes from round to round.
 
-    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it `adds_up`
-    sums by round, else input and output with their rounds, and of a group that changes in a round all rows up to that
-    round are read.
+    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it
+    `adds_up` sums by round, else input and output with their rounds, and of a group that changes in a round all rows up
+    to that round are read.
     """
 
     input: Plan
@@ -162,7 +162,8 @@ class IteratePlan(Plan):
     """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
     distinct rows of each binding that is `read` outside, with their multiplicities.
 
-    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an error.
+    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an
+    error.
     """
 
     names_bound: Names
@@ -193,9 +194,7 @@ class IteratePlan(Plan):
     def arrangements(self) -> tuple[ArrangementPlan, ...]:
         """The arrangements outside of the loop that joins within it look up in, each once."""
         joins = (each for each in self.inner if isinstance(each, JoinPlan))
-        return tuple(
-            dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted)
-        )
+        return tuple(dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted))
 
     def below(self) -> tuple[Plan, ...]:
         """What enters."""
@@ -284,7 +283,7 @@ def lower_by_round(
             plan = ThresholdPlan(given_whole(over.input), row(over))
             key = tuple(range(len(plan.row)))
     (input_,) = below
-    return ByRoundPlan(input_, plan, key, key, row(relation))
+    return ByRoundPlan(input_, plan, key, key, row_of(relation.schema))
 
 
 def _collect(plan: Plan, found: dict[Plan, None]) -> None:

@@ -9,6 +9,7 @@ that they come from. Groups alone look at rounds, in `ByRound`. What depends on 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import cast
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
@@ -140,7 +141,7 @@ class _Lift:
     def _lifted(self, relation: Relation) -> Relation | None:
         if isinstance(relation, RecursiveGet):
             done = self.done.get(relation.name)
-            return Fed(relation.name, (*self._names[relation.name], ROUND)) if done is None else done
+            return _among(Fed(relation.name, (*self._names[relation.name], ROUND))) if done is None else done
         below = tuple(map(self.lift, inputs_of(relation)))
         if not any(below):
             return None
@@ -169,13 +170,15 @@ def _over(relation: Relation, lifted: Relation) -> Relation:
         case Negate():
             return Negate(lifted)
         case Reduce() | TopK() | Window() | Threshold():
-            return ByRound(relation, lifted)
+            return _among(ByRound(relation, lifted))
     raise AssertionError(f"{type(relation).__name__} does not stand in a loop")
 
 
 def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:
     """A join of which some inputs are lifted: of the latest round, and with the product of the signs."""
-    inputs = tuple(_entering(own) if each is None else Signed(each) for own, each in zip(join.inputs, below, strict=True))
+    inputs = tuple(
+        _entering(own) if each is None else _among(Signed(each)) for own, each in zip(join.inputs, below, strict=True)
+    )
     places, kept, start = dict[int, int](), list[int](), 0
     rounds, signs = list[int](), list[int]()
     for own, each, lifted in zip(join.inputs, inputs, below, strict=True):
@@ -197,8 +200,13 @@ def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:
         for other in signs[1:]:
             sign = Call("case", (comparison("eq", sign, columns[other]), _PLUS, _MINUS), BIGINT, False)
     mapped = Map(joined, (latest, sign), (ROUND.name, SIGN.name))
-    return Unsigned(Project(mapped, (*kept, start, start + 1)))
+    return _among(Unsigned(Project(mapped, (*kept, start, start + 1))))
 
 
 def _entering(relation: Relation) -> Relation:
-    return Entered(relation) if isinstance(peel(relation)[0], Reduce) else relation
+    return _among(Entered(relation)) if isinstance(peel(relation)[0], Reduce) else relation
+
+
+def _among(node: Fed | ByRound | Signed | Entered | Unsigned) -> Relation:
+    """One that stands among relations from here to the plan, and nowhere else."""
+    return cast(Relation, node)

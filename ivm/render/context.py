@@ -10,6 +10,8 @@ from weakref import WeakValueDictionary
 from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
+from ivm.operators.by_round import ByRound
+from ivm.operators.round_reduce import RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
@@ -38,7 +40,9 @@ class RenderContext(ABC):
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
     remember of texts, since that grows with these. `saved`: what knows the states of nodes, while a database is opened.
-    `outside`: within a loop, what makes a node of a plan that runs outside of it.
+    `rendered`: the nodes there are. `outside`: within a loop, what makes a node of a plan that runs outside of it;
+    `groups`: there, what takes what comes of each node of groups, and the node at which its changes go on, those that
+    others read first.
     """
 
     graph: Graph
@@ -51,11 +55,17 @@ class RenderContext(ABC):
     programs: WeakValueDictionary[Mfp, MfpProgram] = field(default_factory=WeakValueDictionary)
     recent: dict[Mfp, MfpProgram] = field(default_factory=dict)
     saved: Saved | None = None
+    rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     outside: Outside | None = None
+    groups: list[tuple[ByRound | RoundReduce, Node]] = field(default_factory=list)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
+
+    @abstractmethod
+    def within(self, outside: Outside) -> RenderContext:
+        """One for what runs within a loop, which has a graph of its own."""
 
     def fill(
         self,

@@ -83,7 +83,9 @@ def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: R
     computed = tuple((c - offset, each) for c, each in functions.items() if offset <= c < offset + width)
     wanted = tuple(sorted(c - offset for c in columns if offset <= c < offset + width))
     arranged = context.node(stage.arrangement).operator
-    assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived | ArrangeEntered), "it carries out an arrangement"
+    assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived | ArrangeEntered), (
+        "it carries out an arrangement"
+    )
     lookup, bound = arranged.arrangement, stage.bound
     placed = stage.stream, offset, width, stage.inclusive, wanted, computed
     if bound is None:

@@ -58,13 +58,10 @@ from sql.ir.scalar import Value
 class Renderer(RenderContext):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
-    `existing`: what is rendered, as the planner sees it. `groups`: within a loop, of each node of groups that which
-    takes what comes and that from which its changes go on, each after those that it reads.
+    `existing`: what is rendered, as the planner sees it.
     """
 
-    rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
-    groups: list[tuple[Node, Node]] = field(default_factory=list)
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
@@ -125,9 +122,11 @@ class Renderer(RenderContext):
             assert isinstance(loop.operator, Iterate), "it carries out a loop"
             return self.graph.add(plan.label, LoopResult(loop.operator, plan.binding), (loop,))
         if isinstance(plan, ByRoundPlan):
-            taking = self.graph.add(plan.label, self._by_round(plan), (self.node(plan.input),))
-            self.groups.append((taking, self.graph.add(plan.label, nothing())))
-            return self.groups[-1][1]
+            taking = self._by_round(plan)
+            self.graph.add(plan.label, taking, (self.node(plan.input),))
+            giving = self.graph.add(plan.label, nothing())
+            self.groups.append((taking, giving))
+            return giving
         wants = []
         if isinstance(plan, MfpPlan):
             wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]
@@ -166,7 +165,6 @@ class Renderer(RenderContext):
             case FedPlan():
                 return nothing()
         raise AssertionError(f"no rendering of {type(plan).__name__}")
-
 
     def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce:
         """A node of groups within a loop."""

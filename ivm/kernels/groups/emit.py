@@ -100,7 +100,9 @@ def emit(
                     rows += 1
         for o in range(len(outputs)):
             write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    tell_places(shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places)
+    tell_places(
+        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
+    )
     return rows, np.int64(-1), np.int64(-1)
 
 
@@ -227,5 +229,7 @@ def read_groups(
         for o in range(len(outputs)):
             finalize(outputs, o, always, state, first, width + 1, count, shown, valid, 0, scratch)
             write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    tell_places(shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places)
+    tell_places(
+        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
+    )
     return rows

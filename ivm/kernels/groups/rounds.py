@@ -1,17 +1,20 @@
 """Groups by round: what a group holds in each round of a loop, as what changes from round to round.
 
 A group has a *cell* for each round in which it changes: `cells` int64 (capacity, HEADS + fields), with the round, the
-next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the fields,
-which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up to it.
-Groups stand in a table as `groups.table` has it, whose one field is the first cell + 1; the mark is that of `opened` + 1.
+next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the
+fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
+to it. Groups stand in a table as `groups.table` has it, whose one field is the first cell + 1; the mark is that of
+`opened` + 1.
 
 What one time changes is noted in three arrays, by which it is undone:
 
 * `opened` int64 (n, OPENED + 2 * fields), a group that was touched: its slot; the cell + 1 that was looked at last; in
-  which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they are.
-* `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields before.
-* `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group that
-  is due earlier than it was thought the later entry stays, and is passed over.
+  which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they
+  are.
+* `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields
+  before.
+* `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group
+  that is due earlier than it was thought the later entry stays, and is passed over.
 
 A round is evaluated once, after all that comes of rounds before it; what comes is of that round or of later ones. So
 each group is looked at in the rounds in which it changes, and for as long as it differs from what it was in all in
@@ -255,7 +258,9 @@ def _drop_first(block: Ints, heap: Ints) -> None:
 
 
 @part(counted=True)
-def _reach(plan: Ints, block: Ints, state: Ints, width: Word, group: Word, number: Word, up_to: bool, sums: Ints) -> None:
+def _reach(
+    plan: Ints, block: Ints, state: Ints, width: Word, group: Word, number: Word, up_to: bool, sums: Ints
+) -> None:
     """Go on with a group to its last cell before a round, or `up_to` that; `sums` (2, fields): what it was, and is."""
     cells, opened, touched = _cells(block), opened_in(block), _touched(block)
     before, fields = opened[group, CURSOR], block[FIELDS]
@@ -335,7 +340,8 @@ def _times(field: Word, exists: bool) -> Word:
 @njit(cache=True, nogil=True, fastmath=False)
 def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints, groups: Ints) -> Word:
     """The fields of groups that are due in a round, four rows of `sums` (4 * n, fields) each: as they were before the
-    round, in it, as they are before it, in it; and which of `opened` these are, in `groups` (n,). How many; as many as fit.
+    round, in it, as they are before it, in it; and which of `opened` these are, in `groups` (n,). How many; as many as
+    fit.
     """
     width, state = table[KEY_WORDS], words_in(table, STATE)
     before, now = np.empty((2, block[FIELDS]), np.int64), np.empty((2, block[FIELDS]), np.int64)
@@ -359,7 +365,8 @@ def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints
 @njit(cache=True, nogil=True, fastmath=False)
 def close_rounds(table: Ints, block: Ints) -> None:
     """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state, cells, opened, touched = table[KEY_WORDS], words_in(table, STATE), _cells(block), opened_in(block), _touched(block)
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, opened, touched = _cells(block), opened_in(block), _touched(block)
     for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
         cells[touched[t, CELL], MARK] = 0
     for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
@@ -395,7 +402,7 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
 
 @njit(cache=True, nogil=True, fastmath=False)
 def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
-    """All that was noted is final: cells without anything go, and groups without cells, unless they are there always."""
+    """All that was noted is final: cells without anything go, and groups without cells, unless they stay `always`."""
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
     shift, cells, opened, touched = shift_of(directory), _cells(block), opened_in(block), _touched(block)
