@@ -21,8 +21,8 @@ each group is looked at in the rounds in which it changes, and for as long as it
 which it has cells (Differential Dataflow, section 4, for one outer time).
 
 `block` int64 (BLOCK_WORDS) says of each of the four arrays where it lies, how many rows fit, and how many there are;
-with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1; and
-the least round in which a group is due, -1 if there is none.
+with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1, and
+how many are free; and the least round in which a group is due, -1 if there is none.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ TOUCHED = 3
 
 AT, CAPACITY, LENGTH = range(3)
 CELLS, OPEN, TOUCH, HEAP = 0, 3, 6, 9
-OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FIRST = range(12, 17)
-BLOCK_WORDS = 17
+OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST = range(12, 18)
+BLOCK_WORDS = 18
 
 PLAN, PLANS, KEYS, KEY_FORM, READS, READ_COUNT, NONE = range(7)
 ROW, FAILED, DIFFS, LISTED = range(7, 11)
@@ -180,6 +180,7 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, numbe
         if block[FREE_CELL] != 0:
             at = block[FREE_CELL]
             block[FREE_CELL] = cells[at - 1, NEXT]
+            block[FREE_CELLS] -= 1
         else:
             block[CELLS + LENGTH] += 1
             at = block[CELLS + LENGTH]
@@ -439,3 +440,4 @@ def _free_cell(block: Ints, cells: Ints, state: Ints, slot: Word, width: Word, c
         state[slot, width + 1] = cells[cell, NEXT]
     cells[cell, ROUND], cells[cell, NEXT] = np.int64(-1), block[FREE_CELL]
     block[FREE_CELL] = cell + 1
+    block[FREE_CELLS] += 1

@@ -14,6 +14,7 @@ from ivm.kernels.groups.rounds import (
     CELLS,
     FIELDS,
     FIRST,
+    FREE_CELLS,
     HEADS,
     HEAP,
     LENGTH,
@@ -125,11 +126,12 @@ class RoundGroups(State):
         yield from self.layout.codes(np.ascontiguousarray(rows[rows[:, width] >= 0, :width]))
 
     def size(self) -> StateSize:
-        """Cells, and bytes of keys and cells."""
+        """Cells that hold something, and bytes of keys and cells."""
         store, cells = self._store, self.block.item(CELLS + LENGTH)
         table = int(store.counts[USED]) * store.table.rows.array.shape[1] * 8
         index = store.index.nbytes(int(store.counts[PARTITIONS]))
-        return StateSize(rows=cells, bytes=table + index + cells * (HEADS + self.fields) * 8)
+        living, words = cells - self.block.item(FREE_CELLS), cells * (HEADS + self.fields)
+        return StateSize(rows=living, bytes=table + index + words * 8)
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`: each cell with its key. Cost of the call: copies all."""
