@@ -213,7 +213,10 @@ class Iterate(Kept):
             yield number
 
     def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
-        """Carry changes through the loop at a new tick; what bindings give is added to what was `given`."""
+        """Carry changes through the loop at a new tick; what bindings give is added to what was `given`.
+
+        Of several ticks it is as of one time, since what they change in a round is one change.
+        """
         if not changes:
             return
         self._clock.tick += 1
@@ -224,7 +227,7 @@ class Iterate(Kept):
         for number, binding in enumerate(self._scope.bindings):
             delta = deltas.get(binding.node)
             if delta is not None and delta.length:
-                given[number].append(delta)
+                given[number].append(Delta(delta.groups, delta.layout, delta.length, 0, delta.diffs))
 
     def _fed(
         self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]]
