@@ -150,6 +150,8 @@ class RoundGroups(State):
         owners, rounds = owners.reshape(found.rows), found.ints("round")
         order = np.lexsort((rounds, owners))
         firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+        if self._always and not found.rows:  # the one group without keys is there, though it holds nothing
+            keys, firsts = np.zeros((1, self.layout.words), np.int64), np.full(1, -1)
         store, cells = empty_store(self.layout.words, _HEAD), self._arrays[CELLS]
         state = store.table.rows.reserve(len(keys))
         state[: len(keys), : self.layout.words] = keys
