@@ -3,55 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from catalog.types import BIGINT, VARCHAR, decimal
-from ivm.operators.accumulable import Accumulators, AggregateSpec
-from ivm.operators.round_reduce import RoundReduce
-from ivm.trace.delta import Delta
+from catalog.types import BIGINT, VARCHAR
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.keyed.round_groups import RoundGroups
 from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.kinds import TEXTS, History, Kind, Row, Update
 from tests.contract.rows import LAYOUT, TYPES, DerivedKind
-from tests.found_rounds import found_cells, found_signed
+from tests.found_rounds import Cells, found_cells, found_signed
+from tests.loops.rounds import Change, Rounds, summed, without_nothing
 from tests.reduce.model import to_delta
 
-Change = Sequence[tuple[Row, int, int]]
-"""Rows of a key, a value and a round, each with how many more there are; the round in which they come is the last."""
+_KEYS = ((BIGINT, False), (VARCHAR, True))
 _MOST_ROUNDS = 6
-
-
-class Rounds(RoundReduce):
-    """Groups by a number and a text that may be NULL, or by nothing, with a sum of values that may be NULL.
-
-    A value is the third column of their input, the round is the fourth.
-    """
-
-    def __init__(self, dictionary: TextDictionary, *, keyed: bool) -> None:
-        self.keys = ((BIGINT, False), (VARCHAR, True)) if keyed else ()
-        self.types = (*self.keys, (BIGINT, True), (BIGINT, False))
-        self.dictionary = dictionary
-        spec = AggregateSpec("sum", len(self.keys), BIGINT, True, decimal(38, 0))
-        super().__init__(self.keys, Accumulators([spec]), len(self.keys) + 1, dictionary)
-
-    def pass_over(self, change: Change = (), tick: int = 1) -> Iterator[Delta]:
-        """All rounds of a time, each of which begins with the rows that come in it; what changes in each."""
-        left = list(change)
-        while left or self.due is not None:
-            number = min([*(each[2] for each in left), *([] if self.due is None else [self.due])])
-            coming = [(row, tick, diff) for row, diff, of in left if of == number]
-            left = [each for each in left if each[2] != number]
-            if coming:
-                self.step([to_delta(coming, self.types, self.dictionary)])
-            if self.due == number:
-                delta = self.evaluate(number, tick)
-                if delta is not None:
-                    yield delta
-        self.close()
 
 
 class RoundsKind(Kind):
@@ -64,12 +32,12 @@ class RoundsKind(Kind):
     def new(self, dictionary: TextDictionary) -> Rounds:
         made = self.blank(dictionary)
         made.begin()
-        list(made.pass_over())
+        made.change()
         made._groups.seal(0, 0)
         return made
 
     def blank(self, dictionary: TextDictionary) -> Rounds:
-        return Rounds(dictionary, keyed=self.keyed)
+        return Rounds(_KEYS if self.keyed else (), dictionary, sums=True)
 
     def states(self, state: Rounds) -> list[RoundGroups]:
         return [state._groups]
@@ -92,24 +60,13 @@ class RoundsKind(Kind):
     def step(self, state: Rounds, change: Change, time: int) -> None:
         list(state.pass_over(change, time))
 
-    def expected(self, history: History) -> dict[Row, dict[int, tuple[int, ...]]]:
-        found: dict[Row, dict[int, tuple[int, ...]]] = {} if self.keyed else {(): {}}
-        for (*key, value, number), n in self._rows(history).items():
-            cells = found.setdefault(tuple(key), {})
-            total = [0, 0, 0] if number not in cells else list(cells[number])
-            total = [total[0] + n, total[1] + n * (value is not None), total[2] + n * (value or 0)]
-            cells[number] = (total[0], total[1], total[2])
-        return self._without_nothing(found)
+    def expected(self, history: History) -> Cells:
+        return self.blank(TextDictionary()).cells(self._rows(history))
 
-    def contents(self, state: Rounds) -> dict[Row, dict[int, tuple[int, ...]]]:
+    def contents(self, state: Rounds) -> Cells:
         found = found_cells(state._groups)
-        size = state._groups.size()
-        assert size.rows == sum(map(len, found.values()))
-        sums: dict[Row, dict[int, tuple[int, ...]]] = {key: {} for key in found}
-        for key, cells in found.items():
-            for number, (count, valid, low, high) in cells.items():
-                sums[key][number] = count, valid, (high << 64) + low % (1 << 64)
-        return self._without_nothing(sums)
+        assert state._groups.size().rows == sum(map(len, found.values()))
+        return without_nothing(summed(found), stays=not self.keyed)
 
     def reader(self, state: Rounds, as_of: int) -> Callable[[], Any]:
         found = self.contents(state)  # only steps read it, at once
@@ -121,11 +78,6 @@ class RoundsKind(Kind):
             for row, diff, _ in change:
                 rows[row] += diff
         return Counter({row: n for row, n in rows.items() if n})
-
-    def _without_nothing(self, found: dict[Row, dict[int, tuple[int, ...]]]) -> dict[Row, dict[int, tuple[int, ...]]]:
-        """Without rounds that add nothing, and groups without rounds; but for that without a key, which stays."""
-        cells = {key: {of: each for of, each in of_key.items() if any(each)} for key, of_key in found.items()}
-        return {key: of_key for key, of_key in cells.items() if of_key or not self.keyed}
 
 
 class OneRoundsKind(RoundsKind):
