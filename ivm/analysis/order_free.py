@@ -2,8 +2,8 @@
 
 A loop in which rows only ever lead to more rows ends with the least collection that is closed under its rules, however
 long some of them are delayed. So rounds need not count how often the bindings were evaluated: they only have to grow
-along derivations. What takes the least of values keeps that property where a value is passed on unchanged, or grows, and
-is otherwise only held against what does not change: then a value that is not the least leads to nothing that counts.
+along derivations. What takes the least of values keeps that property where a value is passed on unchanged, or grows,
+and is otherwise only held against what does not change: a value that is not the least leads to nothing that counts.
 """
 
 from __future__ import annotations
@@ -217,7 +217,11 @@ def _check_filter(predicate: Scalar, below: tuple[_Kind, ...], largest: bool) ->
         if isinstance(one, Column) and below[one.index] and not any(below[c] for c in columns_of(other)):
             if predicate.function in _BELOW[largest]:
                 return
-        elif isinstance(other, Column) and below[other.index] and not any(below[c] for c in columns_of(one)):
-            if predicate.function in _ABOVE[largest]:
-                return
+        elif (
+            isinstance(other, Column)
+            and below[other.index]
+            and not any(below[c] for c in columns_of(one))
+            and predicate.function in _ABOVE[largest]
+        ):
+            return
     raise _NotFreeError

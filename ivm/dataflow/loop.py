@@ -236,7 +236,10 @@ class Iterate(Kept):
             yield number
 
     def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
-        """Carry changes through the loop at a new tick; what bindings give is added to what was `given`."""
+        """Carry changes through the loop at a new tick; what bindings give is added to what was `given`.
+
+        Of several ticks it is as of one time, since what they change in a round is one change.
+        """
         if not changes:
             return
         self._clock.tick += 1
@@ -247,7 +250,7 @@ class Iterate(Kept):
         for number, binding in enumerate(self._scope.bindings):
             delta = deltas.get(binding.node)
             if delta is not None and delta.length:
-                given[number].append(delta)
+                given[number].append(Delta(delta.groups, delta.layout, delta.length, 0, delta.diffs))
 
     def _fed(
         self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]]
@@ -263,11 +266,15 @@ class Iterate(Kept):
             if number in found:
                 found[number].append(delta_of(columns, time, net.diffs, len(net)))
             if self._last and self._limit is not None:
-                self._last[number].apply(_from_round(net, rounds.values, self._limit - 1, self._clock.tick))
+                self._last[number].apply(
+                    _from_round(net, rounds.values.astype(np.int64, copy=False), self._limit - 1, self._clock.tick)
+                )
             if binding.back is None:
                 continue
             valued = self._scope.valued.get(number)
-            later: Ints = rounds.values + 1 if self._scope.keeps_rounds else rounds.values
+            later: Ints = rounds.values.astype(np.int64, copy=False)
+            if self._scope.keeps_rounds:
+                later = later + 1
             if valued is not None:
                 later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))

@@ -59,6 +59,10 @@ class ArrangeEntered(_Arrange):
     def __init__(self, lookup: Lookup) -> None:
         self.arrangement = Entered(lookup)
 
+    def reader(self, time: int) -> Lookup:
+        """Nobody reads what is in a loop from outside."""
+        raise AssertionError("what is in a loop is read of its result")
+
 
 class ArrangeDerived(_Arrange):
     """A collection kept with its own columns, indexed by a key or kept in order."""

@@ -28,7 +28,7 @@ _NOW = 1
 
 
 class ByRound(Kept):
-    """A node of groups over rows of columns of `given`, which makes rows of columns of `made`; both have the round last.
+    """A node of groups over rows of columns of `given`, which makes rows of columns of `made`, with the round last.
 
     `make` makes the node, without any rows. Groups are told by the columns `key` of the input, `key_made` of the
     output. State: input and output, by group. It is stepped with what comes, and gives nothing by itself: see
@@ -123,12 +123,13 @@ class ByRound(Kept):
         positions, group = state.arranged.look_up(keys, None, tick, True)
         if not len(positions):
             return None
-        *columns, rounds, signs = (group.column(c) for c in range(len(state.store.types)))
-        late = rounds.values > number
+        *columns, round_column, sign_column = (group.column(c) for c in range(len(state.store.types)))
+        rounds, signs = (each.values.astype(np.int64, copy=False) for each in (round_column, sign_column))
+        late = rounds > number
         if late.any():
-            self._look_again(words, positions[late], rounds.values[late])
+            self._look_again(words, positions[late], rounds[late])
         early = np.flatnonzero(~late)
-        return delta_of([each.take(early) for each in columns], _NOW, signs.values[early], len(early))
+        return delta_of([each.take(early) for each in columns], _NOW, signs[early], len(early))
 
     def _look_again(self, words: Ints, positions: Ints, rounds: Ints) -> None:
         order = np.lexsort((rounds, positions))

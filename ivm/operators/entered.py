@@ -28,6 +28,10 @@ class Entered(Lookup):
         """See `Lookup.look_up`."""
         return self.lookup.look_up(words, dropped, self.time, inclusive, read)
 
+    def reader(self, time: int) -> Lookup:
+        """See `Lookup.reader`: nobody reads a loop as of another time."""
+        raise AssertionError("a loop says itself as of when it looks up")
+
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """See `Lookup.prepare`."""
         return self.lookup.prepare(columns, computed)

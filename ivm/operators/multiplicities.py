@@ -82,7 +82,7 @@ class Unsigned(Operator):
         if delta is None or not delta.length:
             return None
         width = len(delta.layout) - 1
-        signs, diffs = delta.column(width).values, delta.diffs
+        signs, diffs = delta.column(width).values.astype(np.int64, copy=False), delta.diffs
         if not every(signs == 1):
             diffs = delta.diff_array() * signs
         return Delta(delta.groups, delta.layout.first(width), delta.length, delta.times, diffs)

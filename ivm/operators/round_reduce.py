@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
@@ -41,7 +40,8 @@ class RoundReduce(Kept):
     """Groups by the first columns, `keys`, of which sums are kept; the last column of input and output is the round.
 
     Without aggregates a row is a group. `clamps`: it is there as often as its multiplicity is above zero, else once
-    where that is not zero. `settled`: see `ivm.kernels.groups.settled`. It is stepped with what comes, and gives nothing by itself: see `evaluate`.
+    where that is not zero. `settled`: see `ivm.kernels.groups.settled`. It is stepped with what comes, and gives
+    nothing by itself: see `evaluate`.
     """
 
     def __init__(

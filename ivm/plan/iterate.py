@@ -124,9 +124,9 @@ class UnsignedPlan(PlanOver):
 class ByRoundPlan(PlanOver):
     """What `over`, a node of groups, makes of its input in each round, as changes from round to round.
 
-    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it `adds_up`
-    sums by round, where it `is_extreme` values in order by round, else input and output with their rounds, and of a group that changes in a round all rows up to that
-    round are read.
+    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it
+    `adds_up` sums by round, where it `is_extreme` values in order by round, else input and output with their rounds,
+    and of a group that changes in a round all rows up to that round are read.
     """
 
     input: Plan
@@ -195,7 +195,8 @@ class IteratePlan(Plan):
     """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
     distinct rows of each binding that is `read` outside, with their multiplicities.
 
-    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an error.
+    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an
+    error.
     """
 
     names_bound: Names
@@ -358,7 +359,7 @@ def lower_by_round(
             plan = ThresholdPlan(given_whole(over.input), row(over))
             key = tuple(range(len(plan.row)))
     (input_,) = below
-    return ByRoundPlan(input_, plan, key, key, row(relation), relation.settled)
+    return ByRoundPlan(input_, plan, key, key, row_of(relation.schema), relation.settled)
 
 
 def _collect(plan: Plan, found: dict[Plan, None]) -> None:

@@ -9,6 +9,7 @@ that they come from. Groups alone look at rounds, in `ByRound`. What depends on 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import cast
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
@@ -165,7 +166,9 @@ class _Lift:
     def _lifted(self, relation: Relation) -> Relation | None:
         if isinstance(relation, RecursiveGet):
             done = self.done.get(relation.name)
-            return Fed(relation.name, (*self._names[relation.name], ROUND)) if done is None else done
+            if done is not None:
+                return done
+            return _among(Fed(relation.name, (*self._names[relation.name], ROUND)))
         if isinstance(relation, LetRec):  # it reads no name of a loop around it
             return None
         below = tuple(map(self.lift, inputs_of(relation)))
@@ -178,7 +181,7 @@ class _Lift:
             if numbered is None:
                 return Union(tuple(map(self.entered, relation.inputs)))
             pairs = zip(relation.inputs, below, strict=True)
-            return Union(tuple(Numbered(own, *numbered) if each is None else each for own, each in pairs))
+            return Union(tuple(_among(Numbered(own, *numbered)) if each is None else each for own, each in pairs))
         (only,) = below
         assert only is not None
         return _over(relation, only, self._settled)
@@ -209,14 +212,15 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
         case Negate():
             return Negate(lifted)
         case Reduce() | TopK() | Window() | Threshold():
-            return ByRound(relation, lifted, settled and isinstance(relation, Reduce) and not relation.aggregates)
+            by_row = isinstance(relation, Reduce) and not relation.aggregates
+            return _among(ByRound(relation, lifted, settled and by_row))
     raise AssertionError(f"{type(relation).__name__} does not stand in a loop")
 
 
 def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:
     """A join of which some inputs are lifted: of the latest round, and with the product of the signs."""
     inputs = tuple(
-        _entering(own) if each is None else Signed(each) for own, each in zip(join.inputs, below, strict=True)
+        _entering(own) if each is None else _among(Signed(each)) for own, each in zip(join.inputs, below, strict=True)
     )
     places, kept, start = dict[int, int](), list[int](), 0
     rounds, signs = list[int](), list[int]()
@@ -239,8 +243,13 @@ def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:
         for other in signs[1:]:
             sign = Call("case", (comparison("eq", sign, columns[other]), _PLUS, _MINUS), BIGINT, False)
     mapped = Map(joined, (latest, sign), (ROUND.name, SIGN.name))
-    return Unsigned(Project(mapped, (*kept, start, start + 1)))
+    return _among(Unsigned(Project(mapped, (*kept, start, start + 1))))
 
 
 def _entering(relation: Relation) -> Relation:
-    return Entered(relation) if isinstance(peel(relation)[0], Reduce) else relation
+    return _among(Entered(relation)) if isinstance(peel(relation)[0], Reduce) else relation
+
+
+def _among(node: Fed | Numbered | ByRound | Signed | Entered | Unsigned) -> Relation:
+    """One that stands among relations from here to the plan, and nowhere else."""
+    return cast(Relation, node)

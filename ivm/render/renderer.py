@@ -19,7 +19,7 @@ from ivm.operators.by_round import ByRound
 from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
-from ivm.operators.numbered import ByValue, Numbered
+from ivm.operators.numbered import Numbered
 from ivm.operators.operator import Operator
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
@@ -60,15 +60,10 @@ from sql.ir.scalar import Value
 class Renderer(RenderContext):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
-    `existing`: what is rendered, as the planner sees it. `groups`: within a loop, of each node of groups that which
-    takes what comes and that from which its changes go on, each after those that it reads; `by_value`: of its bindings
-    whose rounds go by value, how.
+    `existing`: what is rendered, as the planner sees it.
     """
 
-    rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
-    groups: list[tuple[Node, Node]] = field(default_factory=list)
-    by_value: dict[int, ByValue] = field(default_factory=dict)
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
@@ -76,17 +71,9 @@ class Renderer(RenderContext):
 
     def within(self, outside: Outside) -> Renderer:
         """One for what runs within a loop, which has a graph of its own."""
-        return replace(
-            self,
-            graph=Graph(),
-            rendered={},
-            existing=Existing(),
-            sources={},
-            views={},
-            groups=[],
-            valued={},
-            outside=outside,
-        )
+        apart = replace(self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={})
+        apart.groups, apart.by_value, apart.outside = [], {}, outside
+        return apart
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
@@ -137,9 +124,11 @@ class Renderer(RenderContext):
             assert isinstance(loop.operator, Iterate), "it carries out a loop"
             return self.graph.add(plan.label, LoopResult(loop.operator, plan.binding), (loop,))
         if isinstance(plan, ByRoundPlan):
-            taking = self.graph.add(plan.label, self._by_round(plan), (self.node(plan.input),))
-            self.groups.append((taking, self.graph.add(plan.label, nothing())))
-            return self.groups[-1][1]
+            taking = self._by_round(plan)
+            self.graph.add(plan.label, taking, (self.node(plan.input),))
+            giving = self.graph.add(plan.label, nothing())
+            self.groups.append((taking, giving))
+            return giving
         wants = []
         if isinstance(plan, MfpPlan):
             wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]

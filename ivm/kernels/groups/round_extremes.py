@@ -1,9 +1,9 @@
 """The least value of each group, by round of a loop. See `groups.rounds` for rounds, cells and what is due.
 
-A group's values stand in a tree by value, a treap whose priorities are hashes of their places, so that whatever comes in
-whatever order it is shallow. `values` int64 (capacity, 5): the value; the first of its cells + 1, by round; the values to
-its left and right + 1; how much of it the commit has changed up to the round that was looked at last. A cell has one
-field, how often the round adds the value.
+A group's values stand in a tree by value, a treap whose priorities are hashes of their places, so that it is shallow
+whatever comes in whatever order. `values` int64 (capacity, 5): the value; the first of its cells + 1, by round; the
+values to its left and right + 1; how much of it the commit has changed up to the round that was looked at last. A cell
+has one field, how often the round adds the value.
 
 A group has, besides, a cell for each round in which it has cells of values; its field counts these, and its mark is the
 first cell that the commit has changed in that round, by its place in `touched` + 1. The table of groups has two fields:
@@ -45,6 +45,7 @@ from ivm.kernels.groups.rounds import (
     FIRST,
     FRAME,
     FREE_CELL,
+    FREE_CELLS,
     HEADS,
     HEAP,
     KEY_FORM,
@@ -111,9 +112,9 @@ def _touched(block: Ints) -> Ints:
 def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints) -> Word:
     """Add rows of the present round, or of later ones, to the values of their groups: DONE, or why not.
 
-    `frame` as `put_rounds` has it, the value, an integer, behind the round; nothing is added up. `largest`: the greatest
-    value is the least. There is room for as many of everything, and twice as many cells; where there is none for a
-    group, it goes on when it is called again. Cost: a random access a row, and a logarithm of its group's values.
+    `frame` as `put_rounds` has it, the value, an integer, behind the round; nothing is added up. `largest`: the
+    greatest value is the least. There is room for as many of everything, and twice as many cells; where there is none
+    for a group, it goes on when it is called again. Cost: a random access a row, and a logarithm of its group's values.
     """
     width, keys = table[KEY_WORDS], frame[KEYS]
     reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
@@ -218,6 +219,7 @@ def _new_cell(block: Ints, cells: Ints, number: Word) -> Word:
     if block[FREE_CELL] != 0:
         at = block[FREE_CELL]
         block[FREE_CELL] = cells[at - 1, NEXT]
+        block[FREE_CELLS] -= 1
     else:
         block[CELLS + LENGTH] += 1
         at = block[CELLS + LENGTH]
@@ -519,4 +521,5 @@ def _unlinked(block: Ints, cells: Ints, head: Word, cell: Word) -> Word:
     if before != 0:
         cells[before - 1, NEXT] = following
     cells[cell, ROUND], cells[cell, NEXT], block[FREE_CELL] = np.int64(-1), block[FREE_CELL], cell + 1
+    block[FREE_CELLS] += 1
     return head if before != 0 else following

@@ -1,26 +1,29 @@
 """Groups by round: what a group holds in each round of a loop, as what changes from round to round.
 
 A group has a *cell* for each round in which it changes: `cells` int64 (capacity, HEADS + fields), with the round, the
-next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the fields,
-which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up to it.
-Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of `opened`
-+ 1. They may have another field (see `groups.settled`), of which `opened` has what it was in place of the first sum.
+next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the
+fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
+to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
+`opened` + 1. They may have another field (see `groups.settled`), of which `opened` has what it was in place of the
+first sum.
 
 What one time changes is noted in three arrays, by which it is undone:
 
 * `opened` int64 (n, OPENED + 2 * fields), a group that was touched: its slot; the cell + 1 that was looked at last; in
-  which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they are.
-* `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields before.
-* `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group that
-  is due earlier than it was thought the later entry stays, and is passed over.
+  which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they
+  are.
+* `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields
+  before.
+* `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group
+  that is due earlier than it was thought the later entry stays, and is passed over.
 
 A round is evaluated once, after all that comes of rounds before it; what comes is of that round or of later ones. So
 each group is looked at in the rounds in which it changes, and for as long as it differs from what it was in all in
 which it has cells (Differential Dataflow, section 4, for one outer time).
 
 `block` int64 (BLOCK_WORDS) says of each of the four arrays where it lies, how many rows fit, and how many there are;
-with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1; and
-the least round in which a group is due, -1 if there is none.
+with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1, and
+how many are free; and the least round in which a group is due, -1 if there is none.
 """
 
 from __future__ import annotations
@@ -61,8 +64,8 @@ TOUCHED = 3
 
 AT, CAPACITY, LENGTH = range(3)
 CELLS, OPEN, TOUCH, HEAP = 0, 3, 6, 9
-OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FIRST = range(12, 17)
-BLOCK_WORDS = 17
+OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST = range(12, 18)
+BLOCK_WORDS = 18
 
 PLAN, PLANS, KEYS, KEY_FORM, READS, READ_COUNT, NONE = range(7)
 ROW, FAILED, DIFFS, LISTED = range(7, 11)
@@ -182,6 +185,7 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, numbe
         if block[FREE_CELL] != 0:
             at = block[FREE_CELL]
             block[FREE_CELL] = cells[at - 1, NEXT]
+            block[FREE_CELLS] -= 1
         else:
             block[CELLS + LENGTH] += 1
             at = block[CELLS + LENGTH]
@@ -342,7 +346,8 @@ def _times(field: Word, exists: bool) -> Word:
 @njit(cache=True, nogil=True, fastmath=False)
 def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints, groups: Ints) -> Word:
     """The fields of groups that are due in a round, four rows of `sums` (4 * n, fields) each: as they were before the
-    round, in it, as they are before it, in it; and which of `opened` these are, in `groups` (n,). How many; as many as fit.
+    round, in it, as they are before it, in it; and which of `opened` these are, in `groups` (n,). How many; as many as
+    fit.
     """
     width, state = table[KEY_WORDS], words_in(table, STATE)
     before, now = np.empty((2, block[FIELDS]), np.int64), np.empty((2, block[FIELDS]), np.int64)
@@ -366,13 +371,8 @@ def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints
 @njit(cache=True, nogil=True, fastmath=False)
 def close_rounds(table: Ints, block: Ints) -> None:
     """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state, cells, opened, touched = (
-        table[KEY_WORDS],
-        words_in(table, STATE),
-        cells_in(block),
-        opened_in(block),
-        _touched(block),
-    )
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, opened, touched = cells_in(block), opened_in(block), _touched(block)
     for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
         cells[touched[t, CELL], MARK] = 0
     for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
@@ -410,7 +410,7 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
 
 @njit(cache=True, nogil=True, fastmath=False)
 def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
-    """All that was noted is final: cells without anything go, and groups without cells, unless they are there always."""
+    """All that was noted is final: cells without anything go, and groups without cells, unless they stay `always`."""
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
     shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), _touched(block)
@@ -447,3 +447,4 @@ def _free_cell(block: Ints, cells: Ints, state: Ints, slot: Word, width: Word, c
         state[slot, width + 1] = cells[cell, NEXT]
     cells[cell, ROUND], cells[cell, NEXT] = np.int64(-1), block[FREE_CELL]
     block[FREE_CELL] = cell + 1
+    block[FREE_CELLS] += 1

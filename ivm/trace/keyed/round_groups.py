@@ -31,6 +31,7 @@ from ivm.kernels.groups.rounds import (
     FIELDS,
     FIRST,
     FRAME,
+    FREE_CELLS,
     HEADS,
     HEAP,
     LENGTH,
@@ -134,12 +135,12 @@ class Rounds(State):
         yield from self.layout.codes(np.ascontiguousarray(rows[rows[:, width] >= 0, :width]))
 
     def size(self) -> StateSize:
-        """Cells, and bytes of keys and cells."""
+        """Cells that hold something, and bytes of keys and cells."""
         store, cells = self._store, self.block.item(CELLS + LENGTH)
         table = int(store.counts[USED]) * store.table.rows.array.shape[1] * 8
         index = store.index.nbytes(int(store.counts[PARTITIONS]))
         arrays = sum(self.block.item(which + LENGTH) * self._arrays[which].array.shape[1] for which in self._kept)
-        return StateSize(rows=cells, bytes=table + index + arrays * 8)
+        return StateSize(rows=cells - self.block.item(FREE_CELLS), bytes=table + index + arrays * 8)
 
     _kept: ClassVar[tuple[int, ...]] = (CELLS,)
     """The arrays that are there between commits."""
@@ -163,7 +164,7 @@ class Rounds(State):
 class RoundGroups(Rounds):
     """Groups of which so many int64 `fields` are summed up in each round; see `groups.rounds`.
 
-    `always`: groups stay, whatever they hold. `settled`: rows stay in the round in which they came, see `groups.settled`.
+    `always`: groups stay, whatever they hold. `settled`: rows stay in the round in which they came: `groups.settled`.
     Size: a key, and a word for each field of each round in which it changes, and three more.
     """
 
@@ -211,6 +212,8 @@ class RoundGroups(Rounds):
         owners, rounds = owners.reshape(found.rows), found.ints("round")
         order = np.lexsort((rounds, owners))
         firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+        if self._always and not found.rows:  # the one group without keys is there, though it holds nothing
+            keys, firsts = np.zeros((1, self.layout.words), np.int64), np.full(1, -1)
         store, cells = empty_store(self.layout.words, self._heads), self._arrays[CELLS]
         state = store.table.rows.reserve(len(keys))
         state[: len(keys), : self.layout.words] = keys
@@ -245,8 +248,8 @@ class RoundGroups(Rounds):
 class RoundExtremes(Rounds):
     """Groups of which the least value is asked, an integer; if the `largest` is, its complement is kept.
 
-    See `groups.round_extremes`. Size: a key, for each value five words, for each round of it four, and for each round of
-    a group four.
+    See `groups.round_extremes`. Size: a key, for each value five words, for each round of it four, and for each round
+    of a group four.
     """
 
     _kept = (CELLS, VALUES)

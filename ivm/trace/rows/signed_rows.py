@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from catalog.types import BIGINT, SqlType
 from ivm.trace.columns.column import Bools, Column, Ints
+from ivm.trace.columns.segment import Segment
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.rows.changes import Changes
@@ -29,6 +30,11 @@ class SignedRows(DerivedRows[Arranged]):
         super().__init__((*types, BIGINT), dictionary, arrange)
         self._has_negative = False
         """Whether a row with the sign -1 may be there; that is only asked to save looking for one."""
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """See `State.restore`."""
+        super().restore(segments)
+        self._has_negative = True
 
     def apply(self, delta: Delta) -> None:
         """Add the changes, all of one time; what follows the columns of theirs is not looked at.
