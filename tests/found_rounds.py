@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ivm.kernels.groups.block import USED
-from ivm.kernels.groups.rounds import CELLS, HEADS, NEXT, ROUND
+from ivm.kernels.groups.round_block import CELLS, HEADS, NEXT, ROUND
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.segment import column_to_arrow
 from ivm.trace.keyed.round_groups import RoundGroups

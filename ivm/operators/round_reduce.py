@@ -1,7 +1,7 @@
 """Groups by round of which sums are kept: distinct rows, multiplicities above zero, sums and counts.
 
 What a group has in a round is the sum of what rounds up to it add, so nothing is read again but its cells; see
-`ivm.kernels.groups.rounds`. Aggregates that are no sums are made anew by `ivm.operators.by_round`.
+`ivm.kernels.groups.round_block`. Aggregates that are no sums are made anew by `ivm.operators.by_round`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,9 @@ from catalog.types import SqlType
 from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
 from ivm.kernels.groups.emit_rounds import STATES, WRITTEN, emit_rounds
+from ivm.kernels.groups.round_block import HEADS
 from ivm.kernels.groups.round_extremes import evaluate_values
-from ivm.kernels.groups.rounds import (
-    DONE,
-    FAILED,
-    HEADS,
-    NO_SLOTS,
-    NOT_READABLE,
-    evaluate_counts,
-    evaluate_sums,
-    put_rounds,
-)
+from ivm.kernels.groups.rounds import DONE, FAILED, NO_SLOTS, NOT_READABLE, evaluate_counts, evaluate_sums, put_rounds
 from ivm.kernels.groups.settled import evaluate_settled
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm

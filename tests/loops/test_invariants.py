@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ivm.analysis.order_free import Order
-from ivm.kernels.groups.rounds import HEAP, LENGTH
+from ivm.kernels.groups.round_block import HEAP, LENGTH
 from ivm.operators.by_round import ByRound
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan import iterate, lift

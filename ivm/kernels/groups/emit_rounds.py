@@ -9,7 +9,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import KEY_WORDS, STATE
 from ivm.kernels.groups.emit import tell_places, write_output
 from ivm.kernels.groups.finalize import finalize
-from ivm.kernels.groups.rounds import MADE, SLOT, opened_in
+from ivm.kernels.groups.round_block import MADE, SLOT, opened_in
 from ivm.kernels.memory.at import address_of, bools_at, ints_at, words_at, words_in
 from ivm.kernels.memory.places import WORDS as PLACE_WORDS
 from ivm.kernels.numbers.wide import Word

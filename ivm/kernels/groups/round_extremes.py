@@ -1,18 +1,4 @@
-"""The least value of each group, by round of a loop. See `groups.rounds` for rounds, cells and what is due.
-
-A group's values stand in a tree by value, a treap whose priorities are hashes of their places, so that it is shallow
-whatever comes in whatever order. `values` int64 (capacity, 5): the value; the first of its cells + 1, by round; the
-values to its left and right + 1; how much of it the commit has changed up to the round that was looked at last. A cell
-has one field, how often the round adds the value.
-
-A group has, besides, a cell for each round in which it has cells of values; its field counts these, and its mark is the
-first cell that the commit has changed in that round, by its place in `touched` + 1. The table of groups has two fields:
-the tree + 1, and the first of these cells + 1.
-
-`opened` has in place of the cell that was looked at last how many values are not what they were, up to that round.
-`touched` int64 (n, 8): a cell that was changed, the group's slot, whether it was made; its value, the cell of the group
-in its round, the next such cell + 1 of that round; its field before; whether its value was made.
-"""
+"""What comes to groups of which the least value is asked by round. See `groups.value_block`."""
 
 from __future__ import annotations
 
@@ -20,92 +6,72 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.block import (
-    DIRECTORY,
-    ENTRIES,
-    FREE,
-    KEY_WORDS,
-    LIVE,
-    PARTITIONS,
-    PARTS,
-    SIZE,
-    STATE,
-    USED,
-)
+from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTITIONS, PARTS, SIZE, STATE, USED
 from ivm.kernels.groups.opening import key_words
-from ivm.kernels.groups.rounds import (
-    BLOCK_WORDS,
-    CAPACITY,
+from ivm.kernels.groups.round_block import (
     CELL,
     CELLS,
     CURSOR,
-    DIFFS,
-    DONE,
     DUE,
-    FIRST,
-    FRAME,
     FREE_CELL,
     FREE_CELLS,
-    HEADS,
-    HEAP,
-    KEY_FORM,
-    KEYS,
     LENGTH,
-    LISTED,
     MADE,
     MARK,
     NEW,
     NEXT,
+    OF,
+    OPEN,
+    ROUND,
+    SLOT,
+    TOUCH,
+    cells_in,
+    opened_in,
+)
+from ivm.kernels.groups.round_due import make_due, next_due, tell_first
+from ivm.kernels.groups.rounds import (
+    DIFFS,
+    DONE,
+    FRAME,
+    KEY_FORM,
+    KEYS,
+    LISTED,
     NO_SLOTS,
     NONE,
     NOT_READABLE,
-    OF,
-    OPEN,
-    OPEN_FROM,
     READ_COUNT,
     READS,
-    ROUND,
     ROW,
-    SLOT,
-    TOUCH,
-    TOUCH_FROM,
-    cells_in,
-    make_due,
-    next_due,
-    opened_in,
-    tell_first,
 )
-from ivm.kernels.groups.slots import find_slot, has_place, put_slot, remove_slot, shift_of
-from ivm.kernels.groups.table import free_slot, make_group, new_slot
-from ivm.kernels.hashing.function import hash_word, hash_words
+from ivm.kernels.groups.slots import find_slot, has_place, put_slot, shift_of
+from ivm.kernels.groups.table import make_group, new_slot
+from ivm.kernels.groups.treap import find, insert
+from ivm.kernels.groups.value_block import (
+    CHANGED,
+    COUNT,
+    FOLLOWING,
+    FREE_VALUE,
+    HEAD,
+    LEFT,
+    NEW_VALUE,
+    NODE,
+    RIGHT,
+    ROUND_CELL,
+    VALUE,
+    VALUES,
+    WAS,
+    changed_in,
+    values_in,
+)
+from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.hashing.keys import FORM
 from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, words_at, words_in
 from ivm.kernels.memory.places import lay_updates, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Ints
 
-VALUE, HEAD, LEFT, RIGHT, CHANGED = range(5)
-VALUE_WORDS = 5
-NODE, ROUND_CELL, FOLLOWING, WAS, NEW_VALUE = range(3, 8)
-TOUCHED_WORDS = 8
-COUNT = HEADS
-"""The one field of a cell."""
-VALUES = BLOCK_WORDS
-FREE_VALUE = VALUES + 3
-EXTREME_WORDS = VALUES + 4
-"""What the block says besides: where the values lie, how many fit, how many there are; the first free one + 1."""
 _DIFFERENT = CURSOR
 _TAG_BITS = np.uint64(32)
-
-
-@part(inline=True, counted=True)
-def _values_in(block: Ints) -> Ints:
-    return words_at(block[VALUES], block[VALUES + CAPACITY], VALUE_WORDS)
-
-
-@part(inline=True, counted=True)
-def _touched(block: Ints) -> Ints:
-    return words_at(block[TOUCH], block[TOUCH + CAPACITY], TOUCHED_WORDS)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -164,12 +130,12 @@ def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints)
 @part(counted=True)
 def _touch(block: Ints, state: Ints, slot: Word, width: Word, number: Word, value: Word) -> Word:
     """The cell of a value of a group in a round, noted."""
-    cells, values, touched = cells_in(block), _values_in(block), _touched(block)
-    node = _find(values, state[slot, width + 1], value)
+    cells, values, touched = cells_in(block), values_in(block), changed_in(block)
+    node = find(values, state[slot, width + 1], value)
     new_value = np.int64(node == 0)
     if node == 0:
         node = _new_value(block, values, value)
-        state[slot, width + 1] = _insert(values, state[slot, width + 1], node)
+        state[slot, width + 1] = insert(values, state[slot, width + 1], node)
     at, before = values[node - 1, HEAD], np.int64(0)
     while at != 0 and cells[at - 1, ROUND] < number:
         before, at = at, cells[at - 1, NEXT]
@@ -242,99 +208,6 @@ def _new_value(block: Ints, values: Ints, value: Word) -> Word:
     return node
 
 
-@part()
-def _find(values: Ints, root: Word, value: Word) -> Word:
-    """The node + 1 of a value in a tree; 0 if it has none."""
-    node = root
-    while node != 0 and values[node - 1, VALUE] != value:
-        node = values[node - 1, LEFT] if value < values[node - 1, VALUE] else values[node - 1, RIGHT]
-    return node
-
-
-@part(inline=True)
-def _priority(node: Word) -> Word:
-    return np.uint64(hash_word(node))
-
-
-@part()
-def _insert(values: Ints, root: Word, node: Word) -> Word:
-    """The tree with one more node, whose value it has not: its root."""
-    value, priority = values[node - 1, VALUE], _priority(node)
-    above, at, left = np.int64(0), root, False
-    while at != 0 and _priority(at) >= priority:
-        above, left = at, value < values[at - 1, VALUE]
-        at = values[at - 1, LEFT] if left else values[at - 1, RIGHT]
-    # What is below is split by the value: the smaller ones to the left of the node, the greater ones to its right.
-    small, great = node, node
-    first_small, first_great = True, True
-    while at != 0:
-        if values[at - 1, VALUE] < value:
-            if first_small:
-                values[small - 1, LEFT] = at
-            else:
-                values[small - 1, RIGHT] = at
-            small, first_small, at = at, False, values[at - 1, RIGHT]
-        else:
-            if first_great:
-                values[great - 1, RIGHT] = at
-            else:
-                values[great - 1, LEFT] = at
-            great, first_great, at = at, False, values[at - 1, LEFT]
-    if not first_small:
-        values[small - 1, RIGHT] = 0
-    if not first_great:
-        values[great - 1, LEFT] = 0
-    if above == 0:
-        return node
-    if left:
-        values[above - 1, LEFT] = node
-    else:
-        values[above - 1, RIGHT] = node
-    return root
-
-
-@part()
-def _remove(values: Ints, root: Word, node: Word) -> Word:
-    """The tree without one of its nodes: its root."""
-    value = values[node - 1, VALUE]
-    above, at, left = np.int64(0), root, False
-    while at != node:
-        above, left = at, value < values[at - 1, VALUE]
-        at = values[at - 1, LEFT] if left else values[at - 1, RIGHT]
-    one, other = values[node - 1, LEFT], values[node - 1, RIGHT]
-    # Both are joined, the greater priority above; `above` and `left` say where the rest goes.
-    first = np.int64(0)
-    hangs, hangs_left = above, left
-    while one != 0 or other != 0:
-        takes_one = other == 0 or (one != 0 and _priority(one) >= _priority(other))
-        top = one if takes_one else other
-        if first == 0:
-            first = top
-        if hangs != 0:
-            if hangs_left:
-                values[hangs - 1, LEFT] = top
-            else:
-                values[hangs - 1, RIGHT] = top
-        hangs, hangs_left = top, not takes_one
-        if takes_one:
-            one = values[top - 1, RIGHT]
-        else:
-            other = values[top - 1, LEFT]
-        if one == 0 or other == 0:
-            rest = one if one != 0 else other
-            if hangs_left:
-                values[hangs - 1, LEFT] = rest
-            else:
-                values[hangs - 1, RIGHT] = rest
-            break
-    if first == 0 and above != 0:
-        if left:
-            values[above - 1, LEFT] = 0
-        else:
-            values[above - 1, RIGHT] = 0
-    return root if above != 0 else first
-
-
 @njit(cache=True, nogil=True, fastmath=False)
 def evaluate_values(
     table: Ints, block: Ints, number: Word, largest: bool, keys: Ints, least: Ints, diffs: Ints
@@ -375,7 +248,7 @@ def evaluate_values(
 @part(counted=True)
 def _note_changes(block: Ints, state: Ints, slot: Word, width: Word, group: Word, number: Word) -> None:
     """Note how values of a group have changed in a round."""
-    cells, values, touched, opened = cells_in(block), _values_in(block), _touched(block), opened_in(block)
+    cells, values, touched, opened = cells_in(block), values_in(block), changed_in(block), opened_in(block)
     at = state[slot, width + 2]
     while at != 0 and cells[at - 1, ROUND] < number:
         at = cells[at - 1, NEXT]
@@ -393,7 +266,7 @@ def _note_changes(block: Ints, state: Ints, slot: Word, width: Word, group: Word
 @part(counted=True)
 def _firsts(block: Ints, root: Word, number: Word, found: Ints, there: Bools) -> None:
     """The least values of a tree, as far as some is there: before a round and in it as it was, then as it is."""
-    cells, values, touched = cells_in(block), _values_in(block), _touched(block)
+    cells, values, touched = cells_in(block), values_in(block), changed_in(block)
     path, depth, node = np.empty(128, np.int64), np.int64(0), root
     there[:] = False
     left = np.int64(4)
@@ -431,95 +304,3 @@ def _look_again(block: Ints, state: Ints, slot: Word, width: Word, group: Word, 
         at = cells[at - 1, NEXT]
     if at != 0:
         make_due(block, group, cells[at - 1, ROUND])
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def close_values(table: Ints, block: Ints) -> None:
-    """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state, cells, values = table[KEY_WORDS], words_in(table, STATE), cells_in(block), _values_in(block)
-    touched, opened = _touched(block), opened_in(block)
-    for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
-        cells[touched[t, CELL], MARK] = cells[touched[t, ROUND_CELL], MARK] = values[touched[t, NODE], CHANGED] = 0
-    for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
-        state[opened[o, SLOT], width] = 0
-    block[OPEN_FROM], block[TOUCH_FROM] = block[OPEN + LENGTH], block[TOUCH + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def undo_values(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
-    """Take back all but the first so many groups that were opened, and cells that were touched. Cost: as they cost."""
-    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, values, opened, touched = (
-        shift_of(directory), cells_in(block), _values_in(block), opened_in(block), _touched(block),
-    )  # fmt: skip
-    for t in range(block[TOUCH + LENGTH] - 1, notes - 1, -1):
-        cell, node = touched[t, CELL], touched[t, NODE]
-        cells[cell, MARK] = cells[touched[t, ROUND_CELL], MARK] = values[node, CHANGED] = 0
-        cells[cell, COUNT] = touched[t, WAS]
-        if touched[t, NEW]:
-            _free(block, cells, values, state, touched[t, OF], width, node, cell)
-    for o in range(block[OPEN + LENGTH] - 1, groups - 1, -1):
-        slot = opened[o, SLOT]
-        state[slot, width] = 0
-        if opened[o, MADE]:
-            remove_slot(slot, width, shift, size, directory, parts, entries, state)
-            table[LIVE] -= 1
-            free_slot(slot, width, state, table)
-    block[TOUCH + LENGTH], block[OPEN + LENGTH] = min(block[TOUCH + LENGTH], notes), min(block[OPEN + LENGTH], groups)
-    block[TOUCH_FROM], block[OPEN_FROM] = block[TOUCH + LENGTH], block[OPEN + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def settle_values(table: Ints, block: Ints) -> None:
-    """All that was noted is final: cells without anything go, values without cells, and groups without values."""
-    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, values, opened, touched = (
-        shift_of(directory), cells_in(block), _values_in(block), opened_in(block), _touched(block),
-    )  # fmt: skip
-    for t in range(block[TOUCH + LENGTH]):
-        cell = touched[t, CELL]
-        if cells[cell, ROUND] >= 0 and cells[cell, COUNT] == 0:
-            _free(block, cells, values, state, touched[t, OF], width, touched[t, NODE], cell)
-    for o in range(block[OPEN + LENGTH]):
-        slot = opened[o, SLOT]
-        if state[slot, width] == 0 and state[slot, width + 1] == 0:
-            remove_slot(slot, width, shift, size, directory, parts, entries, state)
-            table[LIVE] -= 1
-            free_slot(slot, width, state, table)
-    block[TOUCH + LENGTH] = block[OPEN + LENGTH] = block[TOUCH_FROM] = block[OPEN_FROM] = 0
-
-
-@part(counted=True)
-def _free(
-    block: Ints, cells: Ints, values: Ints, state: Ints, slot: Word, width: Word, node: Word, cell: Word
-) -> None:  # fmt: skip
-    """Take a cell out of its value, and what it was the last of out of the group."""
-    number = cells[cell, ROUND]
-    values[node, HEAD] = _unlinked(block, cells, values[node, HEAD], cell)
-    if values[node, HEAD] == 0:
-        state[slot, width + 1] = _remove(values, state[slot, width + 1], node + 1)
-        values[node, LEFT], block[FREE_VALUE] = block[FREE_VALUE], node + 1
-    at = state[slot, width + 2]
-    while cells[at - 1, ROUND] != number:
-        at = cells[at - 1, NEXT]
-    cells[at - 1, COUNT] -= 1
-    if cells[at - 1, COUNT] == 0:
-        state[slot, width + 2] = _unlinked(block, cells, state[slot, width + 2], at - 1)
-
-
-@part(counted=True)
-def _unlinked(block: Ints, cells: Ints, head: Word, cell: Word) -> Word:
-    """A list of cells without one of them, whose place another may have: its first + 1."""
-    at, before = head, np.int64(0)
-    while at != cell + 1:
-        before, at = at, cells[at - 1, NEXT]
-    following = cells[cell, NEXT]
-    if before != 0:
-        cells[before - 1, NEXT] = following
-    cells[cell, ROUND], cells[cell, NEXT], block[FREE_CELL] = np.int64(-1), block[FREE_CELL], cell + 1
-    block[FREE_CELLS] += 1
-    return head if before != 0 else following

@@ -12,7 +12,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import KEY_WORDS, STATE
-from ivm.kernels.groups.rounds import HEADS, NEXT, ROUND, SLOT, cells_in, make_due, next_due, opened_in, tell_first
+from ivm.kernels.groups.round_block import HEADS, NEXT, ROUND, SLOT, cells_in, opened_in
+from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.memory.at import words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints

@@ -11,44 +11,29 @@ import pyarrow as pa
 
 from catalog.types import SqlType
 from ivm.kernels.groups.block import PARTITIONS, USED
-from ivm.kernels.groups.round_extremes import (
-    EXTREME_WORDS,
-    HEAD,
-    LEFT,
-    RIGHT,
-    TOUCHED_WORDS,
-    VALUE,
-    VALUE_WORDS,
-    VALUES,
-    close_values,
-    put_values,
-    settle_values,
-    undo_values,
-)
-from ivm.kernels.groups.rounds import (
+from ivm.kernels.groups.round_block import (
     BLOCK_WORDS,
     CELLS,
     FIELDS,
     FIRST,
-    FRAME,
     FREE_CELLS,
     HEADS,
     HEAP,
     LENGTH,
     MARK,
     NEXT,
-    NO_SLOTS,
-    NOT_READABLE,
     OPEN,
     OPENED,
     ROUND,
     TOUCH,
     TOUCHED,
-    close_rounds,
-    settle_rounds,
-    undo_rounds,
 )
+from ivm.kernels.groups.round_end import close_rounds, settle_rounds, undo_rounds
+from ivm.kernels.groups.round_extremes import put_values
+from ivm.kernels.groups.rounds import FRAME, NO_SLOTS, NOT_READABLE
 from ivm.kernels.groups.table import index_groups
+from ivm.kernels.groups.value_block import EXTREME_WORDS, HEAD, LEFT, RIGHT, TOUCHED_WORDS, VALUE, VALUE_WORDS, VALUES
+from ivm.kernels.groups.value_end import close_values, settle_values, undo_values
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.places import NONE
@@ -162,7 +147,7 @@ class Rounds(State):
 
 
 class RoundGroups(Rounds):
-    """Groups of which so many int64 `fields` are summed up in each round; see `groups.rounds`.
+    """Groups of which so many int64 `fields` are summed up in each round; see `groups.round_block`.
 
     `always`: groups stay, whatever they hold. `settled`: rows stay in the round in which they came: `groups.settled`.
     Size: a key, and a word for each field of each round in which it changes, and three more.
@@ -248,7 +233,7 @@ class RoundGroups(Rounds):
 class RoundExtremes(Rounds):
     """Groups of which the least value is asked, an integer; if the `largest` is, its complement is kept.
 
-    See `groups.round_extremes`. Size: a key, for each value five words, for each round of it four, and for each round
+    See `groups.value_block`. Size: a key, for each value five words, for each round of it four, and for each round
     of a group four.
     """
 
