@@ -136,7 +136,7 @@ def test_a_name_that_does_not_read_itself_is_no_loop(catalog):
 def test_the_base_reads_a_relation_of_the_same_name(catalog):
     text = "WITH e AS (SELECT 7 AS n) SELECT * FROM (WITH RECURSIVE e(n) AS (SELECT n FROM e UNION SELECT n - 1 FROM e WHERE n > 5) FROM e)"
     assert sorted(evaluate(bind(text, catalog).relation, {})) == [(5,), (6,), (7,)]
-    assert sorted(duckdb.sql(bind(text, catalog).oracle_sql).fetchall()) == [(5,), (6,), (7,)]
+    assert sorted(duckdb.execute(bind(text, catalog).oracle_sql).fetchall()) == [(5,), (6,), (7,)]
 
 
 def loops_of(relation):
@@ -174,7 +174,7 @@ def test_names_that_do_not_need_each_other_are_loops_of_their_own(catalog):
     loops = loops_of(bind(limited, catalog).relation)
     assert {tuple(b.name for b in loop.bindings) for loop in loops} == {("last", "even", "odd", "plain")}
     assert {(loop.limit, loop.fails_at_limit) for loop in loops} == {(9, True)}
-    tables = {"roots": {(1,): 1}, "e": {(1, 2): 1, (2, 3): 1, (3, 4): 1}}
+    tables: dict[str, dict[tuple[int, ...], int]] = {"roots": {(1,): 1}, "e": {(1, 2): 1, (2, 3): 1, (3, 4): 1}}
     assert evaluate(bind(text, catalog).relation, tables) == evaluate(bind(limited, catalog).relation, tables)
 
 
@@ -186,7 +186,7 @@ def test_names_that_stand_in_loops_within_views_are_told_apart(catalog):
         made.add_table(table)
     made.add_view(view)
     text = f"{MUTUAL} a (v BIGINT) AS (SELECT 9), b (v BIGINT) AS (SELECT v FROM a UNION SELECT v FROM reached UNION SELECT v FROM b) FROM b"
-    tables = {"roots": {(1,): 1}, "e": {(1, 2): 1}}
+    tables: dict[str, dict[tuple[int, ...], int]] = {"roots": {(1,): 1}, "e": {(1, 2): 1}}
     assert set(evaluate(bind(text, made).relation, tables)) == {(9,), (1,), (2,)}
 
 
@@ -218,12 +218,12 @@ def test_the_oracle_is_asked_what_it_can_answer(catalog):
     text = "WITH RECURSIVE q AS (SELECT s, d FROM e UNION (SELECT q.s, e.d FROM q JOIN e ON q.d = e.s ORDER BY 2 LIMIT 1)) FROM q"
     assert "ORDER BY 2, 1, 2 LIMIT 1" in bind(text, catalog).oracle_sql
     told = bind(f"{MUTUAL} a (v BIGINT, w VARCHAR) AS (SELECT 1, 'x') SELECT w, v FROM a", catalog).oracle_sql
-    assert [(name, kind) for name, kind, *_ in duckdb.sql(f"DESCRIBE {told}").fetchall()] == [
+    assert [(name, kind) for name, kind, *_ in duckdb.execute(f"DESCRIBE {told}").fetchall()] == [
         ("w", "VARCHAR"),
         ("v", "BIGINT"),
     ]
     with pytest.raises(duckdb.InvalidInputException, match="WITH MUTUALLY RECURSIVE"):
-        duckdb.sql(f"SELECT count(*) FROM ({told})").fetchall()
+        duckdb.execute(f"SELECT count(*) FROM ({told})").fetchall()
 
 
 def test_names_read_are_not_those_of_the_loop():
