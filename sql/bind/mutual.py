@@ -12,9 +12,9 @@ from catalog.schema import Field, Schema
 from catalog.types import SqlType
 from sql.bind.clauses.columns import is_nothing
 from sql.bind.context import BindContext, Ctes
-from sql.bind.linear import names_read
 from sql.bind.recursion import aligned, bind_closed, either
 from sql.decorrelate.decorrelate import decorrelate
+from sql.ir.linear import names_read
 from sql.ir.rebuild import is_loop, rebuilt
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation
 from sql.reader import MUTUALLY

@@ -15,9 +15,9 @@ from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.operators import castable
-from sql.bind.linear import Degree, degree, names_read
 from sql.bind.working_table import working_table
 from sql.decorrelate.decorrelate import decorrelate
+from sql.ir.linear import Degree, degree, names_read
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
 from sql.tree import ENDINGS, nodes_of
 
