@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
 
 from sql.ir.rebuild import recursive_gets
@@ -9,6 +10,7 @@ from sql.ir.relation import (
     Apply,
     Filter,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
@@ -19,13 +21,15 @@ from sql.ir.relation import (
     TopK,
     Union,
     Window,
+    inputs_of,
 )
 
 
 class Degree(IntEnum):
-    """The relation F(R) as a function of what the name holds.
+    """A relation F(R) as a function of the rows R of a name.
 
-    LINEAR: F(A + B) = F(A) + F(B). AFFINE: F(R) = C + G(R), where G is linear and C does not depend on R.
+    NONE: it does not depend on them. LINEAR: F(A + B) = F(A) + F(B). AFFINE: F(R) = C + G(R), where G is linear and C
+    does not depend on R. MORE: anything else.
     """
 
     NONE = 0
@@ -35,39 +39,42 @@ class Degree(IntEnum):
 
 
 def degree(relation: Relation, name: str, *, sets: bool) -> Degree:
-    """How a relation with or without Apply depends on `name`; MORE if in doubt. Cost: each way down to the name.
+    """How a relation, with or without Apply, depends on `name`; MORE if in doubt. Cost: once for each node.
 
     With `sets` it does not matter how often a row is there, only whether it is.
     """
+    known: dict[int, Degree] = {}
 
     def of(node: Relation) -> Degree:
-        return degree(node, name, sets=sets)
+        if id(node) not in known:
+            known[id(node)] = _degree(node, name, sets, of)
+        return known[id(node)]
 
-    if name not in names_read(relation):
-        return Degree.NONE
+    return of(relation)
+
+
+def _degree(relation: Relation, name: str, sets: bool, of: Callable[[Relation], Degree]) -> Degree:
     match relation:
         case RecursiveGet():
-            return Degree.LINEAR
+            return Degree.LINEAR if relation.name == name else Degree.NONE
+        case LetRec():
+            return Degree.NONE  # a loop within a loop reads none of its names
+    found = [of(each) for each in inputs_of(relation)]
+    read = [each for each in found if each is not Degree.NONE]
+    if not read:
+        return Degree.NONE
+    match relation:
         case Map() | Filter() | Project():
-            return of(relation.input)
+            return found[0]
         case Reduce() if sets and relation.keys and not relation.aggregates:
-            return of(relation.input)
-        case Join():
-            return _alone([of(each) for each in relation.inputs])
+            return found[0]
+        case Join() | Apply("inner"):
+            return read[0] if len(read) == 1 else Degree.MORE
         case Union():
-            found = [of(each) for each in relation.inputs]
-            return max(found) if Degree.NONE not in found else max(Degree.AFFINE, *found)
-        case Apply("inner"):
-            return _alone([of(relation.left), of(relation.right)])
-        case Apply("semi" | "anti" | "mark" | "left" | "single") if of(relation.right) is Degree.NONE:
-            return of(relation.left)
+            return max(read) if len(read) == len(found) else max(Degree.AFFINE, *read)
+        case Apply("semi" | "anti" | "mark" | "left" | "single") if found[1] is Degree.NONE:
+            return found[0]
     return Degree.MORE
-
-
-def _alone(inputs: list[Degree]) -> Degree:
-    """The degree of a product."""
-    found = [each for each in inputs if each is not Degree.NONE]
-    return found[0] if len(found) == 1 else Degree.MORE
 
 
 def names_read(relation: Relation) -> frozenset[str]:
@@ -76,11 +83,20 @@ def names_read(relation: Relation) -> frozenset[str]:
 
 
 def needs(relation: Relation, name: str) -> bool:
-    """Whether there are no rows where `name` holds none; False if in doubt."""
+    """Whether a relation without Apply has no rows where `name` has none; False if in doubt. Cost: one look at each
+    node.
+    """
+    known: dict[int, bool] = {}
 
     def of(node: Relation) -> bool:
-        return needs(node, name)
+        if id(node) not in known:
+            known[id(node)] = _needs(node, name, of)
+        return known[id(node)]
 
+    return of(relation)
+
+
+def _needs(relation: Relation, name: str, of: Callable[[Relation], bool]) -> bool:
     match relation:
         case RecursiveGet():
             return relation.name == name
@@ -92,10 +108,4 @@ def needs(relation: Relation, name: str) -> bool:
             return any(map(of, relation.inputs))
         case Union():
             return all(map(of, relation.inputs))
-        case Apply("full"):
-            return of(relation.left) and of(relation.right)
-        case Apply("inner" | "semi"):
-            return of(relation.left) or of(relation.right)
-        case Apply():
-            return of(relation.left)
     return False
