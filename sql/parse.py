@@ -108,22 +108,21 @@ def _query_within(
 ) -> Query:
     """The query that a part of a statement is, with its tree and its tokens; whether it is to be `answered`."""
     first, last = tokens[0], tokens[-1]
-    mutual = next((node for node in nodes_of(tree) if MUTUALLY in node.meta), None) if answered else None
-    if mutual is not None:
-        what = "DuckDB, which answers SELECTs, has no WITH MUTUALLY RECURSIVE"
-        source.refuse(mutual, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
     written = source.text[first.start : last.end + 1]
-    _refuse_changes_within(tree, source)
+    _refuse_within(tree, source, answered=answered)
     text = written if dialect == "duckdb" else duckdb_text(tree)
     return Query(text, names_read(tree), written, source.position(first.start))
 
 
-def _refuse_changes_within(tree: exp.Expr, source: SqlText) -> None:
-    """A query changes nothing: not by what stands in its WITH either."""
-    for cte in nodes_of(tree):
-        if isinstance(cte, exp.CTE) and isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
-            what = f"{cte.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
-            source.refuse(cte, what)
+def _refuse_within(tree: exp.Expr, source: SqlText, *, answered: bool) -> None:
+    """A query changes nothing, not by what stands in its WITH either; and DuckDB is to take what it is to answer."""
+    for node in nodes_of(tree):
+        if isinstance(node, exp.CTE) and isinstance(node.this, exp.DML | exp.DDL | exp.Drop):
+            what = f"{node.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
+            source.refuse(node, what)
+        if isinstance(node, exp.With) and MUTUALLY in node.meta and answered:
+            what = "DuckDB, which answers SELECTs, has no WITH MUTUALLY RECURSIVE"
+            source.refuse(node, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
 
 
 def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:

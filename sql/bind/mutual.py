@@ -12,9 +12,9 @@ from catalog.schema import Field, Schema
 from catalog.types import SqlType
 from sql.bind.clauses.columns import is_nothing
 from sql.bind.context import BindContext, Ctes
-from sql.bind.linear import names_read
 from sql.bind.recursion import aligned, bind_closed, either
 from sql.decorrelate.decorrelate import decorrelate
+from sql.ir.linear import names_read
 from sql.ir.rebuild import is_loop, rebuilt
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation
 from sql.reader import MUTUALLY
@@ -109,16 +109,16 @@ def _with(relation: Relation, done: Mapping[str, Relation]) -> Relation:
 
 
 def _components(bindings: tuple[Binding, ...]) -> list[list[Binding]]:
-    """The bindings that need each other together, in the order written; those that others need before these."""
+    """The bindings, those that need each other together, in the order written; what others need before these."""
     needed = {binding.name: names_read(binding.relation) for binding in bindings}
     for _ in bindings:  # transitively
         needed = {name: found.union(*(needed[each] for each in found)) for name, found in needed.items()}
     left, components = list(bindings), []
     while left:
-        first = next(
-            b for b in left if all(b.name in needed[o] or o not in {each.name for each in left} for o in needed[b.name])
-        )
-        component = [b for b in left if b is first or (b.name in needed[first.name] and first.name in needed[b.name])]
-        components.append(component)
-        left = [b for b in left if b not in component]
+        names = {binding.name for binding in left}
+        # What it needs of those that are left needs it too.
+        first = next(b for b in left if all(b.name in needed[other] for other in needed[b.name] & names - {b.name}))
+        together = {first.name} | (needed[first.name] & names)
+        components.append([binding for binding in left if binding.name in together])
+        left = [binding for binding in left if binding.name not in together]
     return components

@@ -92,12 +92,13 @@ def bind(
 def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     context = BindContext(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
-    refuse_unread(nodes_of(tree), source)
+    read = nodes_of(tree)
+    refuse_unread(read, source)
     relation = decorrelate(block.kept or block.relation)
     width = len(block.relation.schema)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)
-    mutual = any(MUTUALLY in node.meta for node in nodes_of(tree))
+    mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     schema, hidden = relation.schema[:width], relation.schema[width:]
     return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)

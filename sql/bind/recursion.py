@@ -15,9 +15,10 @@ from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.operators import castable
-from sql.bind.linear import Degree, degree, names_read
 from sql.bind.working_table import working_table
 from sql.decorrelate.decorrelate import decorrelate
+from sql.ir.linear import Degree, degree, names_read
+from sql.ir.rebuild import FreeOuters
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
 from sql.tree import ENDINGS, nodes_of
 
@@ -57,10 +58,9 @@ def bind_recursive(
     each_once = bool(union.args.get("distinct"))
     base = renamed(undone(base) if each_once else base, names[: len(base.schema)])
     with context.loop([cte.alias]) as (name,):
-        branch = _branch(context, cte, union, name, base.schema, ctes)
-    if branch is None:
+        branch, schema = _branch(context, cte, union, name, base.schema, ctes)
+    if name not in names_read(branch):
         return None
-    schema = either(base.schema, branch.schema)
     branch = undone(branch) if each_once else branch
     by = degree(branch, name, sets=each_once)
     if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
@@ -71,10 +71,10 @@ def bind_recursive(
 
 def _branch(
     context: BindContext, cte: exp.CTE, union: exp.Union, name: str, schema: Schema, ctes: Ctes
-) -> Relation | None:
-    """The branch, with columns of the types and names of the base's `schema`; None if it does not read the name.
+) -> tuple[Relation, Schema]:
+    """The branch, with columns of the types and names of the base's `schema`, and what the name is said to have in it.
 
-    It is bound again as long as more of its columns may be NULL than the name was said to have.
+    It is bound again as long as more of its columns may be NULL than that says.
     """
     mark = context.mark()
     while True:
@@ -82,11 +82,9 @@ def _branch(
         reach = {**ctes, key(cte.alias): RecursiveGet(name, schema)}
         found = bind_closed(context, union.expression, cte, (name,), reach)
         branch = aligned(context, union.expression, found, schema, f"the branch of {cte.alias}")
-        if name not in names_read(branch):
-            return None
         wider = either(schema, branch.schema)
         if wider == schema:
-            return branch
+            return branch, schema
         schema = wider
 
 
@@ -102,20 +100,21 @@ def bind_closed(context: BindContext, node: exp.Expr, cte: exp.CTE, own: Sequenc
     """
     before = [len(row.read) for row in context.outer_rows]
     relation = context.query(context, node, ctes).relation
-    for row, count in zip(context.outer_rows, before, strict=True):
-        if len(row.read) > count:
-            what = f"{cte.alias} is recursive and reads a column of the query around"
-            context.refuse(row.read[count], f"{what}, which is not supported; join with it afterwards")
+    if FreeOuters().of(relation):
+        pairs = zip(context.outer_rows, before, strict=True)
+        read = next((row.read[count] for row, count in pairs if len(row.read) > count), cte.args["alias"])
+        what = f"{cte.alias} is recursive and reads a column of the query around"
+        context.refuse(read, f"{what}, which is not supported; join with it afterwards")
     if not names_read(relation) <= set(own):
         what = f"{cte.alias} is a loop that reads the name of a loop around it"
-        context.refuse(cte, f"{what}, which is not supported; make one of them a view")
+        context.refuse(cte.args["alias"], f"{what}, which is not supported; make one of them a view")
     return relation
 
 
 def aligned(context: BindContext, node: exp.Expr, relation: Relation, schema: Schema, what: str) -> Relation:
     """The relation with columns of the types and names of `schema`, by whatever casts there are."""
     if len(relation.schema) != len(schema):
-        context.fail(node, f"{what} has {len(relation.schema)} columns, but {len(schema)} are needed")
+        context.fail(node, f"{what} has {len(relation.schema)} columns, not {len(schema)}; list them")
     types = [field.type for field in schema]
     pairs = list(zip(relation.schema, types, strict=True))
     for i, (field, type_) in enumerate(pairs):

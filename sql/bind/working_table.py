@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN
 from sql.bind.clauses.order import distinct
-from sql.bind.linear import needs
+from sql.ir.linear import needs
 from sql.ir.relation import (
     Binding,
     Constant,

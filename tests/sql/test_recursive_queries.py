@@ -169,6 +169,31 @@ def test_union_all(base, branch, reader, edges, others):
     assume(agree(f"WITH RECURSIVE q(a, b) AS ({base} UNION ALL ({union})) {reader}", on_levels(edges), others))
 
 
+STEP = "SELECT q.a, e.d FROM q JOIN e ON q.b = e.s"
+PLACES = (
+    f"SELECT a FROM f WHERE a IN (WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) SELECT b FROM q)",
+    f"SELECT a FROM f WHERE EXISTS (WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) SELECT 1 FROM q WHERE q.a = f.b)",
+    f"SELECT a, (WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) SELECT count(*) FROM q WHERE q.a = f.b) FROM f",
+    f"SELECT * FROM f LEFT JOIN (WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) FROM q) AS x ON x.a = f.a",
+    f"(WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) FROM q) UNION ALL (WITH RECURSIVE q(a, b) AS (FROM f UNION {STEP}) FROM q)",
+    f"WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) SELECT x.a, y.b FROM q x LEFT JOIN q y ON x.b = y.a",
+    f"WITH RECURSIVE z AS (FROM e WHERE s > 0), q(a, b) AS (FROM z UNION {STEP}), y AS (SELECT b AS v FROM q),"
+    " p(v) AS (FROM y UNION SELECT p.v - 1 FROM p, y WHERE p.v = y.v AND p.v > 0) FROM p",
+    f"WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}), p AS (FROM q UNION SELECT p.a, q.b FROM p JOIN q ON p.b = q.a) FROM p",
+    "WITH RECURSIVE q(a, b) AS (FROM f UNION SELECT q.a, x.d FROM q JOIN (WITH RECURSIVE t AS (FROM e UNION SELECT t.s, e.d"
+    " FROM t JOIN e ON t.d = e.s) FROM t) AS x ON q.b = x.s) FROM q",
+    f"WITH RECURSIVE q(a, b) AS (WITH z AS (FROM e WHERE s < 3) SELECT * FROM z UNION {STEP}) SELECT * FROM q ORDER BY b, a LIMIT 3",
+    f"WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) SELECT a, sum(b) FROM q WHERE a = 1 GROUP BY a",
+    f"WITH RECURSIVE q(a, b) AS (FROM e UNION {STEP}) SELECT q.b, f.b FROM q, f WHERE q.a = f.a AND f.a = 1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", PLACES)
+def test_recursion_stands_anywhere(sql):
+    edges = [(0, 1), (1, 2), (2, 3), (0, 2), (3, 1), (None, 1), (1, None)]
+    assert agree(sql, edges, [(1, 2), (2, 2), (3, None), (0, 1)])
+
+
 @pytest.mark.parametrize("branch", [*STEPS, *OTHERS])
 def test_each_branch(branch):
     edges = [(0, 1), (1, 2), (2, 3), (0, 2), (3, 1), (None, 1), (1, None)]
