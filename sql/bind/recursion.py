@@ -52,7 +52,7 @@ def bind_recursive(
     """
     base = bind_closed(context, union.this, cte, (), ctes)
     for i, field in enumerate(base.schema):
-        if is_nothing(base, i):
+        if is_nothing(base, i) and not _has_type(union.this, i):
             what = f"column {field.name!r} of the base of {cte.alias} is NULL, which has no type; cast it"
             context.mismatch(union.this, what)
     each_once = bool(union.args.get("distinct"))
@@ -67,6 +67,12 @@ def bind_recursive(
         sides: Relation = Union((decorrelate(base), decorrelate(branch)))
         return LetRec((Binding(name, schema, distinct(sides) if each_once else sides),), 0)
     return working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+
+
+def _has_type(query: exp.Expr, column: int) -> bool:
+    """Whether a query writes a column of NULL as a cast."""
+    written = query.expressions[column : column + 1] if isinstance(query, exp.Select) else []
+    return any(isinstance(each.unalias(), exp.Cast) for each in written)
 
 
 def _branch(

@@ -38,7 +38,7 @@ QUERIES = {
         SELECT DISTINCT s FROM edge WHERE s NOT IN (SELECT v FROM r)""",
     "two": """WITH RECURSIVE a(v) AS (SELECT v FROM root UNION SELECT d FROM a JOIN edge ON v = s),
         b(v) AS (SELECT v FROM a UNION SELECT s FROM b JOIN edge ON v = d) SELECT a.v AS x, b.v AS y FROM a FULL JOIN b USING (v)""",
-    "over_null": """WITH RECURSIVE r(v, w) AS (SELECT v, CASE WHEN v < -1 THEN 1 END FROM root UNION SELECT d, edge.w FROM r JOIN edge ON v = s)
+    "over_null": """WITH RECURSIVE r(v, w) AS (SELECT v, NULL::INTEGER FROM root UNION SELECT d, edge.w FROM r JOIN edge ON v = s)
         SELECT * FROM r""",
 }
 
