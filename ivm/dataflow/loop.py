@@ -170,10 +170,17 @@ class Iterate(Kept):
         self.kept = dict(read)
         self.changes: dict[int, Delta | None] = {}
         self._scope, self._limit, self._last, self._most = scope, limit, tuple(last), most
+        self.passed = self.deepest = 0
+        """How many rounds were run, and the greatest number that one has had."""
         self._clock = Clock(scope)
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
         self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)
+
+    @property
+    def within(self) -> Sequence[Node]:
+        """The nodes of the loop's own dataflow, each after those that it reads."""
+        return self._scope.graph.nodes
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the rounds that follow from changes of what enters, time by time. See `passes`."""
@@ -233,6 +240,7 @@ class Iterate(Kept):
                     if changed is not None:
                         self._carry({node: changed}, given)
             waiting, first = self._fed(given, time, found)
+            self.passed, self.deepest = self.passed + 1, max(self.deepest, number)
             yield number
 
     def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
