@@ -92,6 +92,7 @@ def connect(
     compile: Literal["background", "wait", "off"] = "background",
     sharing: bool = True,
     memory_limit: int | None = None,
+    recursion_limit: int | None = None,
     external_access: bool = False,
     threads: int | None = 1,
     shards: int | None = None,
@@ -125,6 +126,8 @@ def connect(
         memory_limit: Bytes that tables and views may take together. A view that is expected to need more than what is
             left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is
             no limit for changes: a commit is never refused for its size. Default: None, no limit.
+        recursion_limit: Rounds before which a recursive view must have ended; a commit in which it has not is refused
+            (NumericError). One that has a RECURSION LIMIT of its own goes by that. Default: None, a million.
         external_access: True lets SQL text read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
             `read_text`, `https://`). False (default): it sees the tables and views of this database and nothing else,
             whoever wrote it, and is refused with AccessError; and what does not fit into memory is refused rather than
@@ -142,7 +145,7 @@ def connect(
         StorageError: The directory cannot be used, is held by another process, or is damaged.
         TypeMismatchError: A number is negative, too large or no whole number, there are no threads at all, or
             `compile` or `durability` is none of those.
-        UnsupportedError: `memory_limit` with `shards`.
+        UnsupportedError: `memory_limit` or `recursion_limit` with `shards`.
     """
     from ivm.arguments import at_least_one, callback, duration, one_of, whole_number  # noqa: PLC0415
     from ivm.engine.engine import Engine  # noqa: PLC0415
@@ -154,6 +157,7 @@ def connect(
 
     history = whole_number(history, "history")
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
+    recursion_limit = None if recursion_limit is None else at_least_one(recursion_limit, "recursion_limit")
     helpers = Helpers(cores() if threads is None else at_least_one(threads, "threads"))
     one_of(compile, ("background", "wait", "off"), "compile")
     one_of(durability, ("commit", "interval", "off"), "durability")
@@ -164,6 +168,8 @@ def connect(
     def new() -> Core:
         compiler = None if compile == "off" else Compiler(wait=compile == "wait")
         engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
+        if recursion_limit is not None:
+            engine.renderer.recursion_limit = recursion_limit
         return Core(engine, external_access=external_access)
 
     if shards is not None:
@@ -173,6 +179,8 @@ def connect(
             raise StorageError("cannot open a database over shards from a directory; leave the path out")
         if memory_limit is not None:
             raise UnsupportedError("cannot limit the memory of a database over shards; leave memory_limit out")
+        if recursion_limit is not None:
+            raise UnsupportedError("cannot limit recursion of a database over shards; give views a RECURSION LIMIT")
         return in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access)
     if path is None or path == ":memory:":
         if read_only:

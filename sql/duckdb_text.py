@@ -15,7 +15,9 @@ from sqlglot.optimizer.qualify import qualify
 
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
-from catalog.schema import Table
+from catalog.names import as_literal, quoted
+from catalog.schema import Schema, Table
+from sql.reader import MUTUALLY
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, query
 from sql.tree import names_read
@@ -33,6 +35,13 @@ def duckdb_text(tree: exp.Expr, *, pretty: bool = False, copy: bool = True) -> s
         raise UnsupportedError(f"DuckDB, which verifies views, has no such thing: {error}; leave it out") from error
 
 
+def no_answer(why: str, schema: Schema) -> str:
+    """A query with the columns of `schema` that DuckDB takes, and raises `why` for where it would have rows."""
+    error = f"error({as_literal(why)})"
+    columns = (f"CAST({error} AS {field.type}) AS {quoted(field.name)}" for field in schema)
+    return f"SELECT {', '.join(columns)} WHERE CAST({error} AS BOOLEAN)"
+
+
 class _Writer(DuckDBGenerator):
     """sqlglot's, but for what that writes as something else."""
 
@@ -41,6 +50,12 @@ class _Writer(DuckDBGenerator):
         # As date + INTERVAL it would be a TIMESTAMP.
         exp.DateAdd: lambda self, node: self.func("DATE_ADD", node.this, node.expression),
     }
+
+    def with_sql(self, node: exp.With) -> str:
+        """WITH, but not MUTUALLY RECURSIVE."""
+        if MUTUALLY in node.meta:
+            self.unsupported("WITH MUTUALLY RECURSIVE")
+        return super().with_sql(node)
 
 
 _MARK = "ivm_division"

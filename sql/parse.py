@@ -18,6 +18,7 @@ from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
+from sql.reader import MUTUALLY
 from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
@@ -97,26 +98,31 @@ def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain
 
 
 def _query(syntax: Syntax, source: SqlText, dialect: str) -> Query:
-    query = _query_within(syntax.tree, syntax.tokens, source, dialect)
+    query = _query_within(syntax.tree, syntax.tokens, source, dialect, answered=not syntax.explain)
     read = part(syntax.tree, syntax.tokens[0].start) if dialect == "duckdb" and syntax.explain else None
     return replace(query, syntax=read)
 
 
-def _query_within(tree: exp.Expr, tokens: Sequence[Token], source: SqlText, dialect: str) -> Query:
-    """The query that a part of a statement is, with its tree and its tokens."""
+def _query_within(
+    tree: exp.Expr, tokens: Sequence[Token], source: SqlText, dialect: str, *, answered: bool = True
+) -> Query:
+    """The query that a part of a statement is, with its tree and its tokens; whether it is to be `answered`."""
     first, last = tokens[0], tokens[-1]
     written = source.text[first.start : last.end + 1]
-    _refuse_changes_within(tree, source)
+    _refuse_within(tree, source, answered=answered)
     text = written if dialect == "duckdb" else duckdb_text(tree)
     return Query(text, names_read(tree), written, source.position(first.start))
 
 
-def _refuse_changes_within(tree: exp.Expr, source: SqlText) -> None:
-    """A query changes nothing: not by what stands in its WITH either."""
-    for cte in nodes_of(tree):
-        if isinstance(cte, exp.CTE) and isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
-            what = f"{cte.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
-            source.refuse(cte, what)
+def _refuse_within(tree: exp.Expr, source: SqlText, *, answered: bool) -> None:
+    """A query changes nothing, not by what stands in its WITH either; and DuckDB is to take what it is to answer."""
+    for node in nodes_of(tree):
+        if isinstance(node, exp.CTE) and isinstance(node.this, exp.DML | exp.DDL | exp.Drop):
+            what = f"{node.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
+            source.refuse(node, what)
+        if isinstance(node, exp.With) and MUTUALLY in node.meta and answered:
+            what = "DuckDB, which answers SELECTs, has no WITH MUTUALLY RECURSIVE"
+            source.refuse(node, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
 
 
 def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:

@@ -15,6 +15,9 @@ from sqlglot.tokenizer_core import TokenType
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
 
+MUTUALLY = "mutually"
+"""Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
+
 Build = Callable[..., exp.Expr]
 
 
@@ -120,6 +123,33 @@ class _Keeping(Parser):
         """As the functions above, for those whose arguments sqlglot reads in a way of its own."""
         kept: Any = _Kept(func)
         return super()._parse_distinct_arg_function(kept, distinct_index)
+
+    def _parse_with(self, skip_with_token: bool = False) -> exp.With | None:
+        """WITH MUTUALLY RECURSIVE [([RETURN AT | ERROR AT] RECURSION LIMIT n)] name (column type, ..) AS (..), .."""
+        start = self._index
+        begun = skip_with_token or self._match(TokenType.WITH)
+        if not (begun and self._match_text_seq("MUTUALLY", "RECURSIVE")):
+            self._retreat(start)
+            return super()._parse_with(skip_with_token)
+        limited = self._parse_round_limit() if self._match(TokenType.L_PAREN) else (None, False)
+        clause = super()._parse_with(skip_with_token=True)
+        assert clause is not None, "it is expected"
+        clause.set("recursive", True)
+        clause.meta[MUTUALLY] = limited
+        return clause
+
+    def _parse_round_limit(self) -> tuple[int, bool]:
+        """What stands in the parentheses, up to the last: how many rounds, and whether it is an error to want more."""
+        returns = bool(self._match_text_seq("RETURN", "AT"))
+        if not (returns or self._match_text_seq("ERROR", "AT") or self._curr.text.upper() == "RECURSION"):
+            self.raise_error("Expected RETURN AT RECURSION LIMIT n, ERROR AT RECURSION LIMIT n or RECURSION LIMIT n")
+        if not self._match_text_seq("RECURSION", "LIMIT"):
+            self.raise_error("Expected RECURSION LIMIT n")
+        number = self._curr.text
+        if not (self._match(TokenType.NUMBER) and number.isdecimal() and int(number) > 0):
+            self.raise_error("Expected a number of rounds, 1 or more")
+        self._match_r_paren()
+        return int(number), not returns
 
     def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
         """INTERVAL '1 day ago' keeps its text: sqlglot would take a number and a word of it, and leave the rest."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.names import by_key, key, written
+from sql.reader import MUTUALLY
 from sql.sql_text import SqlText, text_of
 
 
@@ -86,6 +87,8 @@ def _is_expression(table: exp.Table) -> bool:
         if isinstance(node, exp.With):
             own = next(i for i, each in enumerate(node.expressions) if each is below)
             earlier = node.expressions[: own + 1 if node.args.get("recursive") else own]
+            if MUTUALLY in node.meta:
+                earlier = node.expressions
             if written(table.name, _names(earlier)):
                 return True
         below, node = node, node.parent

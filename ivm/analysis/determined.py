@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.unique_keys import is_unique
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold
+from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold
 from sql.ir.scalar import Column, columns_of
 
 
@@ -29,6 +29,8 @@ def _below(relation: Relation, given: frozenset[int]) -> frozenset[int]:
     match relation:
         case Filter() | Threshold() | Negate():
             return determined(relation.input, given)
+        case LetRec():
+            return determined(relation.last, given)
         case Map():
             width = len(relation.input.schema)
             found = given | determined(relation.input, (c for c in given if c < width))

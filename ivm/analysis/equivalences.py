@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ivm.analysis.fact import fact
 from sql.ir.classes import Classes, merged_classes, representatives
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 
@@ -51,6 +51,8 @@ def equivalences(relation: Relation) -> Equivalences:
             return _of_columns(equivalences(relation.input), columns)
         case TopK() | Window() | Negate() | Threshold():
             return equivalences(relation.input)
+        case LetRec():
+            return equivalences(relation.last)
     return Equivalences()
 
 

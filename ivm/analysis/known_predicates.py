@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Column, Scalar, columns_of, remap
 
 
@@ -16,6 +16,8 @@ def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
             return tuple(dict.fromkeys((*known_predicates(relation.input), *relation.predicates)))
         case Map() | Negate() | Threshold() | TopK() | Window():
             return known_predicates(relation.input)
+        case LetRec():
+            return known_predicates(relation.last)
         case Project():
             return _kept(relation.input, {c: i for i, c in reversed(list(enumerate(relation.columns)))})
         case Reduce():

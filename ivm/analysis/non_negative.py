@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
-from sql.ir.relation import Apply, Constant, Get, Negate, Reduce, Relation, Threshold, TopK, inputs_of
+from sql.ir.relation import (
+    Apply,
+    Constant,
+    Get,
+    LetRec,
+    Negate,
+    RecursiveGet,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    inputs_of,
+)
 
 
 @fact
@@ -13,8 +25,10 @@ def is_non_negative(relation: Relation) -> bool:
     A difference may be so too (`A - (A semi join B)` is), but that is not looked into.
     """
     match relation:
-        case Negate() | Apply():
+        case Negate() | Apply() | RecursiveGet():
             return False
+        case LetRec():
+            return is_non_negative(relation.last)
         case Get():
             return not relation.differs
         case Constant() | Reduce() | TopK() | Threshold():

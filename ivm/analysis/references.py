@@ -7,7 +7,20 @@ from itertools import islice
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Reference, Relation, Threshold, TopK, Window
+from sql.ir.relation import (
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    Project,
+    Reduce,
+    Reference,
+    Relation,
+    Threshold,
+    TopK,
+    Window,
+)
 from sql.ir.scalar import Column
 
 # A wide join of tables that all repeat a column could have very many; few are ever of use.
@@ -25,6 +38,8 @@ def references(relation: Relation) -> tuple[Reference, ...]:
             return relation.references
         case Map() | Filter() | Threshold() | TopK() | Window():
             return references(relation.input)
+        case LetRec():
+            return references(relation.last)
         case Project():
             return _placed(references(relation.input), relation.columns)
         case Reduce():

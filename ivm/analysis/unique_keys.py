@@ -8,7 +8,7 @@ from itertools import islice, product
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import Constant, Filter, Get, Join, LetRec, Map, Project, Reduce, Relation, Threshold, TopK, Window
 
 Key = frozenset[int]
 
@@ -42,6 +42,8 @@ def _keys(relation: Relation) -> Iterable[Key]:
             return _keys_of_rows(relation)
         case Map() | Filter() | Threshold():
             return unique_keys(relation.input)
+        case LetRec():
+            return unique_keys(relation.last)
         case Project():
             return _kept(relation)
         case Join():

@@ -41,9 +41,9 @@ _MOST = 1 << 10
 _SMALL = 1 << 10
 """Changes of at most so many rows are kept as values, so that no wait is for many of them to be gathered at once."""
 
-Step = Callable[[Delta], None]
+Step = Callable[[Sequence[Delta | None]], None]
 """What is done with a chunk. Where others are let in meanwhile, it must not read a store."""
-_Begin = Callable[[Delta], "Errand[None]"]
+_Begin = Callable[[Sequence[Delta | None]], "Errand[None]"]
 
 
 @dataclass
@@ -65,16 +65,17 @@ class Installation:
     since: int = BEGINNING
     nodes: dict[Node, None] = field(default_factory=dict)
     waiting: Node | None = None
-    backlog: dict[int, Delta] = field(default_factory=dict)
+    backlog: dict[int, Sequence[Delta | None]] = field(default_factory=dict)
     error: Exception | None = None
     lessons: Lessons = field(default_factory=Lessons)
     _read: int = 0
 
     def keep(self, inputs: Sequence[Delta | None], time: int) -> None:
         """Let a change wait. Columns of many rows are read later: no store renumbers its rows meanwhile."""
-        (delta,) = inputs
-        if delta is not None:
-            self.backlog[time] = delta.gathered() if len(delta) <= _SMALL else delta
+        if any(delta is not None for delta in inputs):
+            self.backlog[time] = [
+                delta.gathered() if delta is not None and len(delta) <= _SMALL else delta for delta in inputs
+            ]
 
     def read(self, rows: int) -> None:
         """So many rows were read."""
@@ -108,29 +109,29 @@ def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, a
     installation.waiting = node
     contents = source.contents(time, installation.read)
     step = partial(_step, node.operator, since=time)
-    fill = step if alone else lambda delta: installation.aside(partial(step, delta))
+    fill: Step = step if alone else lambda inputs: installation.aside(partial(step, inputs))
     begin = _done if alone else installation.errands.send
     try:
         if whole:
             _fill_whole(fill, contents, installation)
         else:
-            _fill_in_parts(fill, lambda delta: begin(partial(step, delta)), contents, installation)
+            _fill_in_parts(fill, lambda inputs: begin(partial(step, inputs)), contents, installation)
     finally:
         installation.errands.wait()
-    _catch_up(fill, step, installation)
+    catch_up(node.operator, time, installation, fill)
     installation.waiting = None
 
 
-def _step(operator: Operator, delta: Delta, since: int) -> None:
+def _step(operator: Operator, inputs: Sequence[Delta | None], since: int) -> None:
     """Step an operator that nobody reads yet, and make it final; nothing has happened if it raises NumericError."""
     marks = Marks()
     marks.add(operator.states)
     try:
-        operator.step([delta])
+        operator.step(inputs)
     except NumericError:
         marks.rollback()
         raise
-    marks.seal(int(np.max(delta.times)) + 1, since)
+    marks.seal(max(int(np.max(delta.times)) for delta in inputs if delta is not None) + 1, since)
 
 
 def _fill_whole(fill: Step, contents: Iterator[Delta], installation: Installation) -> None:
@@ -142,7 +143,7 @@ def _fill_whole(fill: Step, contents: Iterator[Delta], installation: Installatio
         installation.rest()
     whole = concat_deltas(found)
     if whole is not None:
-        fill(whole)
+        fill([whole])
 
 
 def _fill_in_parts(fill: Step, begin: _Begin, contents: Iterator[Delta], installation: Installation) -> None:
@@ -161,7 +162,7 @@ def _fill_in_parts(fill: Step, begin: _Begin, contents: Iterator[Delta], install
                 except NumericError:
                     _fill_whole(fill, chain([filling[0]], ready, parts), installation)
                     return
-            filling = (ready[0], begin(ready[0])) if ready else None
+            filling = (ready[0], begin(ready)) if ready else None
         installation.rest()
 
 
@@ -189,23 +190,29 @@ def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
         yield going.popleft()
 
 
-def _catch_up(fill: Step, step: Step, installation: Installation) -> None:
+def catch_up(operator: Operator, since: int, installation: Installation, fill: Step | None = None) -> None:
     """Apply what has come, and what comes while others are let in, until nothing is left.
 
     What has come is applied, many commits at once, while others go on, as long as that leaves fewer changes each time.
-    They wait for the rest, so that no stream of commits keeps it from ending.
+    They wait for the rest, so that no stream of commits keeps it from ending. `fill`: how that is done while others go
+    on; None: they wait.
     """
-    backlog = installation.backlog
-    before: float = inf
-    while _SOON < (left := sum(max(len(delta), _EACH) for delta in backlog.values())) < before:
+    backlog, step = installation.backlog, partial(_step, operator, since=since)
+    fill, before = step if fill is None else fill, inf
+    while _SOON < (left := sum(_size(inputs) for inputs in backlog.values())) < before:
         before = left
-        fill(_first(backlog, _MOST).gathered())
+        fill([None if delta is None else delta.gathered() for delta in _first(backlog, _MOST)])
         installation.rest()
     if backlog:
         step(_first(backlog, len(backlog)))
 
 
-def _first(backlog: dict[int, Delta], most: int) -> Delta:
-    """What came first, at most so many changes, out of the backlog."""
+def _size(inputs: Sequence[Delta | None]) -> int:
+    """How many changes a commit counts as."""
+    return max(sum(len(delta) for delta in inputs if delta is not None), _EACH)
+
+
+def _first(backlog: dict[int, Sequence[Delta | None]], most: int) -> list[Delta | None]:
+    """What came first, of at most so many commits, out of the backlog."""
     taken = [backlog.pop(time) for time in tuple(islice(backlog, most))]
-    return concat_deltas(taken) or taken[0]
+    return [concat_deltas([delta for delta in of_input if delta is not None]) for of_input in zip(*taken, strict=True)]

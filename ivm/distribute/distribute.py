@@ -14,6 +14,7 @@ from ivm.analysis.equivalences import equivalences
 from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
 from ivm.distribute.gathering import gathered
 from ivm.distribute.joins import JoinOrder
+from ivm.distribute.loops import loop_options
 from ivm.distribute.placement import REPLICATED, Hashed, Placement, Replicated
 from ivm.distribute.reduces import reduce_options
 from ivm.distribute.rows import Rows
@@ -26,6 +27,7 @@ from sql.ir.relation import (
     Filter,
     Get,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
@@ -118,6 +120,8 @@ class _Planner:
                 return self._over(relation)
             case Threshold():
                 return self._grouped(relation, range(len(relation.schema)))
+            case LetRec():
+                return loop_options(relation, self.options, self.exchanges)
         raise AssertionError(f"no distribution of {type(relation).__name__}")
 
     def _over(self, relation: Negate | Map | Filter) -> Iterator[Option]:

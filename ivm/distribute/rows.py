@@ -9,14 +9,16 @@ from math import prod
 from catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
-from sql.ir.rebuild import offsets
+from sql.ir.rebuild import nodes, offsets
 from sql.ir.relation import (
     Constant,
     Filter,
     Get,
     Join,
+    LetRec,
     Map,
     Project,
+    RecursiveGet,
     Reduce,
     Relation,
     Threshold,
@@ -88,6 +90,10 @@ class Rows:
                 return min(self.count(relation.input), groups * relation.limit)
             case Union():
                 return sum(map(self.count, relation.inputs))
+            case LetRec():  # nobody knows how much comes of it; as much as enters
+                return max((self.count(each) for each in nodes(relation) if isinstance(each, Get)), default=1.0)
+            case RecursiveGet():
+                return 1.0
         return self.count(inputs_of(relation)[0])
 
     def joined(self, inputs: tuple[Relation, ...], classes: Iterable[tuple[int, ...]]) -> float:

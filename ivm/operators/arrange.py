@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ivm.operators.entered import Entered
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
 from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.follower import Lookup
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from ivm.trace.rows.rows import DerivedRows
 
@@ -49,6 +51,17 @@ class ArrangeGroups(_Arrange):
 
     def __init__(self, reduce: Reduce) -> None:
         self.arrangement = reduce.lookup
+
+
+class ArrangeEntered(_Arrange):
+    """An arrangement outside of a loop, as those within look up in it."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.arrangement = Entered(lookup)
+
+    def reader(self, time: int) -> Lookup:
+        """Nobody reads what is in a loop from outside."""
+        raise AssertionError("what is in a loop is read of its result")
 
 
 class ArrangeDerived(_Arrange):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ivm.operators.entered import Entered
 from ivm.operators.look_ups import GroupLeg, IndexLeg
 from ivm.operators.operator import NOTHING
 from ivm.operators.reduce import GroupLookup
@@ -58,6 +59,8 @@ class HalfJoin(Meeting):
         """See `Stage.leg`. Groups as they were sealed are read again where others write meanwhile: Python does that."""
         if isinstance(self.lookup, Arrangement):
             return IndexLeg(self, self.standing, self.lookup, delta)
+        if isinstance(self.lookup, Entered) and isinstance(self.lookup.lookup, Arrangement):
+            return IndexLeg(self, self.standing, self.lookup.lookup, delta, self.lookup)
         if isinstance(self.lookup, GroupLookup) and not self.lookup.is_sealed:
             return GroupLeg(self, self.lookup, delta)
         return None

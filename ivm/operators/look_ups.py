@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ivm.kernels.hashing.search import AT
 from ivm.kernels.step.records import FIRST, FOUND, GIVEN
 from ivm.kernels.step.state import EARLIER
+from ivm.operators.entered import Entered
 from ivm.operators.reduce import GroupLookup
 from ivm.operators.stage import Leg, Meeting
 from ivm.trace.columns.column import Column, Ints
@@ -64,12 +65,17 @@ class _KeyedLeg(Leg):
 
 
 class IndexLeg(_KeyedLeg):
-    """Rows are looked up in an index. `standing`: they are found by themselves where all changes have one time."""
+    """Rows are looked up in an index. `standing`: they are found by themselves where all changes have one time.
 
-    def __init__(self, stage: Meeting, standing: bool, arrangement: Arrangement, delta: Delta) -> None:
+    `entered`: what says as of which time, where that of the changes is another clock's.
+    """
+
+    def __init__(
+        self, stage: Meeting, standing: bool, arrangement: Arrangement, delta: Delta, entered: Entered | None = None
+    ) -> None:
         super().__init__(stage, arrangement.layout, delta)
-        self._arrangement, self._inclusive = arrangement, stage.inclusive
-        self.tells = not (standing and isinstance(delta.times, int))
+        self._arrangement, self._inclusive, self._entered = arrangement, stage.inclusive, entered
+        self.tells = entered is not None or not (standing and isinstance(delta.times, int))
         words, unique = None if self.tells else arrangement.words, arrangement.unique
         self._words = SearchWords(self._form, arrangement.layout.words, unique, words, stage.inclusive)
 
@@ -83,7 +89,8 @@ class IndexLeg(_KeyedLeg):
         """See `Leg.begin`: which rows are seen, and where the state lies."""
         arrangement = self._arrangement
         arrangement.settle()
-        index, store, times = arrangement.index, arrangement.store, delta.times
+        index, store = arrangement.index, arrangement.store
+        times = delta.times if self._entered is None else self._entered.time
         limits: tuple[Ints, Ints] | None = None
         if isinstance(times, int):
             as_of = times if self._inclusive else times - 1

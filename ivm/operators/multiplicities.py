@@ -10,9 +10,9 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.clamp import LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
-from ivm.trace.columns.column import Ints
+from ivm.trace.columns.column import Column, Ints, every
 from ivm.trace.columns.places import NONE
-from ivm.trace.delta import Delta, Layout, concat_deltas, delta_of
+from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.keyed.groups import Groups
@@ -43,6 +43,53 @@ class Negate(Operator):
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The input's contents with diffs of -1: what is negated counts down in whatever it is added to."""
         return (delta.with_diffs(-delta.diff_array()) for delta in inputs[0]())
+
+
+class Passed(Operator):
+    """The input as it is. State: none."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The input's changes."""
+        return inputs[0]
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The input's contents."""
+        return inputs[0]()
+
+
+class Signed(Operator):
+    """The input with one more column, which is 1. State: none."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The input's changes."""
+        delta = inputs[0]
+        if delta is None:
+            return None
+        signs = Column(np.ones(delta.length, np.int64))
+        return delta.bind(Group(Columns([signs])), len(delta.layout), 1)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads it but a loop."""
+        raise AssertionError("what is in a loop is read of its result")
+
+
+class Unsigned(Operator):
+    """R'(r) = sum of s * R(r, s) over the last column. State: none."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The input's changes without the last column, by which their diffs are multiplied."""
+        delta = inputs[0]
+        if delta is None or not delta.length:
+            return None
+        width = len(delta.layout) - 1
+        signs, diffs = delta.column(width).values.astype(np.int64, copy=False), delta.diffs
+        if not every(signs == 1):
+            diffs = delta.diff_array() * signs
+        return Delta(delta.groups, delta.layout.first(width), delta.length, delta.times, diffs)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads it but a loop."""
+        raise AssertionError("what is in a loop is read of its result")
 
 
 class Threshold(Kept):

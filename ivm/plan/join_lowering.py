@@ -22,6 +22,7 @@ from ivm.plan.join import JoinPlan, PathPlan, RacePlan, StagePlan, lookups_of, s
 from ivm.plan.join_keys import Choice, Side, Step, sides_of
 from ivm.plan.join_races import Ways, raced
 from ivm.plan.join_ties import Ties, ties
+from ivm.plan.lift import Signed
 from ivm.plan.mfp import Mfp, identity, peel, table_of
 from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Plan
@@ -78,7 +79,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
     a join that computes the same exists, it is that one.
     """
-    apart = set_apart(join, mfp)
+    apart = None if _is_lifted(join) else set_apart(join, mfp)
     if apart is not None:
         return lower_join(*apart, lower, existing)
     joined = _joined_row(join, mfp, lower, existing)
@@ -96,6 +97,11 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
     existing.add((plan, *plan.arrangements))  # those below have been added with the joins below
     return plan
+
+
+def _is_lifted(join: Join) -> bool:
+    """Whether it runs within a loop."""
+    return any(isinstance(each, Signed) for each in join.inputs)
 
 
 def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
@@ -238,8 +244,10 @@ def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, 
     bound.add(source)
     pending = list(joined.predicates)
     first = (*equal, *_ready(joined, pending, bound))
-    stages = tuple(_next(joined, source, ways, bound, pending) for ways in raced(choice.sides, source, steps))
-    if not isinstance(joined.inputs[source].collection, ConstantPlan):
+    lifted = any(each.collection.is_lifted for each in joined.inputs)  # whose times are not those of what enters
+    ways = (((step,),) for step in steps) if lifted else raced(choice.sides, source, steps)
+    stages = tuple(_next(joined, source, way, bound, pending) for way in ways)
+    if not lifted and not isinstance(joined.inputs[source].collection, ConstantPlan):
         stages = bounded(stages, final, source, joined.columns_of, partial(_pays, joined, choice, source))
     return PathPlan(source, _needed(joined, source, first, stages, final), first, stages)
 

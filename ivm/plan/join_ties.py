@@ -31,7 +31,8 @@ def ties(plans: Sequence[Plan], relations: Sequence[Relation], classes: Iterable
     the new row's key. So if j ranks before i, the rows of i at t find the new row, and it need not look for them.
     """
     links = _links(plans, relations, tuple(classes))
-    order = _targets_first(len(plans), links)
+    # What enters a loop changes before its rounds begin.
+    order = _targets_first(sorted(range(len(plans)), key=lambda i: plans[i].is_lifted), links)
     ranks = tuple(order.index(i) for i in range(len(plans)))
     unmet = {target for source, target in links if ranks[target] < ranks[source]}
     silent = unmet.union(i for i, plan in enumerate(plans) if plan.is_static)
@@ -61,9 +62,9 @@ def _links(
     return found
 
 
-def _targets_first(count: int, links: set[tuple[int, int]]) -> list[int]:
-    """All inputs, each after those that it refers to; else, and where they refer in a circle, in their own order."""
-    left = list(range(count))
+def _targets_first(inputs: Sequence[int], links: set[tuple[int, int]]) -> list[int]:
+    """The inputs, each after those that it refers to; else, and where they refer in a circle, in their own order."""
+    left = list(inputs)
     order: list[int] = []
     while left:
         ready = (i for i in left if not any((i, j) in links for j in left))

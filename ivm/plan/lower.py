@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from catalog.errors import UnsupportedError
 from ivm.plan.existing import Existing
+from ivm.plan.iterate import EnteredPlan, FedPlan, NumberedPlan, SignedPlan, UnsignedPlan, lower_by_round, lower_loop
 from ivm.plan.join_lowering import lower_join
+from ivm.plan.lift import ByRound, Entered, Fed, Numbered, Signed, Unsigned
 from ivm.plan.mfp import Mfp, apply_mfp, identity, peel
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan, nodes_of
@@ -20,6 +22,7 @@ from sql.ir.relation import (
     Filter,
     Get,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
@@ -43,7 +46,8 @@ def lower(relation: Relation, existing: Existing | None = None) -> Plan:
     It is the same whenever what exists is. UnsupportedError if it reads a part of it in too many ways.
     Cost: linear in the relation's size, and the choice of keys for each join.
     """
-    plan = _Lowering(Existing() if existing is None else existing.above(), _read_often(relation)).lower(relation)
+    above = Existing() if existing is None else existing.above()
+    plan = _Lowering(above, _read_often(relation), _results(relation)).lower(relation)
     _check_readings(plan)
     return plan
 
@@ -51,9 +55,12 @@ def lower(relation: Relation, existing: Existing | None = None) -> Plan:
 class _Lowering:
     """One plan in the making: of parts that are met again, the plan there is; of joins, those that exist."""
 
-    def __init__(self, existing: Existing, read_often: frozenset[int]) -> None:
+    def __init__(
+        self, existing: Existing, read_often: frozenset[int], results: dict[Relation, tuple[int, ...]]
+    ) -> None:
         self._existing = existing
         self._read_often = read_often
+        self._results = results
         self._done: dict[int, tuple[Relation, Plan]] = {}  # by identity, of relations that live as long as this
 
     def lower(self, relation: Relation) -> Plan:
@@ -102,7 +109,30 @@ class _Lowering:
                 return NegatePlan(self.lower(relation.input), row(relation))
             case Threshold():
                 return ThresholdPlan(self.lower(relation.input), row(relation))
+            case LetRec():
+                return lower_loop(relation, self._results[replace(relation, result=0)], self.lower)
+            case Fed():
+                return FedPlan(relation.name, row(relation))
+            case ByRound():
+                return lower_by_round(relation, self.lower, self.mapped)
+            case Numbered():
+                return NumberedPlan(self.lower(relation.input), relation.binding, relation.column, row(relation))
+            case Entered():
+                return EnteredPlan(self.lower(relation.input), row(relation))
+            case Signed():
+                return SignedPlan(self.lower(relation.input), row(relation))
+            case Unsigned():
+                return UnsignedPlan(self.lower(relation.input), row(relation))
         raise AssertionError(f"no plan for {type(relation).__name__}")
+
+
+def _results(relation: Relation) -> dict[Relation, tuple[int, ...]]:
+    """For each loop, as the one whose first binding is read, all of its bindings that are read."""
+    found: dict[Relation, set[int]] = {}
+    for node in nodes(relation):
+        if isinstance(node, LetRec):
+            found.setdefault(replace(node, result=0), set()).add(node.result)
+    return {loop: tuple(sorted(results)) for loop, results in found.items()}
 
 
 def _read_often(relation: Relation) -> frozenset[int]:

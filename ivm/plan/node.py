@@ -84,6 +84,11 @@ class Plan(ABC):
         return f"the {self.short_text()}"
 
     @cached_property
+    def is_lifted(self) -> bool:
+        """Whether it runs within a loop, round by round: it depends on one of the loop's names."""
+        return any(each.is_lifted for each in self.below())
+
+    @cached_property
     def is_static(self) -> bool:
         """Whether nothing changes after it has been hydrated: all that it reads is static or constant."""
         return all(each.is_static for each in self.below())

@@ -22,8 +22,9 @@ from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
-from sql.ir.relation import Frame, Order
+from sql.ir.relation import Order
 from sql.ir.scalar import Call, Column, Literal
+from sql.ir.window_function import Frame
 
 PARTS = (
     *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan),

@@ -11,9 +11,10 @@ from catalog.types import SqlType
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import UNFRAMED, Frame, Order, Relation, Window, WindowFunction
+from sql.ir.relation import Order, Relation, Window
 from sql.ir.scalar import Literal, Scalar, Value
 from sql.ir.text import frame_text
+from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 

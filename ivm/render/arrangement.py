@@ -12,6 +12,7 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.iterate import SignedPlan
 from ivm.plan.table import TablePlan
 from ivm.render.context import RenderContext
 from ivm.trace.index.arrangement import Arrangement
@@ -19,6 +20,7 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.rows.rows import DerivedRows
+from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.turns import at_once
 from sql.ir.scalar import columns_of
 
@@ -34,7 +36,11 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
         operator = ArrangeGroups(source.operator)
     else:
         types = [column.type for column in plan.collection.row]
-        derived = ArrangeDerived(DerivedRows(types, context.dictionary, partial(_arranged, context, plan)))
+        arrange = partial(_arranged, context, plan)
+        if isinstance(plan.collection, SignedPlan):
+            derived = ArrangeDerived(SignedRows(types[:-1], context.dictionary, arrange))
+        else:
+            derived = ArrangeDerived(DerivedRows(types, context.dictionary, arrange))
         # Commits run the program that computes a value, too.
         return context.fill(plan, graph.add("arrange", derived, (source,)), alone=plan.value is not None)
     return graph.add("arrange", operator, (source,))

@@ -9,7 +9,11 @@ from weakref import WeakValueDictionary
 
 from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
+from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
+from ivm.operators.by_round import ByRound
+from ivm.operators.numbered import ByValue
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
@@ -28,6 +32,8 @@ Saved = Callable[[Plan | ArrangementPlan, Node, bool], bool]
 """Gives a new node that carries out a plan what was saved of its states; False if there is nothing. Last whether it
 holds the contents of a view that has the plan."""
 
+Outside = Callable[["RenderContext", Plan | ArrangementPlan], Node]
+
 
 @dataclass
 class RenderContext(ABC):
@@ -36,6 +42,10 @@ class RenderContext(ABC):
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
     remember of texts, since that grows with these. `saved`: what knows the states of nodes, while a database is opened.
+    `rendered`: the nodes there are. `recursion_limit`: before so many rounds a loop without a limit of its own must
+    have ended. `outside`: within a loop, what makes a node of a plan that runs outside of it; `groups`: there, what
+    takes what comes of each node of groups, and the node at which its changes go on, those that others read first;
+    `by_value`: of its bindings whose rounds go by value, how.
     """
 
     graph: Graph
@@ -48,10 +58,19 @@ class RenderContext(ABC):
     programs: WeakValueDictionary[Mfp, MfpProgram] = field(default_factory=WeakValueDictionary)
     recent: dict[Mfp, MfpProgram] = field(default_factory=dict)
     saved: Saved | None = None
+    rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
+    outside: Outside | None = None
+    recursion_limit: int = MOST_ROUNDS
+    groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    by_value: dict[int, ByValue] = field(default_factory=dict)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
+
+    @abstractmethod
+    def within(self, outside: Outside) -> RenderContext:
+        """One for what runs within a loop, which has a graph of its own."""
 
     def fill(
         self,
@@ -66,6 +85,8 @@ class RenderContext(ABC):
 
         `contents`: it holds those of a view that has the plan.
         """
+        if self.outside is not None:  # a loop is filled as a whole
+            return node
         if self.saved is None or not self.saved(plan, node, contents):
             self.graph.hydrate(node, whole=whole, alone=alone)
         return node

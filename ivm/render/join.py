@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from ivm.dataflow.node import Node
-from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
+from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.join import Careful, DeltaJoin, Path
 from ivm.operators.race import Race
@@ -96,7 +96,9 @@ def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: R
     computed = tuple((c - offset, each) for c, each in functions.items() if offset <= c < offset + width)
     wanted = tuple(sorted(c - offset for c in columns if offset <= c < offset + width))
     arranged = context.node(stage.arrangement).operator
-    assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived), "it carries out an arrangement"
+    assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived | ArrangeEntered), (
+        "it carries out an arrangement"
+    )
     lookup, bound = arranged.arrangement, stage.bound
     placed = stage.stream, offset, width, stage.inclusive, wanted, computed
     if bound is None:

@@ -7,8 +7,10 @@ from dataclasses import replace
 from decimal import Decimal
 
 from catalog.types import Kind
-from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, AggregateSpec, Ordered
+from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.reduce import Reduce
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.plan.iterate import ByRoundPlan
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import types_of
 from ivm.trace.ordered.row_order import Term
@@ -27,6 +29,23 @@ def reduce_operator(plan: ReducePlan, dictionary: TextDictionary) -> Reduce:
     """The operator that carries out `plan`, still empty."""
     keys, aggregates = types_of(plan.input.row[: plan.keys]), [_spec(plan, each) for each in plan.aggregates]
     return Reduce(keys, aggregates, dictionary, append_only=plan.append_only)
+
+
+def round_reduce(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundReduce:
+    """The operator that carries out a reduce or a threshold within a loop, where it adds up."""
+    over, width = plan.over, len(plan.input.row) - 1
+    if not isinstance(over, ReducePlan):
+        return RoundReduce(types_of(over.row), Accumulators(()), width, dictionary, clamps=True)
+    keys, aggregates = types_of(over.input.row[: over.keys]), [_spec(over, each) for each in over.aggregates]
+    return RoundReduce(keys, Accumulators(aggregates), width, dictionary, settled=plan.settled)
+
+
+def round_extreme(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundExtreme:
+    """The operator that carries out a reduce within a loop that asks for one least or greatest value."""
+    over = plan.over
+    assert isinstance(over, ReducePlan), "aggregates are of a reduce"
+    (only,) = over.aggregates
+    return RoundExtreme(types_of(over.input.row[: over.keys]), only.type, dictionary, largest=only.function == "max")
 
 
 def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:

@@ -7,17 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from catalog.types import Physical
+from ivm.dataflow.graph import Graph
+from ivm.dataflow.loop import Iterate, LoopResult
 from ivm.dataflow.node import Node
+from ivm.operators.by_round import ByRound
 from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
-from ivm.operators.multiplicities import Negate, Threshold, Union
+from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
+from ivm.operators.numbered import Numbered
 from ivm.operators.operator import Operator
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
+from ivm.plan.iterate import (
+    ByRoundPlan,
+    EnteredPlan,
+    FedPlan,
+    IteratePlan,
+    LoopResultPlan,
+    NumberedPlan,
+    SignedPlan,
+    UnsignedPlan,
+)
 from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
@@ -27,10 +43,11 @@ from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
-from ivm.render.context import RenderContext, types_of
+from ivm.render.context import Outside, RenderContext, types_of
+from ivm.render.iterate import nothing, render_loop
 from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
-from ivm.render.reduce import reduce_operator
+from ivm.render.reduce import reduce_operator, round_extreme, round_reduce
 from ivm.render.scalars.columns import stored
 from ivm.render.wants import wants_of
 from ivm.trace.columns.column import DTYPES, Column
@@ -46,16 +63,21 @@ class Renderer(RenderContext):
     `existing`: what is rendered, as the planner sees it.
     """
 
-    rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
         return replace(self, rendered={}, existing=Existing(), sharing=False)
 
+    def within(self, outside: Outside) -> Renderer:
+        """One for what runs within a loop, which has a graph of its own."""
+        apart = replace(self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={})
+        apart.groups, apart.by_value, apart.outside = [], {}, outside
+        return apart
+
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
-        if isinstance(plan, ViewPlan):
+        if isinstance(plan, ViewPlan) and self.outside is None:
             return self.views[plan.name]
         known = self.rendered.get(plan)
         if known is None:
@@ -84,6 +106,9 @@ class Renderer(RenderContext):
                 del self.sources[name]
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
+        collection = plan.collection if isinstance(plan, ArrangementPlan) else plan
+        if self.outside is not None and not collection.is_lifted:
+            return self.outside(self, plan)
         if isinstance(plan, ArrangementPlan):
             return render_arrangement(self, plan)
         if isinstance(plan, JoinPlan):
@@ -92,6 +117,18 @@ class Renderer(RenderContext):
             if plan.name not in self.sources:
                 self.sources[plan.name] = self.graph.add(plan.label, Feed(self.tables[plan.name].contents))
             return self.sources[plan.name]
+        if isinstance(plan, IteratePlan):
+            return render_loop(self, plan)
+        if isinstance(plan, LoopResultPlan):
+            loop = self.node(plan.input)
+            assert isinstance(loop.operator, Iterate), "it carries out a loop"
+            return self.graph.add(plan.label, LoopResult(loop.operator, plan.binding), (loop,))
+        if isinstance(plan, ByRoundPlan):
+            taking = self._by_round(plan)
+            self.graph.add(plan.label, taking, (self.node(plan.input),))
+            giving = self.graph.add(plan.label, nothing())
+            self.groups.append((taking, giving))
+            return giving
         wants = []
         if isinstance(plan, MfpPlan):
             wants = [wants_of(plan.mfp.predicates, 0, plan.mfp.width, self.dictionary)]
@@ -121,7 +158,26 @@ class Renderer(RenderContext):
                 return Negate()
             case ThresholdPlan():
                 return Threshold(types_of(plan.row), self.dictionary)
+            case NumberedPlan():
+                return Numbered(self.by_value[plan.binding], plan.column)
+            case SignedPlan():
+                return Signed()
+            case UnsignedPlan():
+                return Unsigned()
+            case EnteredPlan():
+                return Passed()
+            case FedPlan():
+                return nothing()
         raise AssertionError(f"no rendering of {type(plan).__name__}")
+
+    def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce | RoundExtreme:
+        """A node of groups within a loop."""
+        if plan.adds_up:
+            return round_reduce(plan, self.dictionary)
+        if plan.is_extreme:
+            return round_extreme(plan, self.dictionary)
+        given, made = types_of(plan.input.row[:-1]), types_of(plan.row[:-1])
+        return ByRound(partial(self._operator, plan.over), given, made, plan.key, plan.key_made, self.dictionary)
 
 
 def _constant_feed(plan: ConstantPlan, dictionary: TextDictionary) -> Feed:

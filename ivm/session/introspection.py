@@ -11,6 +11,7 @@ from functools import partial
 import pyarrow as pa
 
 from catalog.schema import Schema
+from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
 from ivm.engine.engine import Engine
 from ivm.kernels.memory.allocator import resident_bytes
@@ -121,11 +122,18 @@ def _arrangements(engine: Engine) -> Reading:
 def _operators(engine: Engine) -> Reading:
     users, rows = engine.users_of_nodes(), []
     for node in engine.renderer.graph.nodes:
-        visited, millis = node.operator.visited, node.nanoseconds / 1e6
-        counted = node.label, node.updates_in, node.updates_out, visited, millis
-        rows += [(view, *counted) for view in users.get(id(node), ())]
+        loop = node.operator if isinstance(node.operator, Iterate) else None
+        rounds = "" if loop is None else f", {loop.passed} rounds run, the deepest {loop.deepest}"
+        counted = [_counted(node, rounds)]
+        counted += () if loop is None else [_counted(each, " in a loop") for each in loop.within]
+        rows += [(view, *each) for view in users.get(id(node), ()) for each in counted]
     columns = {"updates_in": NUMBER, "updates_out": NUMBER, "visited": NUMBER, "millis": REAL}
     return lambda: table_of(rows, view=TEXT, operator=TEXT, **columns)
+
+
+def _counted(node: Node, more: str) -> tuple[str, int, int, int, float]:
+    """What a node is called and has done."""
+    return node.label + more, node.updates_in, node.updates_out, node.operator.visited, node.nanoseconds / 1e6
 
 
 def _commits(engine: Engine) -> Reading:

@@ -52,6 +52,13 @@ class Layout:
             self._made[group, offset, width] = made
         return made
 
+    def first(self, width: int) -> Layout:
+        """The first `width` columns alone."""
+        made = self._made.get((width,))
+        if made is None:
+            made = self._made[(width,)] = Layout(self.places[:width])
+        return made
+
     def within(self, offset: int, total: int) -> Layout:
         """The columns from `offset` on, among `total` columns of which no other is bound."""
         made = self._made.get((offset, total))

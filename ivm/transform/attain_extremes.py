@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from ivm.analysis.lifted import is_lifted
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.restrict_reduce import is_selective
@@ -26,7 +27,8 @@ def attain_extremes(relation: Join) -> Relation:
 
     Y are inputs of the outer join that equal all of the inner one's, under at least the same equalities. An X that few
     rows pass, at most one for a group, goes below the TopK, which then holds no row whose group it would drop. One
-    ordered state replaces two: the values of each group, and Y by its values.
+    ordered state replaces two: the values of each group, and Y by its values. Not of rows that change from round to
+    round of a loop.
     """
     extremes = (_extreme(number, each) for number, each in enumerate(relation.inputs))
     for extreme in (each for each in extremes if each is not None):
@@ -69,7 +71,7 @@ def _extreme(number: int, relation: Relation) -> _Extreme | None:
         return None
     below, columns = _through(reduce.input)
     joined = (below.inputs, below.equivalences) if isinstance(below, Join) else ((below,), ())
-    if not all(map(is_non_negative, joined[0])):
+    if not all(map(is_non_negative, joined[0])) or any(map(is_lifted, joined[0])):
         return None
     return _Extreme(number, reduce, places, *joined, tuple(columns[k] for k in keys), columns[value.index])
 

@@ -5,8 +5,22 @@ from __future__ import annotations
 from catalog.schema import Schema
 from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
-from sql.ir.rebuild import offsets
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Union, Window, inputs_of
+from sql.ir.rebuild import offsets, recursive_gets
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    Project,
+    Reduce,
+    Relation,
+    TopK,
+    Union,
+    Window,
+    inputs_of,
+)
 from sql.ir.scalar import Column, Scalar, walk
 
 
@@ -56,6 +70,8 @@ def check_relation(relation: Relation) -> None:
             _expect(_within(columns, relation.input.schema), relation)
             _check_scalars(tuple(a for f in relation.functions for a in f.args), relation.input.schema, relation)
             _expect(len(relation.names) == len(relation.functions) > 0, relation)
+        case LetRec():
+            _check_loop(relation)
         case Union():
             types = {tuple(f.type for f in each.schema) for each in relation.inputs}
             _expect(len(types) == 1, relation)
@@ -67,6 +83,18 @@ def _check_join(join: Join) -> None:
     _expect(_within(tuple(members), join.schema) and len(members) == len(set(members)), join)
     for group in join.equivalences:
         _expect(len(group) > 1 and len({join.schema[c].type for c in group}) == 1, join)
+
+
+def _check_loop(loop: LetRec) -> None:
+    _expect(0 <= loop.result < len(loop.bindings) and (loop.limit is None or loop.limit > 0), loop)
+    schemas = {binding.name: binding.schema for binding in loop.bindings}
+    _expect(len(schemas) == len(loop.bindings), loop)
+    for binding in loop.bindings:
+        types = [(f.type, f.nullable) for f in binding.schema]
+        made = [(f.type, f.nullable or known) for f, (_, known) in zip(binding.relation.schema, types, strict=True)]
+        _expect(made == types, loop)
+        for get in recursive_gets(binding.relation):
+            _expect(get.schema == schemas.get(get.name), loop)
 
 
 def _check_scalars(scalars: tuple[Scalar, ...], schema: Schema, relation: Relation) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ivm.analysis.lifted import is_lifted
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each, filtered
 from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import with_inputs
-from sql.ir.relation import Filter, Relation, TopK, Window, WindowFunction
+from sql.ir.relation import Filter, Relation, TopK, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.window_function import WindowFunction
 
 _RANKS = ("rank", "dense_rank")
 
@@ -17,11 +19,12 @@ def limit_window(relation: Filter) -> Relation:
     """Filter(.. row_number <= k .., Window) reads a TopK of k rows per partition instead of all rows.
 
     Also for `< k`, `= k`, and for rank, whose TopK is with ties; dense_rank only where ORDER BY leaves none. All other
-    functions of the window must look at no row behind the current one. `<= k` itself is true then, and `= 1` too; a
-    window of which nothing else is read falls away when columns are pruned.
+    functions of the window must look at no row behind the current one, and the rows must not change from round to round
+    of a loop. `<= k` itself is true then, and `= 1` too; a window of which nothing else is read falls away when columns
+    are pruned.
     """
     window = relation.input
-    if not isinstance(window, Window) or not all(map(_looks_back, window.functions)):
+    if not isinstance(window, Window) or is_lifted(window) or not all(map(_looks_back, window.functions)):
         return relation
     bounds = {p: bound for p in relation.predicates if (bound := _bound(p, window)) is not None}
     if not bounds:

@@ -23,6 +23,7 @@ from ivm.transform.prune_empty import prune_empty
 from ivm.transform.pushdown_predicates import pushdown_predicates
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
+from ivm.transform.restrict_loop import restrict_loop
 from ivm.transform.restrict_reduce import restrict_reduce
 from ivm.transform.rewrite import Rule, names, projected, renamed
 from ivm.transform.share_subexpressions import share_subexpressions
@@ -57,6 +58,8 @@ NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_t
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
 RULES: tuple[tuple[Rule, ...], ...] = (
+    NORMALIZE,
+    (restrict_loop,),  # needs filters where they end; what it makes is normalized
     NORMALIZE,
     (attain_extremes,),  # needs joins with all their filters and keys, and inputs that nothing has restricted yet
     (restrict_reduce,),  # needs joins with all their filters and keys; makes new ones to normalize

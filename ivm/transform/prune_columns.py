@@ -9,8 +9,9 @@ from ivm.analysis.determined import determined
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Window, WindowFunction
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Window
 from sql.ir.scalar import Column, columns_of, remap
+from sql.ir.window_function import WindowFunction
 
 Places = dict[int, int]
 """Where the columns that are asked for stand in the narrower relation, by their old position."""
@@ -84,8 +85,8 @@ def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tupl
             return _narrowed_window(pruner, relation, needed)
         case TopK(ties=True):
             return _narrowed_ranked(pruner, relation, needed)
-    everything = range(len(relation.schema))
-    return map_inputs(relation, lambda each: pruner.exactly(each, everything)), _renumbered(everything)
+    whole = map_inputs(relation, lambda each: pruner.exactly(each, range(len(each.schema))))
+    return whole, _renumbered(range(len(relation.schema)))
 
 
 def _narrowed_ranked(pruner: _Pruner, relation: TopK, needed: frozenset[int]) -> tuple[Relation, Places]:

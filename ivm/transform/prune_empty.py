@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.transform.rewrite import bottom_up
-from sql.ir.relation import Constant, Filter, Reduce, Relation, TopK, Union, inputs_of
+from sql.ir.relation import Constant, Filter, LetRec, Reduce, Relation, TopK, Union, inputs_of
 from sql.ir.scalar import Literal
 
 
@@ -11,7 +11,7 @@ from sql.ir.scalar import Literal
 def prune_empty(relation: Relation) -> Relation:
     """Replace what is empty whatever the tables hold by `Constant` without rows.
 
-    A Reduce without keys has a row over an empty input too, so it stays.
+    A Reduce without keys has a row over an empty input too, so it stays. A loop holds what one of its bindings does.
     """
     match relation:
         case Union():
@@ -21,7 +21,7 @@ def prune_empty(relation: Relation) -> Relation:
             return _empty(relation)
         case TopK(limit=0):
             return _empty(relation)
-        case Reduce(keys=()):
+        case Reduce(keys=()) | LetRec():
             return relation
     return _empty(relation) if any(map(_is_empty, inputs_of(relation))) else relation
 

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from ivm.analysis.lifted import is_lifted
 from ivm.analysis.non_negative import is_non_negative
 from ivm.transform.rewrite import bottom_up, filtered, names, rejoined, renamed
 from sql.ir.rebuild import row
-from sql.ir.relation import MOST_TERMS, Constant, Filter, Join, Map, Negate, Project, Relation, Threshold, TopK, Union
+from sql.ir.relation import (
+    MOST_TERMS,
+    Constant,
+    Filter,
+    Join,
+    LetRec,
+    Map,
+    Negate,
+    Project,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+)
 from sql.ir.scalar import TRUE
 
 
@@ -13,7 +27,8 @@ from sql.ir.scalar import TRUE
 def remove_trivial(relation: Relation) -> Relation:
     """Drop what does nothing: filters without predicates, maps without expressions, projections that keep every column
     in place, joins and unions of one input, the unit of a join, double negation, unlimited TopK, a Threshold of what is
-    never negative. Stacked filters are one, the inner predicates first, since they guard the outer ones.
+    never negative, a loop of which what is read is the same in each round. Stacked filters are one, the inner
+    predicates first, since they guard the outer ones.
 
     The names of a dropped projection go to the Reduce below it, or are lost: inside, names mean nothing.
     """
@@ -36,6 +51,8 @@ def remove_trivial(relation: Relation) -> Relation:
             return inner.input
         case TopK(limit=None, offset=0):
             return relation.input
+        case LetRec(fails_at_limit=False) if not is_lifted(relation.last):
+            return relation.last
     return relation
 
 

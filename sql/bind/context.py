@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from sqlglot import exp
 
@@ -52,7 +54,8 @@ class BindContext(Placed):
     `cut` are LIMIT or OFFSET clauses, the first of the two of a block, and SELECTs with DISTINCT ON and no LIMIT, each
     with the block's width. `grouped` are GROUP BY ALLs with the columns of the SELECT list that are their keys, from 1.
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
-    that the block being bound may name, the nearest last.
+    that the block being bound may name, the nearest last. `awaited` says, by their keys, why names of WITH RECURSIVE
+    cannot be read yet. `loops` are the names of the loops whose bindings are being bound.
     """
 
     catalog: Catalog
@@ -64,7 +67,29 @@ class BindContext(Placed):
     windows: list[Refinement] = field(default_factory=list)
     grouped: list[tuple[exp.Expr, tuple[int, ...]]] = field(default_factory=list)
     outer_rows: list[OuterRow] = field(default_factory=list)
+    awaited: dict[str, str] = field(default_factory=dict)
+    loops: list[str] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    @contextmanager
+    def loop(self, names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Names for the bindings of a loop, while these are bound: those given, as far as no loop around has them."""
+        own = tuple(name if name not in self.loops else f"{name} {len(self.loops)}" for name in names)
+        self.loops += own
+        yield own
+        del self.loops[-len(own) :]
+
+    def mark(self) -> tuple[int, ...]:
+        """How much the oracle is to be told by now."""
+        return tuple(len(each) for each in self._told())
+
+    def forget(self, mark: tuple[int, ...]) -> None:
+        """Tell the oracle nothing of what has been bound since the mark: it is bound again."""
+        for each, length in zip(self._told(), mark, strict=True):
+            del each[length:]
+
+    def _told(self) -> tuple[list[Any], ...]:
+        return self.cut, self.windows, self.grouped
 
     def number(self) -> int:
         """A number for an Apply, which no other of the query has."""

@@ -30,10 +30,11 @@ from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.bind.names.scope import Scope, ScopeColumn
 from sql.decorrelate.decorrelate import decorrelate
-from sql.duckdb_text import duckdb_text, translated
+from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.rebuild import settle
 from sql.ir.relation import Relation
 from sql.ir.scalar import Column, Scalar
+from sql.reader import MUTUALLY
 from sql.refused import too_deep
 from sql.sql_text import SqlText, text_of
 from sql.syntax import Syntax, query
@@ -48,7 +49,7 @@ class BoundQuery:
     names. `order` says how a reader sees the rows: (column, descending, nulls first). `uses` are the tables and views
     that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
     DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
-    relation's content.
+    relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so.
     """
 
     relation: Relation
@@ -91,15 +92,19 @@ def bind(
 def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     context = BindContext(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
-    refuse_unread(nodes_of(tree), source)
+    read = nodes_of(tree)
+    refuse_unread(read, source)
     relation = decorrelate(block.kept or block.relation)
     width = len(block.relation.schema)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)
-    told = _oracle_text(tree, context)
+    mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
+    told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     schema, hidden = relation.schema[:width], relation.schema[width:]
     return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
 
+
+_NO_ANSWER = "DuckDB has no WITH MUTUALLY RECURSIVE and cannot compute this; read it as a maintained view"
 
 _REGISTERED: dict[int, tuple[ref[View], Relation]] = {}
 """What registered views are, by the identity of the view, as long as there is this one."""

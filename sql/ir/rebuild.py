@@ -7,7 +7,22 @@ from dataclasses import replace
 from operator import is_
 from typing import Any, TypeVar
 
-from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Typed, Union, Window, inputs_of
+from sql.ir.relation import (
+    Apply,
+    Constant,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    RecursiveGet,
+    Reduce,
+    Relation,
+    Typed,
+    Union,
+    Window,
+    inputs_of,
+)
 from sql.ir.scalar import Column, Outer, Scalar, walk
 
 Node = TypeVar("Node", bound=Relation)
@@ -81,7 +96,10 @@ def with_inputs(relation: Node, inputs: tuple[Relation, ...]) -> Node:
         return replace(relation, inputs=inputs)
     if isinstance(relation, Apply):
         return replace(relation, left=inputs[0], right=inputs[1])
-    assert not isinstance(relation, Get | Constant), "a node without inputs is as it was"
+    if isinstance(relation, LetRec):
+        pairs = zip(relation.bindings, inputs, strict=True)
+        return replace(relation, bindings=tuple(replace(binding, relation=each) for binding, each in pairs))
+    assert not isinstance(relation, Get | Constant | RecursiveGet), "a node without inputs is as it was"
     return replace(relation, input=inputs[0])
 
 
@@ -149,6 +167,16 @@ def nodes(relation: Relation, done: Callable[[Relation], bool] = lambda _: False
             seen[id(node)] = node
             yield node
             waiting.extend(inputs_of(node))
+
+
+def is_loop(relation: Relation) -> bool:
+    """Whether this is a loop, in which names mean others than around it."""
+    return isinstance(relation, LetRec)
+
+
+def recursive_gets(relation: Relation) -> Iterator[RecursiveGet]:
+    """What a relation reads of the loop around it; each node once."""
+    return (node for node in nodes(relation, is_loop) if isinstance(node, RecursiveGet))
 
 
 def relation_scalars(relation: Relation) -> Iterator[Scalar]:

@@ -15,6 +15,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
 from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.scalar import Literal, Scalar, Value
+from sql.ir.window_function import WindowFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,18 @@ class Constant(Remembering):
     """The given rows, each once per occurrence. Memory: the rows."""
 
     rows: tuple[tuple[Value, ...], ...]
+    schema: Schema
+
+
+@compared_once
+class RecursiveGet(Remembering):
+    """A leaf within a `LetRec`: what its binding called `name` holds. Memory: none of its own.
+
+    Of bindings before the one that reads it, as of this round; of itself and those behind, as of the round before, and
+    nothing in the first. Nothing else is known of it: no keys, no references, no facts.
+    """
+
+    name: str
     schema: Schema
 
 
@@ -253,41 +266,6 @@ class Threshold(_SameColumns):
     """R'(r) = max(R(r), 0). Memory: proportional to the distinct rows of the input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The rows that a window function sees: from `start` to `end`, both included, as offsets from the current row.
-
-    None is unbounded (at `start`: the partition's first row, at `end`: its last). With `peers`, offset 0 stands for
-    the first (at `start`) or last (at `end`) row that ORDER BY does not tell from the current one (RANGE frames).
-    """
-
-    start: int | None
-    end: int | None
-    peers: bool = False
-
-
-WHOLE_PARTITION = Frame(None, None)
-UNFRAMED = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"))
-"""The window functions to which frames mean nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class WindowFunction:
-    """One window function: `function` over `args`, which read the input row.
-
-    row_number, rank, dense_rank, percent_rank, cume_dist (no arguments); ntile (literal n); lag, lead (value, literal
-    offset, literal default or NULL literal); first_value, last_value, nth_value (value [, literal n]) and the
-    aggregates count_star, count, sum, avg, min, max over `frame`. The types are DuckDB's.
-    """
-
-    function: str
-    args: tuple[Scalar, ...]
-    type: SqlType
-    nullable: bool = True
-    frame: Frame = WHOLE_PARTITION
-    ignore_nulls: bool = False
-
-
 Typed = Scalar | Field | Aggregate | WindowFunction
 """What has a type, and says whether it may be NULL."""
 
@@ -350,10 +328,47 @@ class Apply(Remembering):
         return left + right
 
 
-Relation = Get | Constant | Map | Filter | Project | Join | Reduce | TopK | Window | Union | Negate | Threshold | Apply
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name of a loop, and the relation that it is in each round, in which the names of the loop may stand."""
+
+    name: str
+    schema: Schema
+    relation: Relation
 
 
-_LEAVES = (Get, Constant)
+@compared_once
+class LetRec(Remembering):
+    """R' = the last R_result of R_1, .., R_n, all empty at first: in each round, in order, R_i := F_i(R_1, .., R_n).
+
+    F_i is what `bindings[i].relation` denotes where a RecursiveGet denotes what the binding of its name holds by then.
+    The last round is the first that changes nothing, or number `limit`, which is 1 at least; with `fails_at_limit` it
+    is an error if that one still changes something. LetRecs that differ in `result` alone are one loop, read in several
+    places. The names of a loop do not stand in the loops within its bindings. Memory: what bindings keep of each round.
+    """
+
+    bindings: tuple[Binding, ...]
+    result: int
+    limit: int | None = None
+    fails_at_limit: bool = False
+
+    @property
+    def schema(self) -> Schema:
+        """The fields of the binding."""
+        return self.bindings[self.result].schema
+
+    @property
+    def last(self) -> Relation:
+        """What its rows are made by, of what the names hold in the last round."""
+        return self.bindings[self.result].relation
+
+
+_Leaf = Get | Constant | RecursiveGet
+_OfOne = Map | Filter | Project | Reduce | TopK | Window | Negate | Threshold
+Relation = _Leaf | _OfOne | Join | Union | Apply | LetRec
+
+
+_LEAVES = (Get, Constant, RecursiveGet)
 _WIDE = (Join, Union)
 
 
@@ -366,4 +381,6 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         return relation.inputs
     if isinstance(relation, Apply):
         return (relation.left, relation.right)
+    if isinstance(relation, LetRec):
+        return tuple(binding.relation for binding in relation.bindings)
     return (relation.input,)

@@ -16,30 +16,30 @@ from catalog.types import Kind, SqlType
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
-    UNFRAMED,
     Aggregate,
     AggregateOrder,
     Apply,
     Constant,
     Filter,
-    Frame,
     Get,
     Join,
+    LetRec,
     Map,
     Negate,
     Order,
     Project,
+    RecursiveGet,
     Reduce,
     Relation,
     Threshold,
     TopK,
     Union,
     Window,
-    WindowFunction,
     inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from sql.ir.tree_text import TreeText
+from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 _SHOWN = 100
 """So many rows of a constant are written out."""
@@ -58,6 +58,9 @@ def _lines(relation: Relation) -> list[str]:
             lines.append(f"  ({', '.join(values)})")
         if len(relation.rows) > _SHOWN:
             lines.append(f"  and {len(relation.rows) - _SHOWN:,} rows more")
+    if isinstance(relation, LetRec):
+        for binding in relation.bindings:
+            lines.append(f"  {binding.name} = {', '.join(f'{f.name} {f.type}' for f in binding.schema)}".rstrip())
     return lines
 
 
@@ -65,6 +68,10 @@ def _line(relation: Relation) -> str:
     match relation:
         case Get():
             return f"Get {relation.name}" if relation.is_table else f"Get view {relation.name}"
+        case RecursiveGet():
+            return f"Get recursive {relation.name}"
+        case LetRec():
+            return " ".join(["LetRec", relation.bindings[relation.result].name, *_limit_of(relation)])
         case Constant():
             return " ".join(["Constant", ", ".join(f"{f.name} {f.type}" for f in relation.schema)]).rstrip()
         case Map():
@@ -86,6 +93,12 @@ def _line(relation: Relation) -> str:
         case Union() | Negate() | Threshold():
             return type(relation).__name__
     raise AssertionError(f"no text form for {type(relation).__name__}")
+
+
+def _limit_of(node: LetRec) -> list[str]:
+    if node.limit is None:
+        return []
+    return [f"of {node.limit} rounds at most", *(["else fails"] if node.fails_at_limit else [])]
 
 
 def _names(schema: Schema) -> list[str]:

@@ -46,6 +46,10 @@ class Kind(ABC):
     def new(self, dictionary: TextDictionary) -> Any:
         """An empty state, or what holds it and says where it is by `states`."""
 
+    def blank(self, dictionary: TextDictionary) -> Any:
+        """One that is to be restored: nothing has been done to it, not even what makes an empty one."""
+        return self.new(dictionary)
+
     def states(self, state: Any) -> Sequence[Stored]:
         """The states that are marked, rolled back, sealed, written and restored, in this order."""
         return [state]
@@ -105,10 +109,11 @@ def kinds() -> dict[str, Kind]:
     from tests.contract.groups import GroupsKind  # a file for each, which imports this one
     from tests.contract.log import LogKind
     from tests.contract.ordered import OrderedKind, WindowKind
+    from tests.contract.rounds import OneRoundsKind, RoundsKind, SignedKind
     from tests.contract.rows import DerivedKind, IndexKind, KeyedTableKind, OrderedArrangementKind, TableKind
 
     found: list[Kind] = [
-        *(GroupsKind(), LogKind(), OrderedKind(), WindowKind()),
+        *(GroupsKind(), LogKind(), OrderedKind(), WindowKind(), RoundsKind(), OneRoundsKind(), SignedKind()),
         *(TableKind(), KeyedTableKind(), DerivedKind(), IndexKind(), OrderedArrangementKind()),
     ]
     return {kind.name: kind for kind in found}

@@ -19,8 +19,9 @@ from ivm.trace.delta import delta_of
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import RowOrder, Term
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
+from sql.ir.relation import Get, Order, Window
 from sql.ir.scalar import Column
+from sql.ir.window_function import Frame, WindowFunction
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
 from tests.contract.log import TYPES, columns_of, counted
 

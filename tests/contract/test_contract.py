@@ -64,7 +64,7 @@ class Life:
         """Be born again from what was written, with a dictionary of codes in another order."""
         self.dictionary = TextDictionary()
         self.dictionary.encode(pa.array(["zebra", "yak", "bee", "ä"]))
-        self.state = self.kind.new(self.dictionary)
+        self.state = self.kind.blank(self.dictionary)
         for each, batches in zip(self.kind.states(self.state), written, strict=True):
             each.restore(Segment(batch) for batch in batches)
 

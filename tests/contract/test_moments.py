@@ -55,7 +55,7 @@ class Moment:
         """What another state that is restored from all of them holds."""
         dictionary = TextDictionary()
         dictionary.encode(pa.array(["zebra", "bee"]))
-        state = self.kind.new(dictionary)
+        state = self.kind.blank(dictionary)
         for each, batches in zip(self.kind.states(state), self._found, strict=True):
             each.restore(Segment(batch) for batch in batches)
         assert self.kind.contents(state) == self.expected

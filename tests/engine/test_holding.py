@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -79,9 +80,11 @@ def test_a_new_view_catches_up_with_many_rows_without_the_lock(monkeypatch: pyte
     db.apply({"t": pa.table({"a": range(100), "g": range(100)})})
     core, step, held = core_of(db), hydration._step, dict[int, bool]()
 
-    def stepping(operator: Any, delta: Delta, since: int) -> None:
+    def stepping(operator: Any, inputs: Sequence[Delta | None], since: int) -> None:
+        (delta,) = inputs
+        assert delta is not None
         held[len(delta)] = core.lock._is_owned()
-        step(operator, delta, since)
+        step(operator, inputs, since)
 
     def progress(_: object) -> None:
         if db.time == 1:

@@ -18,13 +18,14 @@ from catalog.types import VARCHAR
 from tests.histories.groups import GroupsScope
 from tests.histories.log import LogScope
 from tests.histories.ordered import OrderedScope, WindowScope
+from tests.histories.rounds import RoundsScope, SignedScope
 from tests.histories.rows import DerivedScope, KeyedTableScope, OrderedArrangementScope, RowsScope, TableScope
 from tests.histories.walk import Bounds, Scope, Walk
 
 SCOPES: dict[str, Scope] = {
     scope.name: scope
     for scope in (
-        *(GroupsScope(), GroupsScope(by_text=True)),
+        *(GroupsScope(), GroupsScope(by_text=True), RoundsScope(), RoundsScope(by_text=True), SignedScope()),
         *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
         *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
         *(LogScope(), LogScope(has_history=True)),
@@ -91,6 +92,11 @@ def _short() -> Iterator[Planned]:
             yield Planned(name, "small", Bounds(3, readers=1, moves=1, keys=(0,)), OVER_ONE)
             yield Planned(name, "small", Bounds(5, undone=1, keys=(0,)), OVER_ONE)
             continue
+        if isinstance(scope, RoundsScope):
+            yield Planned(name, "as they are", Bounds(1, undone=1, moves=1))
+            yield Planned(name, "tiny", Bounds(3, undone=1, moves=1, keys=ENDS))
+            yield Planned(name, "small", Bounds(5, undone=5, keys=(0,)))
+            continue
         yield Planned(name, "as they are", Bounds(1, undone=1, readers=1, moves=1), OVER_ROWS)
         yield Planned(name, "tiny", Bounds(1, undone=1, readers=1, moves=1))
         if isinstance(scope, GroupsScope):
@@ -126,6 +132,12 @@ def _long() -> Iterator[Planned]:
         if isinstance(scope, RowsScope) and scope.history:
             yield Planned(name, "tiny", Bounds(3, undone=1, readers=1, keys=ENDS), OVER_ROWS)
             yield Planned(name, "tiny", Bounds(5, undone=1, readers=1, keys=(0,)), OVER_ONE)
+            continue
+        if isinstance(scope, RoundsScope):
+            for capacity in ("as they are", "tiny", "small"):
+                yield Planned(name, capacity, Bounds(2, undone=1))
+                yield Planned(name, capacity, Bounds(5, undone=5, keys=ENDS))
+                yield Planned(name, capacity, Bounds(3, undone=1, moves=1, keys=ALL))
             continue
         slow = name in ("windows", "ordered rows among others")
         for capacity in ("as they are", "tiny", "small"):

@@ -17,9 +17,11 @@ from sql.ir.relation import (
     Filter,
     Get,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
+    RecursiveGet,
     Reduce,
     Relation,
     Threshold,
@@ -38,7 +40,7 @@ Bag = Counter[Row]
 
 
 def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag:
-    """The bag that `relation` denotes when each Get denotes `tables[name]`.
+    """The bag that `relation` denotes when each Get denotes `tables[name]`, and a RecursiveGet `tables[held(name)]`.
 
     Raises NumericError where an expression has no value on a row that reaches it. A Filter tests its predicates in
     order and a row leaves at the first that is not TRUE.
@@ -71,6 +73,10 @@ def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag
             return Counter({row: n for row, n in evaluate(relation.input, tables).items() if n > 0})
         case Apply():
             return _apply(relation, tables)
+        case RecursiveGet():
+            return _bag(tables[held(relation.name)])
+        case LetRec():
+            return _loop(relation, tables)
     raise AssertionError(f"unknown relation {relation!r}")
 
 
@@ -147,6 +153,33 @@ def _at(relation: Relation, binding: int, row: Row) -> Relation:
         return scalar
 
     return map_scalars(relation, lambda scalar: rewrite(scalar, bind))
+
+
+MOST_ROUNDS = 200
+
+
+class EndlessError(Exception):
+    """A loop goes on after the rounds that there may be."""
+
+
+def held(name: str) -> str:
+    """By what name `tables` has what a binding of a loop holds."""
+    return f"held by {name}"
+
+
+def _loop(loop: LetRec, tables: Mapping[str, Mapping[Any, int]]) -> Bag:
+    """All bindings are evaluated anew, in order, until nothing changes."""
+    now: dict[str, Bag] = {held(binding.name): Counter() for binding in loop.bindings}
+    result = held(loop.bindings[loop.result].name)
+    for _ in range(loop.limit or MOST_ROUNDS):
+        before = dict(now)
+        for binding in loop.bindings:
+            now[held(binding.name)] = evaluate(binding.relation, {**tables, **now})
+        if now == before:
+            return now[result]
+    if loop.limit is None or loop.fails_at_limit:
+        raise EndlessError
+    return now[result]
 
 
 def _agree(values: list[Value]) -> bool:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sql.ir.relation import Aggregate, Frame, Order, Window, WindowFunction
+from sql.ir.relation import Aggregate, Order, Window
 from sql.ir.scalar import Literal, Value
+from sql.ir.window_function import Frame, WindowFunction
 from tests.model.aggregates import aggregate
 from tests.model.scalar import value_of
 from tests.model.values import same, sort_key

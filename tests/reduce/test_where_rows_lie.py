@@ -24,7 +24,8 @@ from ivm.trace.columns.column import Column
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.view_log import ViewLog
-from sql.ir.relation import Get, Order, Window, WindowFunction
+from sql.ir.relation import Get, Order, Window
+from sql.ir.window_function import WindowFunction
 from tests.reduce.model import from_delta, to_delta
 from tests.reduce.test_reduce import worlds
 from tests.reduce.test_top_k import worlds as top_k_worlds

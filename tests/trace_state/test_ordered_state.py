@@ -20,8 +20,9 @@ from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import RowOrder, Term
 from ivm.trace.ordered.window_tree import WindowReader
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
+from sql.ir.relation import Get, Order, Window
 from sql.ir.scalar import Column
+from sql.ir.window_function import Frame, WindowFunction
 from tests.reduce.model import to_delta
 from tests.states import rollback, seal, step
 from tests.windows.worlds import Driver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -26,9 +27,9 @@ from sql.ir.relation import (
     TopK,
     Union,
     Window,
-    WindowFunction,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, Value
+from sql.ir.window_function import WindowFunction
 from tests.windows.worlds import functions
 
 MONEY = decimal(6, 2)
@@ -170,8 +171,8 @@ def windows(draw, below: Relation) -> Relation:
 
 
 @st.composite
-def joins(draw, depth: int) -> Relation:
-    inputs = tuple(draw(relations(depth - 1)) for _ in range(draw(st.integers(1, 3)) if depth > 1 else 2))
+def joins(draw, depth: int, leaves: Sequence[Relation]) -> Relation:
+    inputs = tuple(draw(relations(depth - 1, leaves)) for _ in range(draw(st.integers(1, 3)) if depth > 1 else 2))
     schema = [f for each in inputs for f in each.schema]
     groups: list[tuple[int, ...]] = []
     free = set(range(len(schema)))
@@ -187,10 +188,10 @@ def joins(draw, depth: int) -> Relation:
 
 
 @st.composite
-def relations(draw, depth: int = 4) -> Relation:
+def relations(draw, depth: int = 4, leaves: Sequence[Relation] = (KEYED, LOOSE)) -> Relation:
     """A relation of at most `depth` nodes above its tables, with non-negative multiplicities."""
     if depth == 0:
-        return draw(st.sampled_from([KEYED, LOOSE]))
+        return draw(st.sampled_from(leaves))
     kind = draw(
         st.sampled_from(
             [
@@ -211,8 +212,8 @@ def relations(draw, depth: int = 4) -> Relation:
         )
     )
     if kind == "join":
-        return draw(joins(min(depth, 3)))
-    below = draw(relations(depth - 1))
+        return draw(joins(min(depth, 3), leaves))
+    below = draw(relations(depth - 1, leaves))
     columns = row(below)
     match kind:
         case "map":

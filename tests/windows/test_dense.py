@@ -9,8 +9,9 @@ import pytest
 
 from catalog.schema import Field
 from catalog.types import BIGINT, DOUBLE, HUGEINT
-from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
+from sql.ir.relation import Get, Order, Window
 from sql.ir.scalar import Column, Literal
+from sql.ir.window_function import Frame, WindowFunction
 from tests.reduce.model import Update
 from tests.windows.worlds import Bag, Driver, applied, close
 

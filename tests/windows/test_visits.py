@@ -9,8 +9,9 @@ from catalog.schema import Field
 from catalog.types import BIGINT, HUGEINT
 from ivm.trace.columns.column import Column as Values
 from ivm.trace.delta import delta_of
-from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
+from sql.ir.relation import Get, Order, Window
 from sql.ir.scalar import Column, Literal
+from sql.ir.window_function import Frame, WindowFunction
 from tests.states import seal, step
 from tests.windows.worlds import Driver
 

@@ -14,8 +14,9 @@ from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
+from sql.ir.relation import Get, Order, Window
 from sql.ir.scalar import Column, Literal
+from sql.ir.window_function import Frame, WindowFunction
 from tests.model.relation import evaluate
 from tests.model.values import canonical
 from tests.reduce.model import Update, from_delta, to_delta

@@ -99,13 +99,15 @@ def emit(
                         times[rows] = cell_time[cell]
                     rows += 1
         for o in range(len(outputs)):
-            _write(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    _tell(shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places)
+            write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
+    tell_places(
+        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
+    )
     return rows, np.int64(-1), np.int64(-1)
 
 
 @part()
-def _tell(
+def tell_places(
     columns: Ints, width: Word, capacity: Word, nulls: Ints, flat: Word, keys: Word, masks: Word, places: Ints
 ) -> None:  # fmt: skip
     """Write down where the columns of output rows lie; those in NO_PLACE have no stride."""
@@ -162,7 +164,7 @@ def _differ(shown: Ints, valid: Bools, one: Word, other: Word) -> bool:
 
 
 @part()
-def _write(
+def write_output(
     outputs: Ints,
     o: Word,
     shown: Ints,
@@ -226,6 +228,8 @@ def read_groups(
                 rows += 1
         for o in range(len(outputs)):
             finalize(outputs, o, always, state, first, width + 1, count, shown, valid, 0, scratch)
-            _write(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    _tell(shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places)
+            write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
+    tell_places(
+        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
+    )
     return rows

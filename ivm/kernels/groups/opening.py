@@ -27,7 +27,7 @@ def open_keyed(block: Ints, memory: Ints, sources: Word, keys: Word, form: Word,
     if keys == 0:
         words = np.zeros((many if many else 1, width), np.int64)
     else:
-        words = _key_words(words_at(data_of(form), keys, FORM), sources, rows, width)
+        words = key_words(words_at(data_of(form), keys, FORM), sources, rows, width)
     at = open_rows(words, times, start, block, memory)
     if at < len(words):
         return at
@@ -38,7 +38,7 @@ def open_keyed(block: Ints, memory: Ints, sources: Word, keys: Word, form: Word,
 
 
 @part(counted=True)
-def _key_words(form: Ints, sources: Word, rows: Word, width: Word) -> Ints:
+def key_words(form: Ints, sources: Word, rows: Word, width: Word) -> Ints:
     """The words (rows, width) of a key: where they lie, or made."""
     source = form[0, SOURCE_NUMBER]
     place, references = place_of(sources, source, form[0, COLUMN]), references_of(sources, source)

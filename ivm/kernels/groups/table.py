@@ -102,8 +102,8 @@ def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) 
                     if full or not has_place(tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch):
                         memory[CELLS] = cells
                         return np.int64(i)
-                    slot = _new_slot(width, state, block)
-                    _make_group(slot, words, i, width, state)
+                    slot = new_slot(width, state, block)
+                    make_group(slot, words, i, width, state)
                     was = np.int64(NEW)
                     put_slot(tag, slot, shift, size, directory, parts, entries)
             cells = touch(i, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
@@ -146,7 +146,7 @@ def touch(
 
 
 @part()
-def _make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> None:
+def make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> None:
     """Let a slot be the group of key i, with nothing in it."""
     for w in range(width):
         state[slot, w] = words[i, w]
@@ -164,7 +164,7 @@ def is_empty(slot: Word, width: Word, state: Ints) -> bool:
 
 
 @part()
-def _new_slot(width: Word, state: Ints, counts: Ints) -> Word:
+def new_slot(width: Word, state: Ints, counts: Ints) -> Word:
     """A slot that is free, or the next one."""
     counts[LIVE] += 1
     if counts[FREE] != 0:
@@ -176,7 +176,7 @@ def _new_slot(width: Word, state: Ints, counts: Ints) -> Word:
 
 
 @part()
-def _free_slot(slot: Word, width: Word, state: Ints, counts: Ints) -> None:
+def free_slot(slot: Word, width: Word, state: Ints, counts: Ints) -> None:
     """Let a slot be used again."""
     state[slot, width] = LAST_FREE - counts[FREE]
     counts[FREE] = slot + 1
@@ -236,7 +236,7 @@ def undo_cells(block: Ints, memory: Ints, after: Ints) -> None:
         if cell_previous[cell] == NEW:
             remove_slot(slot, width, shift, size, directory, parts, entries, state)
             if slot < memory[BEFORE + USED]:
-                _free_slot(slot, width, state, block)
+                free_slot(slot, width, state, block)
     for c in range(STEPPED):
         block[c] = memory[BEFORE + c]
     memory[PHASE] = UNDONE
@@ -254,7 +254,7 @@ def release_empty(slots: Int32s, block: Ints) -> None:
             continue
         remove_slot(slot, width, shift, size, directory, parts, entries, state)
         block[LIVE] -= 1
-        _free_slot(slot, width, state, block)
+        free_slot(slot, width, state, block)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -268,7 +268,7 @@ def index_groups(start: Word, block: Ints) -> Word:
     scratch, shift = np.empty(size, np.int64), shift_of(directory)
     for slot in range(start, block[USED]):
         if state[slot, width] < 0:
-            _free_slot(np.int64(slot), width, state, block)
+            free_slot(np.int64(slot), width, state, block)
             continue
         tag = tag_of(slot, width, state)
         if not has_place(tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch):

@@ -1,4 +1,4 @@
-"""WITH and FROM: tables, views, subqueries and common table expressions, and the joins between them."""
+"""FROM: tables, views, subqueries and common table expressions, and the joins between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import count
 from sqlglot import exp
 
 from catalog.errors import BindError
-from catalog.names import key, twice
+from catalog.names import key
 from catalog.schema import Field, Table, View
 from sql.arguments import refuse_unread
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
@@ -140,7 +140,7 @@ def _stored(context: BindContext, node: exp.Table, name: str) -> Relation:
     try:
         entry = context.catalog.lookup(name)
     except BindError as error:
-        context.fail(node, str(error))
+        context.fail(node, context.awaited.get(key(name), str(error)))
     context.uses[entry.name] = None
     return _table(context, entry) if isinstance(entry, Table) else _view(context, entry)
 
@@ -212,25 +212,3 @@ def _items(node: exp.Expr, joins: Sequence[exp.Join]) -> Iterator[exp.Expr]:
         yield node
     for join in (*(node.args.get("joins") or ()), *joins):
         yield from _items(join.this, ())
-
-
-def bind_with(context: BindContext, node: exp.Expr, ctes: Ctes) -> Ctes:
-    """The expressions in reach of a block: those of its WITH added to those in reach of it."""
-    clause = node.args.get("with_")
-    if clause is None:
-        return ctes
-    reach = dict(ctes)
-    again = twice(cte.alias for cte in clause.expressions)
-    if again is not None:
-        context.fail(clause.expressions[-1], f"WITH names {again!r} twice; give one of the two another name")
-    for cte in clause.expressions:
-        name = cte.alias
-        if clause.args.get("recursive") and any(key(t.name) == key(name) for t in cte.this.find_all(exp.Table)):
-            context.refuse(cte, f"WITH RECURSIVE {name} is not maintained yet; write out as many joins as are needed")
-        relation = context.query(context, cte.this, reach).relation
-        alias = cte.args["alias"]
-        names = [column.name for column in alias.args.get("columns") or ()]
-        if len(names) > len(relation.schema):
-            context.fail(alias, f"WITH {name} has {len(relation.schema)} columns, but {len(names)} names are given")
-        reach[key(name)] = renamed(relation, names)
-    return reach

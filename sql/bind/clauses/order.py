@@ -178,6 +178,13 @@ def distinct(relation: Relation) -> Relation:
     return Reduce(relation, row(relation), (), tuple(field.name for field in relation.schema))
 
 
+def undone(relation: Relation) -> Relation:
+    """What a `distinct` was made of, where nothing but that is lost."""
+    if isinstance(relation, Reduce) and relation == distinct(relation.input):
+        return relation.input
+    return relation
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
     """An expression with names in lower case, with and without the tables that it names."""

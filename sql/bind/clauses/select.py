@@ -10,7 +10,7 @@ from sqlglot import exp
 from catalog.names import by_key
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate
-from sql.bind.clauses.from_clause import bind_from, bind_with
+from sql.bind.clauses.from_clause import bind_from
 from sql.bind.clauses.joins import From
 from sql.bind.clauses.order import (
     Limit,
@@ -21,6 +21,7 @@ from sql.bind.clauses.order import (
     is_all,
     over_distinct,
 )
+from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS

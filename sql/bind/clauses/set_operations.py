@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
 from catalog.names import by_key, key
 from catalog.names import twice as standing_twice
-from catalog.types import BLOB, INTEGER, NULL, VARCHAR, SqlType
-from sql.bind.clauses.from_clause import bind_with
-from sql.bind.clauses.order import distinct
+from catalog.types import BLOB, VARCHAR, SqlType
+from sql.bind.clauses.columns import cast_columns, is_nothing
+from sql.bind.clauses.order import distinct, undone
+from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
 from sql.ir.relation import (
     MOST_TERMS,
-    Constant,
-    Filter,
     Map,
     Negate,
     Project,
-    Reduce,
     Relation,
     Threshold,
-    TopK,
     Union,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import Literal
 from sql.tree import ENDINGS
 from sql.types.unify import common_type
 
@@ -54,7 +51,7 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Relation, righ
     each_once = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union) and each_once:
         # The sum is made distinct, so that its sides need not be.
-        left, right = _undone(left), _undone(right)
+        left, right = undone(left), undone(right)
     if node.args.get("by_name"):
         if not isinstance(node, exp.Union):
             context.refuse(node.expression, f"{node.key.upper()} BY NAME is not supported; give both sides one order")
@@ -65,16 +62,9 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Relation, righ
         both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
         return distinct(both) if each_once else both
     if each_once:
-        left = distinct(_undone(left))
+        left = distinct(undone(left))
     rest = Threshold(Union((left, Negate(right))))
     return rest if isinstance(node, exp.Except) else Union((left, Negate(rest)))
-
-
-def _undone(relation: Relation) -> Relation:
-    """What a `distinct` was made of, where nothing but that is lost."""
-    if isinstance(relation, Reduce) and relation == distinct(relation.input):
-        return relation.input
-    return relation
 
 
 def _aligned(
@@ -86,7 +76,7 @@ def _aligned(
         what = f"{_word(node)} needs the same number of columns on both sides, not {widths[0]} and {widths[1]}"
         context.fail(node.expression, f"{what}; list the columns of each SELECT")
     types = [_common(context, node, left, right, i) for i in range(widths[0])]
-    return _cast(left, types), _cast(right, types)
+    return cast_columns(left, types), cast_columns(right, types)
 
 
 def _common(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation, column: int) -> SqlType:
@@ -101,60 +91,6 @@ def _common(context: BindContext, node: exp.SetOperation, left: Relation, right:
         what = f"column {column + 1} of {_word(node)} is {one.type} on one side and {other.type} on the other"
         context.mismatch(node.expression, f"{what}; cast one of them")
     return common
-
-
-def is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool] | None = None) -> bool:
-    """Whether the column holds nothing but NULL, written as such, and so has no type of its own.
-
-    `known` is what was found before: a relation may be read in very many ways.
-    """
-    known = {} if known is None else known
-    place = id(relation), column
-    if place not in known:
-        known[place] = _holds_nothing(relation, column, lambda below, at: is_nothing(below, at, known))
-    return known[place]
-
-
-def _holds_nothing(relation: Relation, column: int, below: Callable[[Relation, int], bool]) -> bool:
-    match relation:
-        case Project():
-            return below(relation.input, relation.columns[column])
-        case Map():
-            width = len(relation.input.schema)
-            return below(relation.input, column) if column < width else _null(relation.scalars[column - width])
-        case Filter() | TopK() | Negate() | Threshold():
-            return below(relation.input, column)
-        case Union():
-            return all(below(each, column) for each in relation.inputs)
-        case Constant():
-            return all(row[column] is None for row in relation.rows)
-        case Reduce() if column < len(relation.keys):
-            key = relation.keys[column]
-            return below(relation.input, key.index) if isinstance(key, Column) else _null(key)
-    return False
-
-
-def _null(scalar: Scalar) -> bool:
-    """A NULL that nobody cast: its column is an INTEGER for want of anything better."""
-    return isinstance(scalar, Literal) and scalar.value is None and scalar.type in (NULL, INTEGER)
-
-
-def _cast(relation: Relation, types: Sequence[SqlType]) -> Relation:
-    """The relation with columns of `types`, under its names."""
-    fields = relation.schema
-    wrong = [i for i, field in enumerate(fields) if field.type != types[i]]
-    if not wrong:
-        return relation
-    scalars = tuple(
-        Literal(None, types[i])
-        if is_nothing(relation, i)
-        else Call("cast", (Column(i, fields[i].type, fields[i].nullable),), types[i], fields[i].nullable)
-        for i in wrong
-    )
-    names = tuple(field.name for field in fields)
-    mapped = Map(relation, scalars, tuple(names[i] for i in wrong))
-    places = {column: len(fields) + i for i, column in enumerate(wrong)}
-    return Project(mapped, tuple(places.get(i, i) for i in range(len(fields))), names)
 
 
 def _by_name(

@@ -112,12 +112,13 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     target = declared_type(node.args["to"], binder.source, "the cast", node)
     if INTERVAL in (operand.type, target):
         binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
-    if operand.type not in (target, NULL) and not _castable(operand.type, target):
+    if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
 
 
-def _castable(source: SqlType, target: SqlType) -> bool:
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Whether there is a cast from one type to another; whether it raises depends on the value."""
     if VARCHAR in (source, target) or source.kind is Kind.ENUM:
         return True
     if source.is_moment and target.is_moment:

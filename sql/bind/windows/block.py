@@ -17,8 +17,9 @@ from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
 from sql.ir.aggregates import AGGREGATES
 from sql.ir.rebuild import outers, relation_scalars
-from sql.ir.relation import Apply, Order, Project, Relation, Window, WindowFunction
+from sql.ir.relation import Apply, Order, Project, Relation, Window
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
+from sql.ir.window_function import WindowFunction
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
 

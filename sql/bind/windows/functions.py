@@ -14,8 +14,8 @@ from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import WHOLE_PARTITION, Frame, WindowFunction
 from sql.ir.scalar import Literal, Scalar
+from sql.ir.window_function import WHOLE_PARTITION, Frame, WindowFunction
 from sql.sql_text import text_of
 
 FAR = 1 << 31

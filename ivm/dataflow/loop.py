@@ -1,0 +1,369 @@
+"""Loops: a dataflow within a node, stepped round by round for as long as a round changes something.
+
+In the dataflow of a loop times are *ticks*, one for each step of it, which never fall: rounds begin at 0 with every
+commit, ticks do not. The round is a column of what flows there (see `ivm.plan.lift`). What enters has times of the
+dataflow around, and what is looked up there is looked up as of the time that the loop is at.
+
+What is linear takes rows of any round at any time; groups wait for their round. So a pass of a round carries all that
+has come through the loop, then looks at the groups that are due in that round, one node after the other, each time
+carrying on what changes. What a binding gives is fed back, for the round after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from catalog.errors import NumericError
+from catalog.types import SqlType
+from ivm.dataflow.graph import Graph
+from ivm.dataflow.hydration import Installation, catch_up
+from ivm.dataflow.node import Node
+from ivm.operators.by_round import ByRound
+from ivm.operators.entered import Entered
+from ivm.operators.multiplicities import Threshold
+from ivm.operators.numbered import ByValue
+from ivm.operators.operator import Contents, Kept
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.trace.columns.column import Array, Column, Ints
+from ivm.trace.columns.segment import Segment, Segments, segment_of
+from ivm.trace.consolidate import consolidate
+from ivm.trace.delta import Delta, concat_deltas, delta_of, plain_layout
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.rows.signed_rows import SignedRows
+from ivm.trace.state import Marks, State, StateSize
+
+MOST_ROUNDS = 1_000_000
+"""After so many rounds a loop without a limit of its own is taken not to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """A binding: its node in the loop, and the node at which its changes come back, if somebody reads them there."""
+
+    name: str
+    node: Node
+    back: Node | None
+    types: tuple[SqlType, ...]
+    """Those of its columns, and of the round."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """What a loop is made of: its dataflow; of each input the node at which it enters; bindings; nodes of groups, each
+    with the node at which its changes go on, those that others read first; what looks up outside; of bindings whose
+    rounds go by value, how; and whether rounds are told apart at all.
+    """
+
+    graph: Graph = field(default_factory=Graph)
+    entering: list[Node] = field(default_factory=list)
+    bindings: list[Fed] = field(default_factory=list)
+    groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    looking: list[Entered] = field(default_factory=list)
+    valued: dict[int, ByValue] = field(default_factory=dict)
+    keeps_rounds: bool = True
+
+
+class Clock(State):
+    """The ticks of a loop, and from where it counts rounds by value."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.tick = 0
+        self._scope = scope
+
+    def mark(self) -> tuple[int, list[tuple[int, int] | None]]:
+        """See `State.mark`."""
+        return self.tick, [each.counted for each in self._scope.valued.values()]
+
+    def rollback(self, mark: tuple[int, list[tuple[int, int] | None]]) -> None:
+        """See `State.rollback`: nothing is due any more."""
+        for group, _ in self._scope.groups:
+            group.forget()
+        self.tick, counted = mark
+        for each, before in zip(self._scope.valued.values(), counted, strict=True):
+            each.counted = before
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`."""
+        self.edition += 1
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`."""
+        counted = [each.counted for each in self._scope.valued.values()]
+        return iter([segment_of("loop", {}, {"tick": self.tick, "counted": counted})])
+
+    def restore(self, segments: Iterator[Segment]) -> None:  # type: ignore[override]
+        """See `State.restore`."""
+        found = Segments(segments).take("loop")
+        self.tick = found.number("tick")
+        counted = cast("list[list[int] | None]", found.scalars["counted"])
+        for each, pair in zip(self._scope.valued.values(), counted, strict=True):
+            each.counted = None if pair is None else (pair[0], pair[1])
+
+    def codes(self) -> Iterator[Array]:
+        """See `State.codes`: none."""
+        return iter(())
+
+    def size(self) -> StateSize:
+        """See `State.size`."""
+        return StateSize()
+
+
+class Ticking(State):
+    """A state within a loop: it goes by the loop's ticks, whatever time it is outside. Nobody reads its past."""
+
+    def __init__(self, state: State, clock: Clock) -> None:
+        self._state, self._clock = state, clock
+
+    def mark(self) -> object:
+        """See `State.mark`."""
+        return self._state.mark()
+
+    def rollback(self, mark: object) -> None:
+        """See `State.rollback`."""
+        self._state.rollback(mark)
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`."""
+        self._state.is_still = False
+        self._state.seal(self._clock.tick + 1, self._clock.tick)
+        self.edition += 1
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`."""
+        return self._state.segments()
+
+    def restore(self, segments: Iterator[Segment]) -> None:  # type: ignore[override]
+        """See `State.restore`."""
+        self._state.restore(segments)
+
+    def codes(self) -> Iterator[Array]:
+        """See `State.codes`."""
+        return self._state.codes()
+
+    def size(self) -> StateSize:
+        """See `State.size`."""
+        return self._state.size()
+
+
+class Iterate(Kept):
+    """A loop. State: that of the nodes within, its ticks, and the rows of each binding that is read outside.
+
+    Its own change says only how much there is to read: `changes` has what each binding that is read has changed in the
+    last step. With a `limit` it ends after so many rounds, without one it must have ended before `most`.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        read: Mapping[int, Threshold],
+        limit: int | None = None,
+        last: Sequence[SignedRows[Arrangement]] = (),
+        most: int = MOST_ROUNDS,
+    ) -> None:
+        """`read`: for the number of each binding that is read outside what keeps its rows. `last`: if it is an error
+        that something changes in the last round of the limit, what keeps of each binding what that changes.
+        """
+        self.kept = dict(read)
+        self.changes: dict[int, Delta | None] = {}
+        self._scope, self._limit, self._last, self._most = scope, limit, tuple(last), most
+        self.passed = self.deepest = 0
+        """How many rounds were run, and the greatest number that one has had."""
+        self._clock = Clock(scope)
+        states = [state for node in scope.graph.nodes for state in node.operator.states]
+        kept = (state for each in self.kept.values() for state in each.states)
+        self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)
+
+    @property
+    def within(self) -> Sequence[Node]:
+        """The nodes of the loop's own dataflow, each after those that it reads."""
+        return self._scope.graph.nodes
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Run the rounds that follow from changes of what enters, time by time. See `passes`."""
+        for _ in self.passes(inputs):
+            pass
+        changed = sum(delta.length for delta in self.changes.values() if delta is not None)
+        return Delta([], plain_layout(0), changed, 0) if changed else None
+
+    def passes(self, inputs: Sequence[Delta | None], begins_at: int | None = None) -> Iterator[int]:
+        """The same, yielding the number of each round that was run. `begins_at`: the time at which there is a loop.
+
+        Raises NumericError where it does not end within its rounds, and what operators raise. Cost: that of what
+        changes in each round; some tens of microseconds for each node that a round reaches.
+        """
+        found: dict[int, list[Delta]] = {number: [] for number in self.kept}
+        if begins_at is not None:
+            for group, _ in self._scope.groups:
+                group.begin()
+        for time, deltas in _by_time(inputs, begins_at):
+            for each in self._scope.looking:
+                each.time = time
+            entering = zip(self._scope.entering, deltas, strict=True)
+            yield from self._rounds({node: delta for node, delta in entering if delta is not None}, time, found)
+        self.changes = {number: self.kept[number].step([concat_deltas(deltas)]) for number, deltas in found.items()}
+
+    def look_up_as_of(self, time: int | None) -> None:
+        """Look up what was there at a time, while others commit; None: what is there from now on."""
+        for each in self._scope.looking:
+            each.look_up_as_of(time)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads a loop but for what it keeps."""
+        raise AssertionError("a loop is read of its results")
+
+    def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int]:
+        """The rounds of one time; what bindings that are read change is added to what was `found`."""
+        waiting, first, number = dict(changes), 0, -1
+        while True:
+            due = [first if self._scope.keeps_rounds else number + 1] if waiting else []
+            due += [each for group, _ in self._scope.groups if (each := group.due) is not None]
+            if not due:
+                for group, _ in self._scope.groups:
+                    group.close()
+                if any(rows.count for rows in self._last):
+                    self._refuse(self._limit or 0)
+                return
+            before, number = number, min(due)
+            assert number > before, "rounds ascend"
+            if number >= self._most:
+                self._refuse(self._most)
+            given: list[list[Delta]] = [[] for _ in self._scope.bindings]
+            self._carry(waiting, given)
+            for group, node in self._scope.groups:
+                if group.due == number:
+                    self._clock.tick += 1
+                    changed = group.evaluate(number, self._clock.tick)
+                    if changed is not None:
+                        self._carry({node: changed}, given)
+            waiting, first = self._fed(given, time, found)
+            self.passed, self.deepest = self.passed + 1, max(self.deepest, number)
+            yield number
+
+    def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
+        """Carry changes through the loop at a new tick; what bindings give is added to what was `given`.
+
+        Of several ticks it is as of one time, since what they change in a round is one change.
+        """
+        if not changes:
+            return
+        self._clock.tick += 1
+        tick, graph = self._clock.tick, self._scope.graph
+        ticking = {node: Delta(d.groups, d.layout, d.length, tick, d.diffs) for node, d in changes.items()}
+        deltas = graph.step(ticking)
+        graph.marks.clear()  # whoever steps the loop has marked all that is in it
+        for number, binding in enumerate(self._scope.bindings):
+            delta = deltas.get(binding.node)
+            if delta is not None and delta.length:
+                given[number].append(Delta(delta.groups, delta.layout, delta.length, 0, delta.diffs))
+
+    def _fed(
+        self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]]
+    ) -> tuple[dict[Node, Delta], int]:
+        """What comes back of what bindings have given, as of the rounds after; and the first of these."""
+        waiting, first = dict[Node, Delta](), self._most
+        for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
+            merged = concat_deltas(deltas)
+            net = None if merged is None else consolidate(merged, binding.types)
+            if net is None:
+                continue
+            *columns, rounds = net.columns()
+            if number in found:
+                found[number].append(delta_of(columns, time, net.diffs, len(net)))
+            if self._last and self._limit is not None:
+                self._last[number].apply(
+                    _from_round(net, rounds.values.astype(np.int64, copy=False), self._limit - 1, self._clock.tick)
+                )
+            if binding.back is None:
+                continue
+            valued = self._scope.valued.get(number)
+            later: Ints = rounds.values.astype(np.int64, copy=False)
+            if self._scope.keeps_rounds:
+                later = later + 1
+            if valued is not None:
+                later = valued.following(later, columns)
+            back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
+            if self._limit is not None and (over := later >= self._limit).any():
+                back, later = back.take(np.flatnonzero(~over)), later[~over]
+            if len(back):
+                waiting[binding.back] = back
+                first = min(first, int(later.min()))
+        return waiting, first
+
+    def _refuse(self, rounds: int) -> None:
+        names = ", ".join(each.name for each in self._scope.bindings)
+        raise NumericError(
+            f"the loop of {names} has not ended after {rounds} rounds; let it find no more rows at some time, or write "
+            "RETURN AT RECURSION LIMIT n to have what it holds after n rounds"
+        )
+
+
+class LoopResult(Kept):
+    """What a binding of a loop holds at the end. State: none of its own, the loop keeps the rows."""
+
+    def __init__(self, loop: Iterate, binding: int) -> None:
+        self._loop, self._binding = loop, binding
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """What the loop has just changed."""
+        return self._loop.changes[self._binding]
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The rows."""
+        return self._loop.kept[self._binding].contents((), time)
+
+
+def fill(node: Node, time: int, installation: Installation) -> None:
+    """Bring a new loop up to the present; others are let in after each chunk that is read, and after each round."""
+    loop = node.operator
+    assert isinstance(loop, Iterate), "a loop is filled"
+    installation.waiting = node
+    whole = [_whole(each, time, installation) for each in node.inputs]
+    loop.look_up_as_of(time)
+    marks = Marks()
+    marks.add(loop.states)
+    for _ in loop.passes(whole, time):
+        marks.seal(time + 1, time)
+        installation.rest()
+        marks.add(loop.states)
+    marks.seal(time + 1, time)
+    loop.look_up_as_of(None)
+    catch_up(loop, time, installation)
+    installation.waiting = None
+
+
+def _whole(source: Node, time: int, installation: Installation) -> Delta | None:
+    found = []
+    for delta in source.contents(time, installation.read):
+        if len(delta):
+            found.append(delta.gathered())
+        installation.rest()
+    return concat_deltas(found)
+
+
+def _from_round(delta: Delta, rounds: Ints, first: int, tick: int) -> Delta:
+    """The changes of a round and those after it."""
+    rows = delta.take(np.flatnonzero(rounds >= first))
+    return Delta(rows.groups, rows.layout, rows.length, tick, rows.diffs)
+
+
+def _by_time(inputs: Sequence[Delta | None], begins_at: int | None) -> Iterator[tuple[int, list[Delta | None]]]:
+    """The changes of each time, in the order of times; the time at which all begins has some, if only none."""
+    given = [delta for delta in inputs if delta is not None and delta.length]
+    times = {begins_at} if begins_at is not None else set[int]()
+    for delta in given:
+        times.update([delta.times] if isinstance(delta.times, int) else np.unique(delta.times).tolist())
+    for time in sorted(times):
+        yield time, [_of_time(delta, time) for delta in inputs]
+
+
+def _of_time(delta: Delta | None, time: int) -> Delta | None:
+    if delta is None or not delta.length:
+        return None
+    if isinstance(delta.times, int):
+        return delta if delta.times == time else None
+    rows = np.flatnonzero(delta.times == time)
+    return delta.take(rows) if len(rows) else None

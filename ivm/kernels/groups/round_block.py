@@ -1,0 +1,69 @@
+"""Groups by round: what a group holds in each round of a loop, as what changes from round to round.
+
+A group has a *cell* for each round in which it changes: `cells` int64 (capacity, HEADS + fields), with the round, the
+next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the
+fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
+to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
+`opened` + 1. They may have another field (see `groups.settled`), of which `opened` has what it was in place of the
+first sum.
+
+What one time changes is noted in three arrays, by which it is undone:
+
+* `opened` int64 (n, OPENED + 2 * fields), a group that was touched: its slot; the cell + 1 that was looked at last; in
+  which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they
+  are.
+* `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields
+  before.
+* `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group
+  that is due earlier than it was thought the later entry stays, and is passed over.
+
+A round is evaluated once, after all that comes of rounds before it; what comes is of that round or of later ones. So
+each group is looked at in the rounds in which it changes, and for as long as it differs from what it was in all in
+which it has cells (Differential Dataflow, section 4, for one outer time).
+
+`block` int64 (BLOCK_WORDS) says of each of the four arrays where it lies, how many rows fit, and how many there are;
+with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1, and
+how many are free; and the least round in which a group is due, -1 if there is none.
+"""
+
+from __future__ import annotations
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import words_at
+from ivm.kernels.types import Ints
+
+ROUND, NEXT, MARK = range(3)
+HEADS = 3
+SLOT, CURSOR, DUE, MADE = range(4)
+OPENED = 4
+CELL, OF, NEW = range(3)
+TOUCHED = 3
+
+AT, CAPACITY, LENGTH = range(3)
+CELLS, OPEN, TOUCH, HEAP = 0, 3, 6, 9
+OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST = range(12, 18)
+BLOCK_WORDS = 18
+
+
+@part(inline=True, counted=True)
+def cells_in(block: Ints) -> Ints:
+    """The cells."""
+    return words_at(block[CELLS + AT], block[CELLS + CAPACITY], HEADS + block[FIELDS])
+
+
+@part(inline=True, counted=True)
+def opened_in(block: Ints) -> Ints:
+    """The groups that the commit has opened."""
+    return words_at(block[OPEN + AT], block[OPEN + CAPACITY], OPENED + 2 * block[FIELDS])
+
+
+@part(inline=True, counted=True)
+def touched_in(block: Ints) -> Ints:
+    """The cells that the commit has touched."""
+    return words_at(block[TOUCH + AT], block[TOUCH + CAPACITY], TOUCHED + block[FIELDS])
+
+
+@part(inline=True, counted=True)
+def heap_in(block: Ints) -> Ints:
+    """The rounds in which groups are due."""
+    return words_at(block[HEAP + AT], block[HEAP + CAPACITY], 2)

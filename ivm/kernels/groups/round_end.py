@@ -1,0 +1,122 @@
+"""The end of a time, undoing, and what is left in the end of groups by round. See `groups.round_block`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.block import DIRECTORY, ENTRIES, KEY_WORDS, LIVE, PARTS, SIZE, STATE
+from ivm.kernels.groups.round_block import (
+    CELL,
+    FIELDS,
+    FIRST,
+    FREE_CELL,
+    FREE_CELLS,
+    HEADS,
+    HEAP,
+    LENGTH,
+    MADE,
+    MARK,
+    NEW,
+    NEXT,
+    OF,
+    OPEN,
+    OPEN_FROM,
+    OPENED,
+    ROUND,
+    SLOT,
+    TOUCH,
+    TOUCH_FROM,
+    TOUCHED,
+    cells_in,
+    opened_in,
+    touched_in,
+)
+from ivm.kernels.groups.slots import remove_slot, shift_of
+from ivm.kernels.groups.table import free_slot
+from ivm.kernels.memory.at import int32s_in, ints_in, words_in
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Ints
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def close_rounds(table: Ints, block: Ints) -> None:
+    """The present time is over: what it has changed is as all else. Once is as good as twice."""
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, opened, touched = cells_in(block), opened_in(block), touched_in(block)
+    for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
+        cells[touched[t, CELL], MARK] = 0
+    for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
+        state[opened[o, SLOT], width] = 0
+    block[OPEN_FROM], block[TOUCH_FROM] = block[OPEN + LENGTH], block[TOUCH + LENGTH]
+    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
+    """Take back all but the first so many groups that were opened, and cells that were touched. Cost: as they cost."""
+    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
+    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
+    shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), touched_in(block)
+    for t in range(block[TOUCH + LENGTH] - 1, notes - 1, -1):
+        cell = touched[t, CELL]
+        cells[cell, MARK] = 0
+        for f in range(block[FIELDS]):
+            cells[cell, HEADS + f] = touched[t, TOUCHED + f]
+        if touched[t, NEW]:
+            _free_cell(block, cells, state, touched[t, OF], width, cell)
+    for o in range(block[OPEN + LENGTH] - 1, groups - 1, -1):
+        slot = opened[o, SLOT]
+        state[slot, width] = 0
+        if state.shape[1] > width + 2:
+            state[slot, width + 2] = opened[o, OPENED]
+        if opened[o, MADE]:
+            remove_slot(slot, width, shift, size, directory, parts, entries, state)
+            table[LIVE] -= 1
+            free_slot(slot, width, state, table)
+    block[TOUCH + LENGTH], block[OPEN + LENGTH] = min(block[TOUCH + LENGTH], notes), min(block[OPEN + LENGTH], groups)
+    block[TOUCH_FROM], block[OPEN_FROM] = block[TOUCH + LENGTH], block[OPEN + LENGTH]
+    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
+    """All that was noted is final: cells without anything go, and groups without cells, unless they stay `always`."""
+    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
+    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
+    shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), touched_in(block)
+    for t in range(block[TOUCH + LENGTH]):
+        cell = touched[t, CELL]
+        if cells[cell, ROUND] >= 0 and _is_nothing(cells, cell):
+            _free_cell(block, cells, state, touched[t, OF], width, cell)
+    for o in range(block[OPEN + LENGTH]):
+        slot = opened[o, SLOT]
+        if not always and state[slot, width] == 0 and state[slot, width + 1] == 0:
+            remove_slot(slot, width, shift, size, directory, parts, entries, state)
+            table[LIVE] -= 1
+            free_slot(slot, width, state, table)
+    block[TOUCH + LENGTH] = block[OPEN + LENGTH] = block[TOUCH_FROM] = block[OPEN_FROM] = 0
+
+
+@part()
+def _is_nothing(cells: Ints, cell: Word) -> bool:
+    for f in range(HEADS, cells.shape[1]):
+        if cells[cell, f] != 0:
+            return False
+    return True
+
+
+@part(counted=True)
+def _free_cell(block: Ints, cells: Ints, state: Ints, slot: Word, width: Word, cell: Word) -> None:
+    """Take a cell out of its group; another may have its place."""
+    at, before = state[slot, width + 1], np.int64(0)
+    while at != cell + 1:
+        before, at = at, cells[at - 1, NEXT]
+    if before != 0:
+        cells[before - 1, NEXT] = cells[cell, NEXT]
+    else:
+        state[slot, width + 1] = cells[cell, NEXT]
+    cells[cell, ROUND], cells[cell, NEXT] = np.int64(-1), block[FREE_CELL]
+    block[FREE_CELL] = cell + 1
+    block[FREE_CELLS] += 1

@@ -1,0 +1,266 @@
+"""What comes to groups by round, and what changes in a round. See `groups.round_block`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.accumulate import ARGUMENT, KIND, SUM_WIDE, PlanRow, accumulate, add_before
+from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTITIONS, PARTS, SIZE, STATE, USED
+from ivm.kernels.groups.opening import key_words
+from ivm.kernels.groups.round_block import (
+    CELL,
+    CELLS,
+    CURSOR,
+    DUE,
+    FIELDS,
+    FREE_CELL,
+    FREE_CELLS,
+    HEADS,
+    LENGTH,
+    MADE,
+    MARK,
+    NEW,
+    NEXT,
+    OF,
+    OPEN,
+    OPENED,
+    ROUND,
+    SLOT,
+    TOUCH,
+    TOUCHED,
+    cells_in,
+    opened_in,
+    touched_in,
+)
+from ivm.kernels.groups.round_due import make_due, next_due, tell_first
+from ivm.kernels.groups.slots import find_slot, has_place, put_slot, shift_of
+from ivm.kernels.groups.table import make_group, new_slot
+from ivm.kernels.groups.value_block import COUNT
+from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.hashing.keys import FORM
+from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_in, ints_at, ints_in, words_at, words_in
+from ivm.kernels.memory.places import lay_updates, mask_of, place_of, references_of, words_of
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Int32s, Ints
+
+PLAN, PLANS, KEYS, KEY_FORM, READS, READ_COUNT, NONE = range(7)
+ROW, FAILED, DIFFS, LISTED = range(7, 11)
+FRAME = 11
+"""What `put_rounds` is told, int64: what is added up (see `groups.accumulate`), whose fields lie in a cell; how many
+columns the key has, its form (see `hashing.keys`), the columns read (see `memory.places.lay_updates`): those of the
+key, the round, the arguments; None. Then how far it is, which accumulator has overflowed; diffs (0: all are one), and a
+list of the sources, which are written down behind it. Arrays are told of by their `id`."""
+DONE, NO_SLOTS, NOT_READABLE, OVERFLOWED = range(4)
+_PLAN_WIDTH = len(PlanRow._fields)
+_TAG_BITS = np.uint64(32)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
+    """Add rows of the present round, or of later ones, to their cells: DONE, or why not.
+
+    `table` is the control block of the groups (see `groups.block`), `row_cell` has room for an entry a row. There is
+    room for as many cells, groups and rounds; where there is none for a group, it goes on when it is called again.
+    Cost: two random accesses a row, and the cells from that which was looked at last up to its round.
+    """
+    rows, width, keys = len(row_cell), table[KEY_WORDS], frame[KEYS]
+    reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
+    if not lay_updates(frame[LISTED], frame[NONE], frame[DIFFS], reads, frame[FRAME:]):
+        return np.int64(NOT_READABLE)
+    sources = address_of(frame) + 8 * FRAME
+    if keys == 0:
+        words = np.zeros((rows, width), np.int64)
+    else:
+        words = key_words(words_at(data_of(frame[KEY_FORM]), keys, FORM), sources, rows, width)
+    place, references = place_of(sources, reads[keys, 0], reads[keys, 1]), references_of(sources, reads[keys, 0])
+    rounds = words_of(place, references, rows, 1)
+    frame[ROW] = _find_cells(table, block, words, rounds, frame[ROW], row_cell)
+    if frame[ROW] < rows:
+        return np.int64(NO_SLOTS)
+    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
+    diffs = ints_at(np.int64(0), 0)
+    if frame[DIFFS] != 0:
+        diffs = ints_at(data_of(frame[DIFFS]), rows)
+    for k in range(len(plan)):
+        values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
+        if plan[k, ARGUMENT] >= 0:
+            at = keys + 1 + plan[k, ARGUMENT]
+            place, references = place_of(sources, reads[at, 0], reads[at, 1]), references_of(sources, reads[at, 0])
+            valid = mask_of(place, references, rows)
+            if plan[k, KIND] != COUNT:
+                values = words_of(place, references, rows, 2 if plan[k, KIND] == SUM_WIDE else 1)
+        if accumulate(plan, k, values, valid, diffs, row_cell, cells):
+            frame[FAILED] = k
+            return np.int64(OVERFLOWED)
+    return np.int64(DONE)
+
+
+@part(counted=True)
+def _find_cells(table: Ints, block: Ints, words: Ints, rounds: Ints, start: Word, row_cell: Int32s) -> Word:
+    """Find or make the cells of all rows from `start` on; the row for whose group there is no room, or their number."""
+    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
+    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
+    scratch, shift = np.empty(size, np.int64), shift_of(directory)
+    opened = opened_in(block)
+    for i in range(start, len(row_cell)):
+        tag = np.uint64(hash_words(words, i, width)) >> _TAG_BITS
+        slot, made = find_slot(tag, words, i, shift, size, directory, entries, state), np.int64(0)
+        if slot < 0:
+            full = table[FREE] == 0 and table[USED] == len(state)
+            if full or not has_place(tag, shift, size, directory, parts, entries, table, PARTITIONS, scratch):
+                return np.int64(i)
+            slot, made = new_slot(width, state, table), np.int64(1)
+            make_group(slot, words, i, width, state)
+            put_slot(tag, slot, shift, size, directory, parts, entries)
+        mark = state[slot, width]
+        if mark == 0:
+            mark = block[OPEN + LENGTH] + 1
+            opened[mark - 1] = 0
+            opened[mark - 1, SLOT], opened[mark - 1, DUE], opened[mark - 1, MADE] = slot, np.int64(-1), made
+            if state.shape[1] > width + 2:
+                opened[mark - 1, OPENED] = state[slot, width + 2]
+            block[OPEN + LENGTH] = state[slot, width] = mark
+        row_cell[i] = _touch(block, state, slot, width, mark - 1, rounds[i, 0])
+    return np.int64(len(row_cell))
+
+
+@part(counted=True)
+def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, number: Word) -> Word:
+    """The cell of a group in a round, noted; the group is due then."""
+    cells, opened, touched = cells_in(block), opened_in(block), touched_in(block)
+    before = opened[group, CURSOR]
+    at = cells[before - 1, NEXT] if before != 0 else state[slot, width + 1]
+    while at != 0 and cells[at - 1, ROUND] < number:
+        before, at = at, cells[at - 1, NEXT]
+    made = np.int64(0)
+    if at == 0 or cells[at - 1, ROUND] != number:
+        following, made = at, np.int64(1)
+        if block[FREE_CELL] != 0:
+            at = block[FREE_CELL]
+            block[FREE_CELL] = cells[at - 1, NEXT]
+            block[FREE_CELLS] -= 1
+        else:
+            block[CELLS + LENGTH] += 1
+            at = block[CELLS + LENGTH]
+        cells[at - 1] = 0
+        cells[at - 1, ROUND], cells[at - 1, NEXT] = number, following
+        if before != 0:
+            cells[before - 1, NEXT] = at
+        else:
+            state[slot, width + 1] = at
+    if cells[at - 1, MARK] == 0:
+        note = block[TOUCH + LENGTH]
+        touched[note, CELL], touched[note, OF], touched[note, NEW] = at - 1, slot, made
+        for f in range(block[FIELDS]):
+            touched[note, TOUCHED + f] = cells[at - 1, HEADS + f]
+        block[TOUCH + LENGTH] = cells[at - 1, MARK] = note + 1
+    if opened[group, DUE] < 0 or number < opened[group, DUE]:
+        make_due(block, group, number)
+    return at - 1
+
+
+@part(counted=True)
+def _reach(
+    plan: Ints, block: Ints, state: Ints, width: Word, group: Word, number: Word, up_to: bool, sums: Ints
+) -> None:
+    """Go on with a group to its last cell before a round, or `up_to` that; `sums` (2, fields): what it was, and is."""
+    cells, opened, touched = cells_in(block), opened_in(block), touched_in(block)
+    before, fields = opened[group, CURSOR], block[FIELDS]
+    at = cells[before - 1, NEXT] if before != 0 else state[opened[group, SLOT], width + 1]
+    for s in range(2):
+        for f in range(fields):
+            sums[s, f] = opened[group, OPENED + s * fields + f]
+    if at == 0 or cells[at - 1, ROUND] > number or (cells[at - 1, ROUND] == number and not up_to):
+        return
+    more, since = np.empty((2, fields), np.int64), np.zeros(1, np.int64)
+    while at != 0 and (cells[at - 1, ROUND] < number or (up_to and cells[at - 1, ROUND] == number)):
+        mark = cells[at - 1, MARK]
+        for f in range(fields):
+            more[1, f] = cells[at - 1, HEADS + f]
+            more[0, f] = touched[mark - 1, TOUCHED + f] if mark != 0 else more[1, f]
+        for s in range(2):
+            for k in range(len(plan)):
+                since[0] = -s
+                add_before(plan, k, more, since, sums, np.int64(s), np.int64(1))
+        opened[group, CURSOR] = at
+        at = cells[at - 1, NEXT]
+    for s in range(2):
+        for f in range(fields):
+            opened[group, OPENED + s * fields + f] = sums[s, f]
+
+
+@part(counted=True)
+def _look_again(block: Ints, group: Word, sums: Ints) -> None:
+    """Let a group be due in the next round that matters: which was touched, or any if it is not what it was."""
+    cells, opened = cells_in(block), opened_in(block)
+    differs = False
+    for f in range(block[FIELDS]):
+        differs = differs or sums[0, f] != sums[1, f]
+    at = cells[opened[group, CURSOR] - 1, NEXT]
+    while at != 0 and not differs and cells[at - 1, MARK] == 0:
+        at = cells[at - 1, NEXT]
+    if at != 0:
+        make_due(block, group, cells[at - 1, ROUND])
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def evaluate_counts(table: Ints, block: Ints, plan: Ints, number: Word, exists: bool, keys: Ints, diffs: Ints) -> Word:
+    """What changes in a round of groups that are there as often as their field says, or, if it `exists`, once if that
+    is not zero; else as often as it is above zero. How many rows were written to `keys` and `diffs`, as many as fit.
+
+    Cost: one random access for each group that is due and each of its cells up to the round.
+    """
+    width, state, opened = table[KEY_WORDS], words_in(table, STATE), opened_in(block)
+    before, now = np.empty((2, 1), np.int64), np.empty((2, 1), np.int64)
+    count = np.int64(0)
+    while count < len(keys):
+        group = next_due(block, number)
+        if group < 0:
+            break
+        _reach(plan, block, state, width, group, number, False, before)
+        _reach(plan, block, state, width, group, number, True, now)
+        _look_again(block, group, now)
+        diff = _times(now[1, 0], exists) - _times(before[1, 0], exists)
+        diff -= _times(now[0, 0], exists) - _times(before[0, 0], exists)
+        if diff != 0:
+            for w in range(width):
+                keys[count, w] = state[opened[group, SLOT], w]
+            diffs[count] = diff
+            count += 1
+    tell_first(block)
+    return count
+
+
+@part(inline=True)
+def _times(field: Word, exists: bool) -> Word:
+    """How often a row is there."""
+    if exists:
+        return np.int64(field != 0)
+    return max(field, np.int64(0))
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def evaluate_sums(table: Ints, block: Ints, plan: Ints, number: Word, sums: Ints, groups: Ints) -> Word:
+    """The fields of groups that are due in a round, four rows of `sums` (4 * n, fields) each: as they were before the
+    round, in it, as they are before it, in it; and which of `opened` these are, in `groups` (n,). How many; as many as
+    fit.
+    """
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    before, now = np.empty((2, block[FIELDS]), np.int64), np.empty((2, block[FIELDS]), np.int64)
+    count = np.int64(0)
+    while count < len(groups):
+        group = next_due(block, number)
+        if group < 0:
+            break
+        _reach(plan, block, state, width, group, number, False, before)
+        _reach(plan, block, state, width, group, number, True, now)
+        _look_again(block, group, now)
+        for f in range(block[FIELDS]):
+            sums[4 * count, f], sums[4 * count + 1, f] = before[0, f], now[0, f]
+            sums[4 * count + 2, f], sums[4 * count + 3, f] = before[1, f], now[1, f]
+        groups[count] = group
+        count += 1
+    tell_first(block)
+    return count

@@ -1,0 +1,205 @@
+"""Groups by round of which sums are kept: distinct rows, multiplicities above zero, sums and counts.
+
+What a group has in a round is the sum of what rounds up to it add, so nothing is read again but its cells; see
+`ivm.kernels.groups.round_block`. Aggregates that are no sums are made anew by `ivm.operators.by_round`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from catalog.types import SqlType
+from ivm.kernels.groups.accumulate import FIELD
+from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
+from ivm.kernels.groups.emit_rounds import STATES, WRITTEN, emit_rounds
+from ivm.kernels.groups.round_block import HEADS
+from ivm.kernels.groups.round_extremes import evaluate_values
+from ivm.kernels.groups.rounds import DONE, FAILED, NO_SLOTS, NOT_READABLE, evaluate_counts, evaluate_sums, put_rounds
+from ivm.kernels.groups.settled import evaluate_settled
+from ivm.operators.accumulable import Accumulators, overflow_error
+from ivm.operators.group_step import Output, OutputForm
+from ivm.operators.operator import Contents, Kept
+from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
+from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, frame_of
+from ivm.trace.sources import Frame, Sources
+from ivm.trace.text.dictionary import TextDictionary
+
+
+class RoundReduce(Kept):
+    """Groups by the first columns, `keys`, of which sums are kept; the last column of input and output is the round.
+
+    Without aggregates a row is a group. `clamps`: it is there as often as its multiplicity is above zero, else once
+    where that is not zero. `settled`: see `ivm.kernels.groups.settled`. It is stepped with what comes, and gives
+    nothing by itself: see `evaluate`.
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[tuple[SqlType, bool]],
+        parts: Accumulators,
+        width: int,
+        dictionary: TextDictionary,
+        *,
+        clamps: bool = False,
+        settled: bool = False,
+    ) -> None:
+        """`width`: of the input, without the round."""
+        always = not keys
+        self._groups = RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled)
+        self._parts, self._clamps, self._keys, self._width, self._always = parts, clamps, len(keys), width, always
+        self._form = OutputForm(parts, self._groups.layout)
+        self._plan = parts.plan.copy()
+        self._plan[:, FIELD] += HEADS
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
+        self.states = (self._groups,)
+
+    def begin(self) -> None:
+        """Nothing has come yet: the one group without keys is there from the first round on."""
+        if self._always:
+            columns = [Column(np.zeros(1, np.int64)) for _ in range(self._width + 1)]
+            self.step([delta_of(columns, 0, np.zeros(1, np.int64), 1)])
+
+    @property
+    def due(self) -> int | None:
+        """The first round in which some group is to be looked at."""
+        return self._groups.due
+
+    def close(self) -> None:
+        """All rounds of a time are over."""
+        self._groups.close()
+
+    def forget(self) -> None:
+        """Nothing is due any more: the groups have said so themselves."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Note what comes, for the rounds that it is of. Cost: two random accesses a change."""
+        delta = inputs[0]
+        if delta is None or not delta.length:
+            return None
+        sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
+        listed, groups = sources.of(delta), self._groups
+        groups.expect(delta.length)
+        row_cell = np.empty(delta.length, np.int32)
+        frame.tell(0, 0, 0 if delta.diffs is None else id(delta.diffs), id(listed))
+        while (said := put_rounds(groups.table(), groups.block, row_cell, frame.words)) == NO_SLOTS:
+            groups.make_room()
+        if said == NOT_READABLE:
+            return self.step([delta.copied()])
+        if said != DONE:
+            raise self._parts.overflow(frame.words.item(FAILED))
+        return None
+
+    def evaluate(self, number: int, tick: int) -> Delta | None:
+        """What changes in a round in which groups are due, with the round last, as of a tick."""
+        found = self._counts(number, tick) if not self._parts.aggregates else self._sums(number, tick)
+        if found is None or not found.length:
+            return None
+        rounds = Column(np.full(found.length, number, np.int64))
+        return found.bind(Group(Columns([rounds])), len(found.layout), 1)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads it but the loop."""
+        raise AssertionError("what is in a loop is read of its result")
+
+    def _counts(self, number: int, tick: int) -> Delta | None:
+        groups, layout = self._groups, self._groups.layout
+        room = max(groups.dues, 1)
+        keys, diffs = np.empty((room, layout.words), np.int64), np.empty(room, np.int64)
+        if groups.settled:
+            count = evaluate_settled(groups.table(), groups.block, number, keys, diffs)
+        else:
+            plan, exists = self._parts.plan, not self._clamps
+            count = evaluate_counts(groups.table(), groups.block, plan, number, exists, keys, diffs)
+        return delta_of(layout.unpack(keys[:count]), tick, diffs[:count], count) if count else None
+
+    def _sums(self, number: int, tick: int) -> Delta | None:
+        groups, parts, form = self._groups, self._parts, self._form
+        room = max(groups.dues, 1)
+        sums, found = np.empty((STATES * room, parts.fields), np.int64), np.empty(room, np.int64)
+        count = evaluate_sums(groups.table(), groups.block, parts.plan, number, sums, found)
+        if not count:
+            return None
+        output, said = Output(form, STATES * count, many=False), np.empty(2, np.int64)
+        emit_rounds(
+            groups.table(), groups.block, number, sums, found[:count], parts.outputs, self._always, parts.scratch,
+            form.parts.words, form.shown, output.room, said,
+        )  # fmt: skip
+        if said[OUTPUT_OVERFLOWED] >= 0:
+            raise overflow_error(parts.aggregates[said.item(OUTPUT_OVERFLOWED)])
+        written = said.item(WRITTEN)
+        return output.delta(written, tick) if written else None
+
+    def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
+        """What steps by deltas of a layout are told."""
+        columns = (*range(self._keys), self._width, *self._parts.arguments)
+        step = self._steps[layout] = frame_of(self._groups.layout, columns, layout, id(self._plan), len(self._plan))
+        return step
+
+
+class RoundExtreme(Kept):
+    """Groups by the first columns, of which the least value of the one behind these is asked, or the `largest`.
+
+    Both are integers, and none is NULL; the last column of input and output is the round. It is stepped with what
+    comes, and gives nothing by itself: see `evaluate`.
+    """
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], type: SqlType, dictionary: TextDictionary, *, largest: bool
+    ) -> None:
+        self._groups = RoundExtremes(keys, dictionary, largest=largest)
+        self._type, self._keys = type, len(keys)
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
+        self.states = (self._groups,)
+
+    def begin(self) -> None:
+        """Nothing has come yet, and no group is there over nothing."""
+
+    @property
+    def due(self) -> int | None:
+        """The first round in which some group is to be looked at."""
+        return self._groups.due
+
+    def close(self) -> None:
+        """All rounds of a time are over."""
+        self._groups.close()
+
+    def forget(self) -> None:
+        """Nothing is due any more: the groups have said so themselves."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Note what comes, for the rounds that it is of. Cost: a random access and a logarithm a change."""
+        delta = inputs[0]
+        if delta is None or not delta.length:
+            return None
+        step = self._steps.get(delta.layout)
+        if step is None:
+            columns = (*range(self._keys), self._keys + 1, self._keys)
+            step = self._steps[delta.layout] = frame_of(self._groups.layout, columns, delta.layout)
+        try:
+            self._groups.put(*step, delta)
+        except NotReadable:
+            return self.step([delta.copied()])
+        return None
+
+    def evaluate(self, number: int, tick: int) -> Delta | None:
+        """What changes in a round in which groups are due, with the round last, as of a tick."""
+        groups, layout = self._groups, self._groups.layout
+        room = 4 * max(groups.dues, 1)
+        keys, values, diffs = (
+            np.empty((room, layout.words), np.int64),
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+        )
+        count = evaluate_values(groups.table(), groups.block, number, groups.largest, keys, values, diffs)
+        if not count:
+            return None
+        found = Column(values[:count].astype(DTYPES[self._type.physical], copy=False))
+        columns = [*layout.unpack(keys[:count]), found, Column(np.full(count, number, np.int64))]
+        return delta_of(columns, tick, diffs[:count], count)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads it but the loop."""
+        raise AssertionError("what is in a loop is read of its result")

@@ -1,0 +1,370 @@
+"""Loops: bindings that are stepped round by round until nothing changes; see `ivm.plan.lift`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import ClassVar
+
+from catalog.types import BIGINT, Physical
+from ivm.analysis.order_free import Order, order_of
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.estimate import GROUP, Estimate, rows_of, total
+from ivm.plan.join import JoinPlan
+from ivm.plan.lift import ROUND, SIGN, ByRound, lifted
+from ivm.plan.multiplicities import ThresholdPlan
+from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
+from ivm.plan.reduce import ReducePlan, lower_reduce
+from ivm.plan.top_k import TopKPlan, lower_top_k
+from ivm.plan.window import WindowPlan, lower_window
+from sql.ir.aggregates import Reduction, aggregate_of
+from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row, row, row_of
+from sql.ir.relation import LetRec, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.scalar import Column, Scalar
+
+
+@compared_once
+class FedPlan(Plan):
+    """What is fed back of a binding: its changes, each of the round after. State: none."""
+
+    name: str
+    row: Row
+    is_lifted = True
+    is_static = is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The name of the binding."""
+        return [f"{self.name} of the round before"]
+
+    def short_text(self) -> str:
+        """The name of the binding."""
+        return self.name
+
+    def count(self, sizes: Sizes) -> float:
+        """Nobody knows; as many as there are of the largest table."""
+        return max(sizes.rows.values(), default=0.0)
+
+
+@compared_once
+class GivenPlan(Plan):
+    """The rows that a node of groups is given for each round."""
+
+    row: Row
+    is_static = is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def count(self, sizes: Sizes) -> float:
+        """Nobody knows."""
+        return 0.0
+
+
+@compared_once
+class EnteredPlan(PlanOver):
+    """The input, of which a loop looks up what was there at any time that is kept. State: none."""
+
+    input: Plan
+    row: Row
+
+
+@compared_once
+class NumberedPlan(PlanOver):
+    """The input, which enters a loop in rounds by a column's value: see `ivm.plan.lift.Numbered`. State: the loop's."""
+
+    input: Plan
+    binding: int
+    column: int
+    row: Row
+    is_lifted = True
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's, and the round."""
+        return (*self.input.names(names_of), ROUND.name)
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """By which column."""
+        return [f"enters by {self.input.names(names_of)[self.column]}"]
+
+
+@compared_once
+class SignedPlan(PlanOver):
+    """The input with one more column, the sign. State: none."""
+
+    input: Plan
+    row: Row
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's, and the sign."""
+        return (*self.input.names(names_of), SIGN.name)
+
+
+@compared_once
+class UnsignedPlan(PlanOver):
+    """The input without its last column, a sign, by which its diffs are multiplied. State: none."""
+
+    input: Plan
+    row: Row
+    is_append_only = False
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's but the last."""
+        return self.input.names(names_of)[:-1]
+
+
+@compared_once
+class ByRoundPlan(PlanOver):
+    """What `over`, a node of groups, makes of its input in each round, as changes from round to round.
+
+    `key` are the columns of the input by which groups are told, `key_made` those of the output. State: where it
+    `adds_up` sums by round, where it `is_extreme` values in order by round, else input and output with their rounds,
+    and of a group that changes in a round all rows up to that round are read.
+    """
+
+    input: Plan
+    over: Plan
+    key: tuple[int, ...]
+    key_made: tuple[int, ...]
+    row: Row
+    settled: bool = False
+    state_kind: ClassVar[str | None] = "derived"
+    is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether what a group holds is exact sums, so that those of rounds can be added up."""
+        if not isinstance(self.over, ReducePlan):
+            return isinstance(self.over, ThresholdPlan)
+        row = self.over.input.row
+        return all(
+            aggregate_of(each.function).reduction is Reduction.ACCUMULABLE
+            and (each.argument is None or not row[each.argument].type.is_float)
+            for each in self.over.aggregates
+        )
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it asks for one least, or greatest, integer of each group, which are kept in order by round."""
+        if not isinstance(self.over, ReducePlan) or not self.over.keys or len(self.over.aggregates) != 1:
+            return False
+        (only,), row = self.over.aggregates, self.over.input.row
+        if only.function not in ("min", "max") or only.argument is None:
+            return False
+        argument = row[only.argument]
+        return not argument.nullable and argument.type.physical in (Physical.INT32, Physical.INT64)
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """What it does, by round."""
+        first, *more = self.over.lines(names_of)
+        return [f"{'settled' if self.settled else 'by round'}: {first}", *more]
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """Nothing is known."""
+        return None
+
+    def passed(self, change: Change, rate: float) -> float:
+        """A group; where it does not add up, all of its rows."""
+        change.lookups += rate
+        if self.adds_up or self.is_extreme:
+            return rate
+        change.lookups += rate
+        change.visited += rate * change.partition(self.input, self.key)
+        return rate
+
+    def remarks(self) -> Iterator[str]:
+        """A group is read whole."""
+        if not self.adds_up and not self.is_extreme:
+            yield f"a change within a loop reads all rows of its group in {self.over.called()}"
+
+
+@compared_once
+class IteratePlan(Plan):
+    """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
+    distinct rows of each binding that is `read` outside, with their multiplicities.
+
+    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an
+    error.
+    """
+
+    names_bound: Names
+    bindings: tuple[Plan, ...]
+    read: tuple[int, ...]
+    limit: int | None
+    fails_at_limit: bool
+    order: Order
+    row: Row = ()
+    state_kind: ClassVar[str | None] = "loop"
+    is_static = is_append_only = False
+    most_rows: ClassVar[None] = None
+
+    @property
+    def kind(self) -> str:
+        """A loop."""
+        return "loop"
+
+    @cached_property
+    def inner(self) -> tuple[Plan, ...]:
+        """The plans that run within the loop, each once, inputs first."""
+        found: dict[Plan, None] = {}
+        for plan in self.bindings:
+            _collect(plan, found)
+        return tuple(found)
+
+    @cached_property
+    def entered(self) -> tuple[Plan, ...]:
+        """The plans outside of the loop that those within it read, each once."""
+        read = (below for each in self.inner for below in each.below() if not below.is_lifted)
+        return tuple(dict.fromkeys((*read, *(each for each in self.bindings if not each.is_lifted))))
+
+    @cached_property
+    def arrangements(self) -> tuple[ArrangementPlan, ...]:
+        """The arrangements outside of the loop that joins within it look up in, each once."""
+        joins = (each for each in self.inner if isinstance(each, JoinPlan))
+        return tuple(dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted))
+
+    @property
+    def _rounds(self) -> str:
+        """In which order it is run."""
+        order = self.order
+        if order.exact:
+            return "exact rounds"
+        if order.is_bag:
+            return "no rounds"
+        if not order.valued:
+            return "settled rounds"
+        return "rounds by value" if any(each.grows for each in order.valued) else "rounds apart, small values first"
+
+    def below(self) -> tuple[Plan, ...]:
+        """What enters."""
+        return self.entered
+
+    def named(self, names_of: NamesOf) -> Names:
+        """It has no columns."""
+        return ()
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The bindings, and what runs within the loop."""
+        limit = "" if self.limit is None else f", {'an error' if self.fails_at_limit else 'ends'} after {self.limit}"
+        lines = [f"loop {', '.join(self.names_bound)}: {self._rounds}{limit}"]
+        for each in self.inner:
+            lines += [f"    {line}" for line in each.lines(names_of)]
+        return lines
+
+    def count(self, sizes: Sizes) -> float:
+        """What enters."""
+        return sum(map(sizes.count, self.entered))
+
+    def passed(self, change: Change, rate: float) -> float:
+        """What follows from a change is not known; that of one round is a lookup in each join and each group."""
+        stages = sum(isinstance(each, JoinPlan | ByRoundPlan) for each in self.inner)
+        change.lookups += rate * stages
+        change.visited += rate * stages
+        return rate
+
+    def state(self, sizes: Sizes) -> Estimate | None:
+        """As if all that enters had been found once, and were kept by round."""
+        rows = self.count(sizes)
+        return total(rows_of(rows, each.row, GROUP) for each in self.bindings)
+
+    def costs(self) -> Iterator[str]:
+        """What those within cost."""
+        return (sentence for each in self.inner for sentence in each.costs())
+
+    def remarks(self) -> Iterator[str]:
+        """What those within remark."""
+        return (sentence for each in self.inner for sentence in each.remarks())
+
+
+@compared_once
+class LoopResultPlan(PlanOver):
+    """What binding number `binding` of a loop holds at its end. State: the loop's."""
+
+    input: Plan
+    binding: int
+    row: Row
+    is_append_only = False
+
+    @property
+    def kind(self) -> str:
+        """The result of a loop."""
+        return "result"
+
+    def read_anew(self) -> tuple[Plan, ...]:
+        """None: the loop keeps the rows."""
+        return ()
+
+    def named(self, names_of: NamesOf) -> Names:
+        """By their places."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The name of the binding."""
+        assert isinstance(self.input, IteratePlan), "the result of a loop is read of the loop"
+        return [f"result {self.input.names_bound[self.binding]}"]
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """Nothing is known."""
+        return None
+
+
+def lower_loop(relation: LetRec, read: tuple[int, ...], lower: Callable[[Relation], Plan]) -> LoopResultPlan:
+    """The loop, and what is read of it; `read` are all bindings of the loop that are read outside of it."""
+    names = tuple(binding.name for binding in relation.bindings)
+    plans = tuple(map(lower, lifted(relation)))
+    loop = IteratePlan(names, plans, read, relation.limit, relation.fails_at_limit, order_of(relation))
+    return LoopResultPlan(loop, relation.result, row(relation))
+
+
+def lower_by_round(
+    relation: ByRound, lower: Callable[[Relation], Plan], mapped: Callable[[Relation, tuple[Scalar, ...]], Plan]
+) -> ByRoundPlan:
+    """The node of groups over rows that it is given, and its input with the rounds."""
+    below: list[Plan] = []
+    given, over = relation.input, relation.over
+    number = Column(len(given.schema) - 1, BIGINT, ROUND.nullable)
+
+    def given_mapped(_: Relation, scalars: tuple[Scalar, ...]) -> Plan:
+        below.append(mapped(given, (*scalars, number)))
+        return GivenPlan(row_of(scalars))
+
+    def given_whole(read: Relation) -> Plan:
+        below.append(lower(given))
+        return GivenPlan(row(read))
+
+    plan: ReducePlan | TopKPlan | WindowPlan | ThresholdPlan
+    match over:
+        case Reduce():
+            plan = lower_reduce(over, given_mapped)
+            key = tuple(range(plan.keys))
+        case TopK():
+            plan = lower_top_k(over, given_whole)
+            key = over.group
+        case Window():
+            plan = lower_window(over, given_mapped)
+            key = over.partition
+        case Threshold():
+            plan = ThresholdPlan(given_whole(over.input), row(over))
+            key = tuple(range(len(plan.row)))
+    (input_,) = below
+    return ByRoundPlan(input_, plan, key, key, row_of(relation.schema), relation.settled)
+
+
+def _collect(plan: Plan, found: dict[Plan, None]) -> None:
+    if plan in found or not plan.is_lifted:
+        return
+    for each in plan.below():
+        _collect(each, found)
+    found[plan] = None

@@ -1,0 +1,255 @@
+"""Loops by rounds: a relation of a loop becomes one of what changes in it from round to round.
+
+A collection of a loop that depends on one of its names is *lifted*: it has one more column, the round, and a row of
+round i is a change that round i makes to what the round before held. So the sum of a row's multiplicities over rounds
+up to i is its multiplicity in round i. What is linear is as it was: a join's rows are of the later one of the rounds
+that they come from. Groups alone look at rounds, in `ByRound`. What depends on no name enters in round 0 and stays.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import cast
+
+from catalog.schema import Field, Schema
+from catalog.types import BIGINT
+from ivm.analysis.order_free import order_of
+from ivm.plan.mfp import peel
+from sql.ir.compared_once import Remembering, compared_once
+from sql.ir.conditions import comparison
+from sql.ir.rebuild import column
+from sql.ir.relation import (
+    Filter,
+    Join,
+    LetRec,
+    Map,
+    Negate,
+    Project,
+    RecursiveGet,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Window,
+    inputs_of,
+)
+from sql.ir.scalar import Call, Column, Literal, Scalar
+
+ROUND = Field("round", BIGINT, False)
+SIGN = Field("sign", BIGINT, False)
+_ZERO, _PLUS, _MINUS = (Literal(value, BIGINT) for value in (0, 1, -1))
+
+
+@compared_once
+class Fed(Remembering):
+    """What the loop feeds back of the binding called `name`: its changes of each round, as of the round after."""
+
+    name: str
+    schema: Schema
+
+
+@compared_once
+class Numbered(Remembering):
+    """What enters a loop in rounds by its value in a column, as binding number `binding` has them: see `Valued`."""
+
+    input: Relation
+    binding: int
+    column: int
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's fields, and the round."""
+        return (*self.input.schema, ROUND)
+
+
+@compared_once
+class ByRound(Remembering):
+    """What `over`, a node of groups, makes of its input in each round: the changes from round to round.
+
+    `input` is the lifted input of it, with the round last, which the output has last, too. `settled`: a row may stay in
+    the round in which it came (see `ivm.analysis.order_free`).
+    """
+
+    over: Reduce | TopK | Window | Threshold
+    input: Relation
+    settled: bool = False
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The node's fields, and the round."""
+        return (*self.over.schema, ROUND)
+
+
+@compared_once
+class Signed(Remembering):
+    """The input with one more column, the sign, which is 1.
+
+    Differences are kept as rows that are there; of one that stays although it takes something back the sign is -1.
+    """
+
+    input: Relation
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's fields, and the sign."""
+        return (*self.input.schema, SIGN)
+
+
+@compared_once
+class Entered(Remembering):
+    """The input, kept in such a way that its past can be looked up: a reduce's own groups have none."""
+
+    input: Relation
+
+    @property
+    def schema(self) -> Schema:
+        """The input's fields."""
+        return self.input.schema
+
+
+@compared_once
+class Unsigned(Remembering):
+    """R'(r) = sum of s * R(r, s): the last column, a sign, becomes part of the multiplicity."""
+
+    input: Relation
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's fields but the last."""
+        return self.input.schema[:-1]
+
+
+def lifted(loop: LetRec) -> tuple[Relation, ...]:
+    """Of each binding the changes of each round, with the round as the last column."""
+    lift = _Lift(loop)
+    for binding in loop.bindings:
+        lift.add(binding.name, binding.relation)
+    return tuple(lift.done.values())
+
+
+class _Lift:
+    """One loop; `done` are the bindings that are lifted already, which those after them see as of the same round."""
+
+    def __init__(self, loop: LetRec) -> None:
+        self._names = {binding.name: binding.schema for binding in loop.bindings}
+        self.done: dict[str, Relation] = {}
+        self._known: dict[int, tuple[Relation, Relation | None]] = {}
+        order = order_of(loop)
+        self._settled = not (order.exact or order.is_bag or order.valued)
+        self._numbered: dict[int, tuple[int, int]] = {}
+        """The unions, by identity, whose inputs enter in rounds of their own: of which binding, by which column."""
+        for each in order.valued:
+            found = _union_of(loop.bindings[each.binding].relation)
+            if found is not None and not each.grows:
+                self._numbered[id(found[0])] = each.binding, found[1]
+
+    def add(self, name: str, relation: Relation) -> None:
+        """One more binding, which those that follow read as of the same round."""
+        made = self.entered(relation)
+        self.done[name], self._known = made, {}
+
+    def entered(self, relation: Relation) -> Relation:
+        """The relation, lifted; what depends on no name is there from round 0 on."""
+        found = self.lift(relation)
+        if found is not None:
+            return found
+        width = len(relation.schema)
+        return Project(Map(relation, (_ZERO,), (ROUND.name,)), tuple(range(width + 1)))
+
+    def lift(self, relation: Relation) -> Relation | None:
+        """The relation by rounds; None if it depends on no name."""
+        if id(relation) not in self._known:
+            self._known[id(relation)] = relation, self._lifted(relation)
+        return self._known[id(relation)][1]
+
+    def _lifted(self, relation: Relation) -> Relation | None:
+        if isinstance(relation, RecursiveGet):
+            done = self.done.get(relation.name)
+            if done is not None:
+                return done
+            return _among(Fed(relation.name, (*self._names[relation.name], ROUND)))
+        if isinstance(relation, LetRec):  # it reads no name of a loop around it
+            return None
+        below = tuple(map(self.lift, inputs_of(relation)))
+        if not any(below):
+            return None
+        if isinstance(relation, Join):
+            return _joined(relation, below)
+        if isinstance(relation, Union):
+            numbered = self._numbered.get(id(relation))
+            if numbered is None:
+                return Union(tuple(map(self.entered, relation.inputs)))
+            pairs = zip(relation.inputs, below, strict=True)
+            return Union(tuple(_among(Numbered(own, *numbered)) if each is None else each for own, each in pairs))
+        (only,) = below
+        assert only is not None
+        return _over(relation, only, self._settled)
+
+
+def _union_of(relation: Relation) -> tuple[Union, int] | None:
+    """The union of which a binding takes the least value of a column, and this; None if it is of nothing such."""
+    assert isinstance(relation, Reduce), "a reduce takes the least"
+    (arg,) = (each.arg for each in relation.aggregates)
+    assert isinstance(arg, Column), "the value is a column"
+    base, mfp = peel(relation.input)
+    place = mfp.projection[arg.index]
+    return (base, place) if isinstance(base, Union) and place < mfp.width else None
+
+
+def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
+    """A node of one input, over that lifted."""
+    width = len(lifted.schema) - 1
+    match relation:
+        case Map():
+            mapped, more = Map(lifted, relation.scalars, relation.names), len(relation.scalars)
+            return Project(mapped, (*range(width), *range(width + 1, width + 1 + more), width))
+        case Filter():
+            return Filter(lifted, relation.predicates)
+        case Project():
+            names = (*relation.names, ROUND.name) if relation.names else ()
+            return Project(lifted, (*relation.columns, width), names)
+        case Negate():
+            return Negate(lifted)
+        case Reduce() | TopK() | Window() | Threshold():
+            by_row = isinstance(relation, Reduce) and not relation.aggregates
+            return _among(ByRound(relation, lifted, settled and by_row))
+    raise AssertionError(f"{type(relation).__name__} does not stand in a loop")
+
+
+def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:
+    """A join of which some inputs are lifted: of the latest round, and with the product of the signs."""
+    inputs = tuple(
+        _entering(own) if each is None else _among(Signed(each)) for own, each in zip(join.inputs, below, strict=True)
+    )
+    places, kept, start = dict[int, int](), list[int](), 0
+    rounds, signs = list[int](), list[int]()
+    for own, each, lifted in zip(join.inputs, inputs, below, strict=True):
+        width = len(own.schema)
+        for c in range(width):
+            places[len(kept)] = start + c
+            kept.append(start + c)
+        if lifted is not None:
+            rounds.append(start + width)
+            signs.append(start + width + 1)
+        start += len(each.schema)
+    classes = tuple(tuple(places[c] for c in group) for group in join.equivalences)
+    joined: Relation = Join(inputs, classes)
+    columns = [column(joined, c) for c in range(start)]
+    latest: Scalar = columns[rounds[0]]
+    sign: Scalar = columns[signs[0]]
+    if len(rounds) > 1:
+        latest = Call("greatest", tuple(columns[c] for c in rounds), BIGINT, False)
+        for other in signs[1:]:
+            sign = Call("case", (comparison("eq", sign, columns[other]), _PLUS, _MINUS), BIGINT, False)
+    mapped = Map(joined, (latest, sign), (ROUND.name, SIGN.name))
+    return _among(Unsigned(Project(mapped, (*kept, start, start + 1))))
+
+
+def _entering(relation: Relation) -> Relation:
+    return _among(Entered(relation)) if isinstance(peel(relation)[0], Reduce) else relation
+
+
+def _among(node: Fed | Numbered | ByRound | Signed | Entered | Unsigned) -> Relation:
+    """One that stands among relations from here to the plan, and nowhere else."""
+    return cast(Relation, node)

@@ -1,0 +1,79 @@
+"""Renders loops: a dataflow within a node, and the nodes that read what its bindings hold at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from ivm.dataflow.hydration import Installation
+from ivm.dataflow.loop import Fed, Iterate, Scope, fill
+from ivm.dataflow.node import Node
+from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
+from ivm.operators.ends import Feed
+from ivm.operators.multiplicities import Threshold
+from ivm.operators.numbered import ByValue
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.iterate import FedPlan, IteratePlan
+from ivm.plan.node import Plan
+from ivm.render.context import RenderContext, types_of
+from ivm.trace.delta import Delta
+from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.rows.signed_rows import SignedRows
+
+
+def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
+    """The loop's node, hydrated; it waits for the arrangements outside in which it looks up."""
+    inputs = {each: context.node(each) for each in plan.entered}
+    arrangements = {each: context.node(each) for each in plan.arrangements}
+    scope = Scope()
+    within = context.within(partial(_enter, scope, arrangements))
+    for each in plan.order.valued:
+        within.by_value[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
+    scope.valued, scope.keeps_rounds = within.by_value, not plan.order.is_bag
+    within.graph.install(Installation(lambda rows: None))
+    scope.graph = within.graph
+    scope.entering = [within.node(each) for each in inputs]
+    nodes = [within.node(each) for each in plan.bindings]
+    within.graph.installation = None
+    back = {each.name: node for each, node in within.rendered.items() if isinstance(each, FedPlan)}
+    scope.bindings = [
+        Fed(name, node, back.get(name), tuple(column.type for column in each.row))
+        for name, node, each in zip(plan.names_bound, nodes, plan.bindings, strict=True)
+    ]
+    scope.groups = within.groups
+    kept = {number: Threshold(types_of(plan.bindings[number].row[:-1]), context.dictionary) for number in plan.read}
+    last = [_rows(context, each) for each in plan.bindings if plan.fails_at_limit]
+    loop = Iterate(scope, kept, plan.limit, last, context.recursion_limit)
+    node = context.graph.add(plan.label, loop, tuple(inputs.values()), tuple(arrangements.values()))
+    if context.saved is None or not context.saved(plan, node, False):
+        fill(node, context.graph.time, context.graph.installing)
+    return node
+
+
+def _rows(context: RenderContext, plan: Plan) -> SignedRows[Arrangement]:
+    """The changes of a binding in a round, empty."""
+    types = [column.type for column in plan.row]
+    return SignedRows(types, context.dictionary, lambda store: Arrangement(store, (), KeyLayout((), nulls="match")))
+
+
+def _enter(
+    scope: Scope, arrangements: dict[ArrangementPlan, Node], within: RenderContext, plan: Plan | ArrangementPlan
+) -> Node:
+    """The node within a loop at which something from outside is seen."""
+    if isinstance(plan, ArrangementPlan):
+        arranged = arrangements[plan].operator
+        assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived), "it carries out an arrangement"
+        entered = ArrangeEntered(arranged.arrangement)
+        scope.looking.append(entered.arrangement)
+        return within.graph.add("arrange", entered)
+    return within.graph.add(plan.label, nothing())
+
+
+def nothing() -> Feed:
+    """A feed of what the loop puts in, of which there is nothing at first."""
+
+    def read(time: int) -> Iterator[Delta]:
+        return iter(())
+
+    return Feed(read)

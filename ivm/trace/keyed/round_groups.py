@@ -1,0 +1,336 @@
+"""Groups by round: state of a loop. What groups hold in each round, by what changes from round to round."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import SqlType
+from ivm.kernels.groups.block import PARTITIONS, USED
+from ivm.kernels.groups.round_block import (
+    BLOCK_WORDS,
+    CELLS,
+    FIELDS,
+    FIRST,
+    FREE_CELLS,
+    HEADS,
+    HEAP,
+    LENGTH,
+    MARK,
+    NEXT,
+    OPEN,
+    OPENED,
+    ROUND,
+    TOUCH,
+    TOUCHED,
+)
+from ivm.kernels.groups.round_end import close_rounds, settle_rounds, undo_rounds
+from ivm.kernels.groups.round_extremes import put_values
+from ivm.kernels.groups.rounds import FRAME, NO_SLOTS, NOT_READABLE
+from ivm.kernels.groups.table import index_groups
+from ivm.kernels.groups.value_block import EXTREME_WORDS, HEAD, LEFT, RIGHT, TOUCHED_WORDS, VALUE, VALUE_WORDS, VALUES
+from ivm.kernels.groups.value_end import close_values, settle_values, undo_values
+from ivm.trace.columns.column import Array, Column, Ints
+from ivm.trace.columns.growable import Growable
+from ivm.trace.columns.places import NONE
+from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
+from ivm.trace.delta import Delta, Layout, delta_of
+from ivm.trace.index.keys import KeyLayout
+from ivm.trace.keyed.group_table import Fields, GroupKeys, Store, empty_store
+from ivm.trace.sources import Frame, Sources
+from ivm.trace.state import State, StateSize
+from ivm.trace.text.dictionary import TextDictionary
+
+Mark = tuple[int, int]
+"""How many groups and cells had been noted."""
+_SEGMENT, _EXTREMES = "rounds", "rounds.values"
+_NONE: Ints = np.empty(0, np.int64)
+
+
+class Rounds(State):
+    """Groups by `keys`, the (type, nullable) of each, which hold something in each round.
+
+    A step of one time puts what comes of a round and those after it, evaluates round after round, and ends by `close`.
+    """
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], heads: int, words: int, widths: Mapping[int, int],
+        dictionary: TextDictionary,
+    ) -> None:  # fmt: skip
+        """`heads`: how many fields groups have in the table. `words`: how many the block has, which tells at each of
+        `widths` of an array whose rows are so wide.
+        """
+        self.layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
+        self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
+        self._heads = Fields((None,) * heads)
+        self._store: Store[Fields] = empty_store(self.layout.words, self._heads)
+        self.block: Ints = np.zeros(words, np.int64)
+        self.block[FIRST] = -1
+        self._arrays = {
+            at: Growable(np.dtype(np.int64), width, block=self.block, at=at) for at, width in widths.items()
+        }
+        for which in self._arrays:
+            self._room(which, 2)
+
+    @property
+    def due(self) -> int | None:
+        """The first round in which some group is to be looked at, or is not any more."""
+        first = self.block.item(FIRST)
+        return None if first < 0 else first
+
+    @property
+    def dues(self) -> int:
+        """How many groups may be due, in whatever round."""
+        return self.block.item(HEAP + LENGTH)
+
+    def table(self) -> Ints:
+        """The control block of the table of groups, until there is `make_room`."""
+        return self._store.block()
+
+    def expect(self, rows: int) -> None:
+        """Make room for so many rows that are put, of as many groups and rounds."""
+        for which in self._arrays:
+            self._room(which, self.block.item(which + LENGTH) + 2 * rows)
+
+    def make_room(self) -> None:
+        """Room for one more group, where a kernel has found none."""
+        store, counts = self._store, self._store.counts
+        if counts[USED] == len(store.table.rows.array):
+            store.table.rows.length = int(counts[USED])
+            store.table.rows.reserve(int(counts[USED]) + 1)
+        else:
+            store.index = store.index.grown(int(counts[PARTITIONS]))
+
+    @abstractmethod
+    def close(self) -> None:
+        """The time is over in which all was put that is not closed yet."""
+
+    def mark(self) -> Mark:
+        """See `State.mark`."""
+        return self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH)
+
+    def codes(self) -> Iterator[Array]:
+        """Those of keys; see `State.codes`."""
+        used, width = int(self._store.counts[USED]), self.layout.words
+        rows = self._store.table.rows.array[:used]
+        yield from self.layout.codes(np.ascontiguousarray(rows[rows[:, width] >= 0, :width]))
+
+    def size(self) -> StateSize:
+        """Cells that hold something, and bytes of keys and cells."""
+        store, cells = self._store, self.block.item(CELLS + LENGTH)
+        table = int(store.counts[USED]) * store.table.rows.array.shape[1] * 8
+        index = store.index.nbytes(int(store.counts[PARTITIONS]))
+        arrays = sum(self.block.item(which + LENGTH) * self._arrays[which].array.shape[1] for which in self._kept)
+        return StateSize(rows=cells - self.block.item(FREE_CELLS), bytes=table + index + arrays * 8)
+
+    _kept: ClassVar[tuple[int, ...]] = (CELLS,)
+    """The arrays that are there between commits."""
+
+    def _room(self, which: int, rows: int) -> None:
+        """Room for so many rows of an array."""
+        array = self._arrays[which]
+        if rows > len(array.array):
+            array.length = self.block.item(which + LENGTH)
+            array.reserve(rows)
+
+    def _indexed(self, store: Store[Fields], groups: int) -> None:
+        """Take a table whose groups stand in the first slots, and are not indexed yet."""
+        store.table.rows.length = store.counts[USED] = groups
+        at = 0
+        while (at := index_groups(at, store.block())) < groups:
+            store.index = store.index.grown(int(store.counts[PARTITIONS]))
+        self._store = store
+
+
+class RoundGroups(Rounds):
+    """Groups of which so many int64 `fields` are summed up in each round; see `groups.round_block`.
+
+    `always`: groups stay, whatever they hold. `settled`: rows stay in the round in which they came: `groups.settled`.
+    Size: a key, and a word for each field of each round in which it changes, and three more.
+    """
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False,
+        settled: bool = False,
+    ) -> None:  # fmt: skip
+        widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
+        super().__init__(keys, 1 + settled, BLOCK_WORDS, widths, dictionary)
+        self.block[FIELDS] = fields
+        self.fields, self.settled, self._always = fields, settled, always
+
+    def close(self) -> None:
+        """See `Rounds.close`."""
+        close_rounds(self.table(), self.block)
+
+    def rollback(self, mark: Mark) -> None:
+        """See `State.rollback`."""
+        undo_rounds(self.table(), self.block, *mark)
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`: cells and groups that hold nothing go. Not between two rounds, as when a loop is filled."""
+        if self.dues:
+            return
+        self.close()
+        settle_rounds(self.table(), self.block, self._always)
+        self.edition += 1
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`: each cell with its key. Cost of the call: copies all."""
+        slots, places = self._live()
+        state, cells, width = self._store.table.rows.array, self._arrays[CELLS].array, self.layout.words
+        words = np.ascontiguousarray(state[slots, :width])
+        columns = columns_to_arrow(self.layout.unpack(words), self._keys.types, self._keys.dictionary.now())
+        numbers = {f"field {f}": pa.array(cells[places, HEADS + f]) for f in range(self.fields)}
+        if self.settled:
+            numbers["rank"] = pa.array(state[slots, width + 2])
+        return iter([segment_of(_SEGMENT, {"round": pa.array(cells[places, ROUND]), **numbers, **columns})])
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """See `State.restore`."""
+        found = Segments(segments).take(_SEGMENT)
+        words, _ = self.layout.pack(found.columns(self._keys.types, self._keys.dictionary), found.rows)
+        keys, owners = np.unique(words.reshape(found.rows, self.layout.words), axis=0, return_inverse=True)
+        owners, rounds = owners.reshape(found.rows), found.ints("round")
+        order = np.lexsort((rounds, owners))
+        firsts = np.flatnonzero(np.diff(owners[order], prepend=-1))
+        if self._always and not found.rows:  # the one group without keys is there, though it holds nothing
+            keys, firsts = np.zeros((1, self.layout.words), np.int64), np.full(1, -1)
+        store, cells = empty_store(self.layout.words, self._heads), self._arrays[CELLS]
+        state = store.table.rows.reserve(len(keys))
+        state[: len(keys), : self.layout.words] = keys
+        width = self.layout.words
+        state[: len(keys), width], state[: len(keys), width + 1] = 0, firsts + 1
+        if self.settled:
+            state[: len(keys), width + 2] = found.ints("rank")[order][firsts]
+        self._room(CELLS, found.rows)
+        rows = cells.array[: found.rows]
+        rows[:, NEXT] = np.arange(2, found.rows + 2)
+        rows[firsts[1:] - 1, NEXT] = rows[-1:, NEXT] = rows[:, MARK] = 0
+        rows[:, ROUND] = rounds[order]
+        for field in range(self.fields):
+            rows[:, HEADS + field] = found.ints(f"field {field}")[order]
+        self.block[CELLS + LENGTH] = found.rows
+        self._indexed(store, len(keys))
+
+    def _live(self) -> tuple[Ints, Ints]:
+        """The slot of each cell, and the cell, in the order of rounds of each group."""
+        state, cells, width = self._store.table.rows.array, self._arrays[CELLS].array, self.layout.words
+        slots = np.flatnonzero(state[: int(self._store.counts[USED]), width] >= 0)
+        at = state[slots, width + 1]
+        found, owners = list[Ints](), list[Ints]()
+        while len(at):
+            slots, at = slots[at > 0], at[at > 0] - 1
+            found.append(at)
+            owners.append(slots)
+            at = cells[at, NEXT]
+        return np.concatenate([_NONE, *owners]), np.concatenate([_NONE, *found])
+
+
+class RoundExtremes(Rounds):
+    """Groups of which the least value is asked, an integer; if the `largest` is, its complement is kept.
+
+    See `groups.value_block`. Size: a key, for each value five words, for each round of it four, and for each round
+    of a group four.
+    """
+
+    _kept = (CELLS, VALUES)
+
+    def __init__(
+        self, keys: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, *, largest: bool
+    ) -> None:  # fmt: skip
+        widths = {CELLS: HEADS + 1, OPEN: OPENED + 2, TOUCH: TOUCHED_WORDS, HEAP: 2, VALUES: VALUE_WORDS}
+        super().__init__(keys, 2, EXTREME_WORDS, widths, dictionary)
+        self.block[FIELDS] = 1
+        self.largest = largest
+
+    def close(self) -> None:
+        """See `Rounds.close`."""
+        close_values(self.table(), self.block)
+
+    def rollback(self, mark: Mark) -> None:
+        """See `State.rollback`."""
+        undo_values(self.table(), self.block, *mark)
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`: what holds nothing goes. Not between two rounds, as when a loop is filled."""
+        if self.dues:
+            return
+        self.close()
+        settle_values(self.table(), self.block)
+        self.edition += 1
+
+    def put(self, sources: Sources, frame: Frame, delta: Delta) -> None:
+        """Add rows; NotReadable if some column is to be copied first. `sources` and `frame`: see `frame_of`."""
+        self.expect(delta.length)
+        listed = sources.of(delta)
+        frame.tell(0, 0, 0 if delta.diffs is None else id(delta.diffs), id(listed))
+        while (said := put_values(self.table(), self.block, delta.length, self.largest, frame.words)) == NO_SLOTS:
+            self.make_room()
+        if said == NOT_READABLE:
+            raise NotReadable
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`: each value of each round with its key. Cost of the call: copies all."""
+        slots, nodes, places = self._live()
+        state, cells, width = self._store.table.rows.array, self._arrays[CELLS].array, self.layout.words
+        words = np.ascontiguousarray(state[slots, :width])
+        columns = columns_to_arrow(self.layout.unpack(words), self._keys.types, self._keys.dictionary.now())
+        values = self._arrays[VALUES].array[nodes, VALUE]
+        numbers = {"round": cells[places, ROUND], "value": values, "count": cells[places, HEADS]}
+        return iter([segment_of(_EXTREMES, {**{name: pa.array(each) for name, each in numbers.items()}, **columns})])
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """See `State.restore`."""
+        found = Segments(segments).take(_EXTREMES)
+        values = found.ints("value")
+        columns = found.columns(self._keys.types, self._keys.dictionary)
+        columns += [Column(found.ints("round")), Column(~values if self.largest else values)]
+        delta = delta_of(columns, 0, np.ascontiguousarray(found.ints("count")), found.rows).copied()
+        if found.rows:
+            self.put(*frame_of(self.layout, range(len(columns)), delta.layout), delta)
+        self.close()  # what was put is not due: it was evaluated by whoever wrote it
+        settle_values(self.table(), self.block)
+
+    def _live(self) -> tuple[Ints, Ints, Ints]:
+        """Of each cell of a value the slot, the value, and the cell."""
+        state, cells, values = self._store.table.rows.array, self._arrays[CELLS].array, self._arrays[VALUES].array
+        width = self.layout.words
+        slots = np.flatnonzero(state[: int(self._store.counts[USED]), width] >= 0)
+        waiting, nodes, owners = [(slots, state[slots, width + 1])], list[Ints](), list[Ints]()
+        while waiting:
+            of, at = waiting.pop()
+            of, at = of[at > 0], at[at > 0] - 1
+            if len(at):
+                nodes.append(at)
+                owners.append(of)
+                waiting += [(of, values[at, LEFT]), (of, values[at, RIGHT])]
+        of, node = np.concatenate([_NONE, *owners]), np.concatenate([_NONE, *nodes])
+        found = list[tuple[Ints, Ints, Ints]]()
+        at = values[node, HEAD]
+        while len(at):
+            of, node, at = of[at > 0], node[at > 0], at[at > 0] - 1
+            found.append((of, node, at))
+            at = cells[at, NEXT]
+        slots, nodes_of, places = (
+            (np.concatenate([_NONE, *each]) for each in zip(*found, strict=True)) if found else (_NONE,) * 3
+        )
+        return slots, nodes_of, places
+
+
+def frame_of(layout: KeyLayout, columns: Sequence[int], deltas: Layout, *before: int) -> tuple[Sources, Frame]:
+    """How deltas of a layout are put: their columns are those of the key, the round, then what is asked of the group.
+
+    `before`: what the frame says of what is summed up.
+    """
+    sources, keys = Sources(columns, deltas), len(layout.parts)
+    form, reads = layout.form_of(sources.places[:keys].tolist()), sources.places
+    stays = *(before or (0, 0)), keys, id(form), id(reads), len(reads), NONE
+    return sources, Frame(stays, FRAME, sources.count, form, reads)
+
+
+class NotReadable(Exception):
+    """Some column is to be copied first."""

@@ -1,0 +1,135 @@
+"""WITH RECURSIVE, as DuckDB has it: a loop whose rounds see what the round before has found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from catalog.names import key
+from catalog.schema import Field, Schema
+from catalog.types import VARCHAR, Kind, SqlType
+from sql.bind.clauses.columns import cast_columns, is_nothing
+from sql.bind.clauses.from_clause import renamed
+from sql.bind.clauses.order import distinct, undone
+from sql.bind.context import BindContext, Ctes
+from sql.bind.expressions.operators import castable
+from sql.bind.working_table import working_table
+from sql.decorrelate.decorrelate import decorrelate
+from sql.ir.linear import Degree, degree, names_read
+from sql.ir.rebuild import FreeOuters
+from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
+from sql.tree import ENDINGS, nodes_of
+
+
+def recursive_union(context: BindContext, cte: exp.CTE) -> exp.Union | None:
+    """The `base UNION [ALL] branch` that an expression of WITH RECURSIVE is, if its branch may read it; else None."""
+    body: exp.Expr = cte.this
+    while isinstance(body, exp.Subquery) and not any(body.args.get(arg) for arg in ("with_", "alias", *ENDINGS)):
+        body = body.this
+    if not isinstance(body, exp.Union) or body.args.get("by_name") or not _names(body.expression, cte.alias):
+        return None
+    for ending in ENDINGS:
+        if body.args.get(ending):
+            what = "ORDER BY, LIMIT and OFFSET of a recursive UNION are not supported, nor are they by DuckDB"
+            context.refuse(body.args[ending], f"{what}; put parentheses around the branch that they belong to")
+    return body
+
+
+def _names(tree: exp.Expr, name: str) -> bool:
+    tables = (node for node in nodes_of(tree) if isinstance(node, exp.Table))
+    return any(key(table.name) == key(name) and not table.db for table in tables)
+
+
+def bind_recursive(
+    context: BindContext, cte: exp.CTE, union: exp.Union, names: Sequence[str], ctes: Ctes
+) -> Relation | None:
+    """The relation of `name AS (base UNION [ALL] branch)`, where the branch sees the rows that the last round added.
+
+    Columns are those of the base, called by `names` as far as there are some; the branch is cast to their types, as
+    DuckDB does. They may be NULL where the base or the branch may. None if the branch does not read the name.
+    """
+    base = bind_closed(context, union.this, cte, (), ctes)
+    for i, field in enumerate(base.schema):
+        if is_nothing(base, i) and not _has_type(union.this, i):
+            what = f"column {field.name!r} of the base of {cte.alias} is NULL, which has no type; cast it"
+            context.mismatch(union.this, what)
+    each_once = bool(union.args.get("distinct"))
+    base = renamed(undone(base) if each_once else base, names[: len(base.schema)])
+    with context.loop([cte.alias]) as (name,):
+        branch, schema = _branch(context, cte, union, name, base.schema, ctes)
+    if name not in names_read(branch):
+        return None
+    branch = undone(branch) if each_once else branch
+    by = degree(branch, name, sets=each_once)
+    if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
+        sides: Relation = Union((decorrelate(base), decorrelate(branch)))
+        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides),), 0)
+    return working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+
+
+def _has_type(query: exp.Expr, column: int) -> bool:
+    """Whether a query writes a column of NULL as a cast."""
+    written = query.expressions[column : column + 1] if isinstance(query, exp.Select) else []
+    return any(isinstance(each.unalias(), exp.Cast) for each in written)
+
+
+def _branch(
+    context: BindContext, cte: exp.CTE, union: exp.Union, name: str, schema: Schema, ctes: Ctes
+) -> tuple[Relation, Schema]:
+    """The branch, with columns of the types and names of the base's `schema`, and what the name is said to have in it.
+
+    It is bound again as long as more of its columns may be NULL than that says.
+    """
+    mark = context.mark()
+    while True:
+        context.forget(mark)
+        reach = {**ctes, key(cte.alias): RecursiveGet(name, schema)}
+        found = bind_closed(context, union.expression, cte, (name,), reach)
+        branch = aligned(context, union.expression, found, schema, f"the branch of {cte.alias}")
+        wider = either(schema, branch.schema)
+        if wider == schema:
+            return branch, schema
+        schema = wider
+
+
+def either(schema: Schema, other: Schema) -> Schema:
+    """The fields, NULL where either may be."""
+    pairs = zip(schema, other, strict=True)
+    return tuple(replace(one, nullable=one.nullable or two.nullable) for one, two in pairs)
+
+
+def bind_closed(context: BindContext, node: exp.Expr, cte: exp.CTE, own: Sequence[str], ctes: Ctes) -> Relation:
+    """What `node` writes in a binding of a loop, whose names are `own`: it reads neither a row of the query around nor
+    a name of a loop around.
+    """
+    before = [len(row.read) for row in context.outer_rows]
+    relation = context.query(context, node, ctes).relation
+    if FreeOuters().of(relation):
+        pairs = zip(context.outer_rows, before, strict=True)
+        read = next((row.read[count] for row, count in pairs if len(row.read) > count), cte.args["alias"])
+        what = f"{cte.alias} is recursive and reads a column of the query around"
+        context.refuse(read, f"{what}, which is not supported; join with it afterwards")
+    if not names_read(relation) <= set(own):
+        what = f"{cte.alias} is a loop that reads the name of a loop around it"
+        context.refuse(cte.args["alias"], f"{what}, which is not supported; make one of them a view")
+    return relation
+
+
+def aligned(context: BindContext, node: exp.Expr, relation: Relation, schema: Schema, what: str) -> Relation:
+    """The relation with columns of the types and names of `schema`, by whatever casts there are."""
+    if len(relation.schema) != len(schema):
+        context.fail(node, f"{what} has {len(relation.schema)} columns, not {len(schema)}; list them")
+    types = [field.type for field in schema]
+    pairs = list(zip(relation.schema, types, strict=True))
+    for i, (field, type_) in enumerate(pairs):
+        if not is_nothing(relation, i) and field.type != type_ and not _can_become(field, type_):
+            context.mismatch(node, f"column {field.name!r} of {what} is {field.type}, which is no {type_}; cast it")
+    enums = [field.type.kind is Kind.ENUM and field.type != type_ for field, type_ in pairs]
+    texts = [VARCHAR if is_enum else field.type for is_enum, field in zip(enums, relation.schema, strict=True)]
+    return renamed(cast_columns(cast_columns(relation, texts), types), [field.name for field in schema])
+
+
+def _can_become(field: Field, type_: SqlType) -> bool:
+    return castable(field.type, type_) and Kind.LIST not in (field.type.kind, type_.kind)

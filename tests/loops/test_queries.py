@@ -1,0 +1,146 @@
+"""Recursive queries as people write them, over changing tables, against DuckDB: in memory, spread, and opened again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import ivm
+
+TABLES = {
+    "edge": "CREATE TABLE edge (s BIGINT NOT NULL, d BIGINT NOT NULL, w INTEGER, CHECK (w >= 0))",
+    "root": "CREATE TABLE root (v BIGINT NOT NULL)",
+    "person": "CREATE TABLE person (id BIGINT PRIMARY KEY, boss BIGINT, name VARCHAR)",
+}
+QUERIES = {
+    "reach": "WITH RECURSIVE r(v) AS (SELECT v FROM root UNION SELECT d FROM r JOIN edge ON v = s) SELECT * FROM r",
+    "closure": """WITH RECURSIVE t(s, d) AS (SELECT s, d FROM edge UNION SELECT t.s, edge.d FROM t JOIN edge ON t.d = edge.s)
+        SELECT * FROM t""",
+    "from_one": """WITH RECURSIVE t(s, d) AS (SELECT s, d FROM edge UNION
+        SELECT t.s, edge.d FROM t JOIN edge ON t.d = edge.s) SELECT d FROM t WHERE s = 2""",
+    "twice": """WITH RECURSIVE t(s, d) AS (SELECT s, d FROM edge UNION SELECT a.s, b.d FROM t a JOIN t b ON a.d = b.s)
+        SELECT * FROM t""",
+    "generation": """WITH RECURSIVE g(x, y) AS (SELECT a.d, b.d FROM edge a JOIN edge b ON a.s = b.s AND a.d <> b.d
+        UNION SELECT a.d, b.d FROM g JOIN edge a ON g.x = a.s JOIN edge b ON g.y = b.s) SELECT * FROM g""",
+    "paths": """WITH RECURSIVE p(s, d, hops) AS (SELECT s, d, 1 FROM edge WHERE s < d UNION ALL
+        SELECT p.s, e.d, hops + 1 FROM p JOIN edge e ON p.d = e.s WHERE e.s < e.d)
+        SELECT s, d, count(*) AS n, min(hops) AS least FROM p GROUP BY s, d""",
+    "chain": """WITH RECURSIVE above(id, boss, depth, line) AS (SELECT id, boss, 0, name FROM person WHERE boss IS NULL
+        UNION ALL SELECT p.id, p.boss, depth + 1, line || '/' || p.name FROM above a JOIN person p ON p.boss = a.id)
+        SELECT * FROM above""",
+    "within": """WITH RECURSIVE r(v, k) AS (SELECT v, 0 FROM root UNION SELECT d, k + 1 FROM r JOIN edge ON v = s WHERE k < 3)
+        SELECT v, min(k) AS k FROM r GROUP BY v""",
+    "numbers": "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6) SELECT i, v FROM n JOIN root ON i = v",
+    "not_reached": """WITH RECURSIVE r(v) AS (SELECT v FROM root UNION SELECT d FROM r JOIN edge ON v = s)
+        SELECT DISTINCT s FROM edge WHERE s NOT IN (SELECT v FROM r)""",
+    "two": """WITH RECURSIVE a(v) AS (SELECT v FROM root UNION SELECT d FROM a JOIN edge ON v = s),
+        b(v) AS (SELECT v FROM a UNION SELECT s FROM b JOIN edge ON v = d) SELECT a.v AS x, b.v AS y FROM a FULL JOIN b USING (v)""",
+    "over_null": """WITH RECURSIVE r(v, w) AS (SELECT v, NULL::INTEGER FROM root UNION SELECT d, edge.w FROM r JOIN edge ON v = s)
+        SELECT * FROM r""",
+}
+
+
+def _database(where: Path | None = None, **options: object) -> ivm.Database:
+    db = ivm.connect(where, compile="off", **options)  # type: ignore[arg-type]
+    for text in TABLES.values():
+        db.sql(text)
+    return db
+
+
+class _History:
+    """Random changes of the tables, which stay small, and are all gone at the end."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+        self._nodes = self._random.choice([3, 5, 8])
+        self._rows: dict[str, list[tuple[object, ...]]] = {"edge": [], "root": [], "person": []}
+
+    def step(self, *, last: bool = False) -> dict[str, pa.Table]:
+        """One commit; with `last` everything goes."""
+        return {name: table for name in self._rows if (table := self._changes(name, last)) is not None}
+
+    def _changes(self, name: str, last: bool) -> pa.Table | None:
+        random, rows = self._random, self._rows[name]
+        going = list(rows) if last else [row for row in rows if random.random() < 0.2]
+        coming = [] if last else [self._row(name) for _ in range(random.choice([0, 1, 1, self._nodes]))]
+        if name == "person":
+            there = {row[0] for row in rows} - {row[0] for row in going}
+            coming = [row for i, row in enumerate(coming) if row[0] not in there | {each[0] for each in coming[:i]}]
+        for row in going:
+            rows.remove(row)
+        rows += coming
+        changes = [(*row, -1) for row in going] + [(*row, 1) for row in coming]
+        if not changes:
+            return None
+        random.shuffle(changes)
+        columns = {"edge": ("s", "d", "w"), "root": ("v",), "person": ("id", "boss", "name")}[name]
+        types = {"w": pa.int32(), "name": pa.string()}
+        arrays = zip((*columns, "_diff"), zip(*changes, strict=True), strict=True)
+        return pa.table({column: pa.array(values, types.get(column, pa.int64())) for column, values in arrays})
+
+    def _row(self, name: str) -> tuple[object, ...]:
+        random, node = self._random, lambda: self._random.randrange(self._nodes)
+        if name == "edge":
+            return node(), node(), random.choice([None, 0, 1, 4])
+        if name == "root":
+            return (node(),)
+        own = node()
+        return own, random.choice([None, own + 1, own + 2]), random.choice([None, "a", "bb"])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_recursive_queries_are_right_after_every_commit(seed: int) -> None:
+    db, history = _database(sharing=seed != 1), _History(seed)
+    names = list(QUERIES)
+    for name in names[: len(names) // 2]:
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {QUERIES[name]}")
+    for _ in range(3):
+        db.apply(history.step() or {"root": pa.table({"v": pa.array([0], pa.int64())})})
+        db.verify()
+    for name in names[len(names) // 2 :]:
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {QUERIES[name]}")
+    for _ in range(9):
+        changes = history.step()
+        if changes:
+            db.apply(changes)
+        db.verify()
+    _end(db, history)
+
+
+def _end(db: ivm.Database, history: _History) -> None:
+    """All rows go, and of no view anything is left."""
+    changes = history.step(last=True)
+    if changes:
+        db.apply(changes)
+    db.sql("DELETE FROM root")
+    assert {found.rows for found in db.verify()} == {0}
+
+
+def test_they_are_so_over_shards() -> None:
+    db, history = _database(shards=3), _History(7)
+    for name in ("reach", "twice", "paths", "not_reached"):
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {QUERIES[name]}")
+    for _ in range(5):
+        changes = history.step()
+        if changes:
+            db.apply(changes)
+        db.verify()
+
+
+def test_they_go_on_where_a_database_is_opened_again(tmp_path: Path) -> None:
+    db, history = _database(tmp_path / "loops.ivm"), _History(11)
+    for name, text in QUERIES.items():
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+    for number in range(6):
+        changes = history.step()
+        if changes:
+            db.apply(changes)
+        if number % 2:
+            db.sql("CHECKPOINT")
+        db.close()
+        db = ivm.connect(tmp_path / "loops.ivm", compile="off")
+        db.verify()
+    _end(db, history)
