@@ -15,6 +15,7 @@ from ivm.kernels.step.race import (
     LISTED,
     LOOK_UP,
     LOOK_UPS,
+    MET,
     NONE,
     RACE,
     SEARCHING,
@@ -24,10 +25,11 @@ from ivm.kernels.step.race import (
 from ivm.kernels.step.records import ASKS
 from ivm.operators.stage import Meeting, Stage
 from ivm.operators.walk import Walk
-from ivm.trace.columns.column import NOBODY, Ints
+from ivm.trace.columns.column import Ints
 from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
+from ivm.trace.lessons import note
 from ivm.trace.sources import Sources
 
 _MOST = 64
@@ -53,6 +55,11 @@ class Race(Stage):
         made(self, "_walks", tuple(map(Walk, self.ways)))
         made(self, "_columns", tuple(c for way in self.ways for c in _first(way).stream))
         made(self, "_frames", {})
+
+    @property
+    def met(self) -> int:
+        """How many entries races have met so far."""
+        return sum(frame.met for frame in self._frames.values())
 
     @property
     def meetings(self) -> Sequence[Meeting]:
@@ -118,8 +125,13 @@ class _Frame:
             self._arrangements.append((at + SEARCHING, arrangement))
             self._held += form, scratch
 
+    @property
+    def met(self) -> int:
+        """How many entries were met so far."""
+        return self._words.item(MET)
+
     def run(self, delta: Delta, winners: Ints) -> int:
-        """What the kernel says, where it need not ask; the indexes learn from it."""
+        """What the kernel says, where it need not ask; the indexes are to learn from it."""
         words, listed = self._words, self._sources.of(delta)
         words[LISTED] = id(listed)
         while (said := race(words, winners)) == ASKS:
@@ -128,7 +140,7 @@ class _Frame:
         if words.item(LEARNT):
             words[LEARNT] = 0
             for at, arrangement in self._arrangements:
-                arrangement.index.note(words.item(at + SEARCHED), NOBODY)
+                note(arrangement, words.item(at + SEARCHED), None)
                 words[at + SEARCHED] = 0
         return int(said)
 

@@ -16,9 +16,9 @@ from ivm.trace.columns.column import Ints
 
 @dataclass(slots=True)
 class Met:
-    """How many keys were looked for in an ascending run, and keys (n, W) whose chains are full of dead rows."""
+    """How many keys each search looked for in an ascending run, and keys (n, W) whose chains are full of dead rows."""
 
-    searched: int = 0
+    searched: list[int] = field(default_factory=list)
     long: list[Ints] = field(default_factory=list)
 
 
@@ -60,6 +60,7 @@ def note(learner: Learner, searched: int, long: Ints | None) -> None:
     lessons = _here.lessons
     if lessons is not None:
         met = lessons.setdefault(learner, Met())
-        met.searched += searched
+        if searched:
+            met.searched.append(searched)
         if long is not None:
             met.long.append(long)

@@ -25,7 +25,7 @@ def _race(case: Case, inclusive: bool) -> Race:
 
 def _entries(arrangement: Arrangement, keys: Ints) -> list[int]:
     """How many rows are linked to each key, dead or alive."""
-    arrangement.learn()
+    arrangement.settle()
     limit, ever = np.array([1 << 40]), np.array([0])
     positions, _ = arrangement.index.probe(keys, None, limit, NOBODY, ever)
     return np.bincount(positions, minlength=len(keys)).tolist()

@@ -212,11 +212,11 @@ def test_parts_find_what_is_found_one_by_one(form, monkeypatch):
         assert _find_all(form, 40) > 1000
 
 
-@pytest.mark.parametrize("unique", [False, True])
-def test_many_keys_are_looked_up_in_a_small_table(unique):
+@FORMS
+def test_many_keys_are_looked_up_in_a_small_table_or_run(form):
     met = 0
     for seed in range(8):
-        case = Case(seed, unique=unique)
+        case = Case(seed, unique="unique" in form, ascending="ascending" in form)
         for spread in (40, 3_000):
             case.commit(300)
             case.spread = spread

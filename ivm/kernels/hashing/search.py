@@ -71,10 +71,10 @@ _CLOSE = 16
 _FEW_FENCES = 256
 """A run with fewer fences than this has keys that are close to each other by chance, and soon is in the table."""
 _SIEVE = 1 << 11
-"""How many words of bits say which hashes there are in a small table, where many keys are looked for."""
+"""How many words of bits say which hashes there are in a small table and run, where many keys are looked for."""
 _BITS, _SIX, _LAST_SIX = np.uint64(64 * _SIEVE - 1), np.uint64(6), np.uint64(63)
 _SIEVED_SLOTS, _ROWS_A_SLOT = 1 << 15, 2
-"""Tables of no more slots are worth that, for so many rows a slot."""
+"""No more slots, and rows of the run, are worth that, for so many rows a slot."""
 
 
 SCRATCH_WORDS, SCRATCH_FOR_EACH = 2 * BLOCK + 2 * NEAR + _SIEVE, BLOCK + NEAR
@@ -109,9 +109,12 @@ def _find(frame: Ints, width: Word) -> Word:
     missing = ints_at(scratch + 8 * BLOCK * (width + 1), BLOCK)
     near = scratch + 8 * BLOCK * (width + 2)
     sieve = ints_at(near + 8 * NEAR * (width + 2), _SIEVE)
-    sieved = len(old) == 0 and len(slots) <= min(_SIEVED_SLOTS, (length - frame[AT]) // _ROWS_A_SLOT)
+    run = block[STOP] - block[START] if frame[RUN] != 0 else _WORD
+    sieved = len(old) == 0 and len(slots) + run <= min(_SIEVED_SLOTS, (length - frame[AT]) // _ROWS_A_SLOT)
     if sieved:
         _fill_sieve(slots, sieve)
+        if run > 0 and not _sieve_run(frame, block, sieve, near, width):
+            return np.int64(HIDDEN)
     while frame[AT] < length:
         first = frame[AT]
         stop = min(first + BLOCK, length)
@@ -141,7 +144,7 @@ def find_heads(
     that cannot be read.
 
     Of a key that is in the run it is IN_RUN less its first row there, and missing[i] how many rows it has. `sieved`:
-    `sieve` has the hashes of all keys of the table.
+    `sieve` has the hashes of all keys.
     """
     width, far = words.shape[1], len(slots) > CACHED
     for row in range(count):
@@ -165,10 +168,11 @@ def find_heads(
             heads[i], missing[i] = heads[np.uint64(row - 1)], missing[np.uint64(row - 1)]
         else:
             code, head = np.uint64(heads[i]), np.int64(EMPTY)
-            if not sieved or _is_in(sieve, code):
+            is_near = not sieved or _is_in(sieve, code)
+            if is_near:
                 head = find_head(slots, old, words, row, code)
             heads[i] = head
-            if head == EMPTY and there and words[i, 0] >> shift <= most:
+            if head == EMPTY and is_near and there and words[i, 0] >> shift <= most:
                 if not _find_in_run(frame, block, words, row, heads, missing, near):
                     return False
             if far and chained:
@@ -188,6 +192,26 @@ def _fill_sieve(slots: Ints, sieve: Ints) -> None:
         if slots[slot, width] != EMPTY:
             bit = hash_words(slots, slot, width) & _BITS
             sieve[bit >> _SIX] |= np.int64(1) << np.int64(bit & _LAST_SIX)
+
+
+@part()
+def _sieve_run(frame: Ints, block: Ints, sieve: Ints, scratch: Word, width: Word) -> bool:
+    """Note the hashes of the run's keys as well; False if it cannot be read."""
+    rows, nulls = ints_at(scratch, NEAR), ints_at(scratch + 8 * NEAR, NEAR)
+    near, first = words_at(scratch + 16 * NEAR, NEAR, width), block[START]
+    source, form = address_of(frame) + 8 * NEAR_PLACES, words_at(frame[RUN], frame[RUN_PARTS], KEY_FORM)
+    frame[NEAR_ROWS] = address_of(rows)
+    while first < block[STOP]:
+        count = min(NEAR, block[STOP] - first)
+        for k in range(count):
+            rows[k] = first + k
+        if not pack_block(form, source, np.int64(0), near[:count], nulls[:count]):
+            return False
+        for k in range(count):
+            bit = hash_words(near, k, width) & _BITS
+            sieve[bit >> _SIX] |= np.int64(1) << np.int64(bit & _LAST_SIX)
+        first += count
+    return True
 
 
 @part(inline=True)

@@ -4,10 +4,10 @@ The chains of all are walked in turn until one ends, which costs as many times t
 needs no counts that somebody keeps. What is counted are entries, whoever sees them: those are what a look-up costs.
 
 A race is a frame of int64: at LISTED the `id` of a list of the sources of the rows (see `memory.places.lay_sources`),
-at NONE that of None, at LOOK_UPS how many there are; at LEARNT is noted whether an index is to learn something. From
-RACE on LOOK_UP words for each: at ARRANGED where the words of its arrangement stand (see `step.state`), and behind that
-a search (see `hashing.search`), of which FORM, PARTS, WIDTH and SCRATCH are filled, with memory of `scratch_words`. The
-sources are written down behind these.
+at NONE that of None, at LOOK_UPS how many there are; at LEARNT is noted whether an index is to learn something, at MET
+how many entries were met so far. From RACE on LOOK_UP words for each: at ARRANGED where the words of its arrangement
+stand (see `step.state`), and behind that a search (see `hashing.search`), of which FORM, PARTS, WIDTH and SCRATCH are
+filled, with memory of `scratch_words`. The sources are written down behind these.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.block import FOLLOWING, TABLES, TAUGHT, VISITED
+from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.keys import BLOCK, pack_block
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.search import (
@@ -44,7 +44,7 @@ from ivm.kernels.step import state
 from ivm.kernels.step.records import ASKS
 from ivm.kernels.types import Ints
 
-LISTED, NONE, LOOK_UPS, LEARNT, RACE = range(5)
+LISTED, NONE, LOOK_UPS, LEARNT, MET, RACE = range(6)
 ARRANGED, SEARCHING, LOOK_UP = 0, 1, 1 + SEARCH
 _LEFT = 8 * BLOCK
 """In a look-up's scratch memory there are where the chain of each row goes on, and here how many rows of a run are left
@@ -96,7 +96,7 @@ def _tell(look_up: Ints) -> bool:
         return False
     search[HELD], search[INDEX], search[NEAR_PLACES] = 0, arranged[state.INDEX], arranged[state.PLACES]
     search[RUN], search[RUN_PARTS] = arranged[state.RUN], arranged[state.RUN_PARTS]
-    return ints_at(search[INDEX], MANY)[TAUGHT] == 0
+    return True
 
 
 @part()
@@ -126,20 +126,13 @@ def _first_at_its_end(frame: Ints, row: np.uint64) -> Word:
             heads, left = ints_at(search[SCRATCH], BLOCK), ints_at(search[SCRATCH] + _LEFT, BLOCK)
             if heads[row] > IN_RUN:
                 if heads[row] <= EMPTY:
-                    _visit(frame, met)
+                    frame[MET] += met * frame[LOOK_UPS]
                     return np.int64(number)
                 following = int32s_in(ints_at(search[INDEX], MANY), FOLLOWING)
                 heads[row] = np.int64(following[np.uint64(heads[row] - 1)]) + 1
             else:
                 if left[row] == 0:
-                    _visit(frame, met)
+                    frame[MET] += met * frame[LOOK_UPS]
                     return np.int64(number)
                 left[row] -= 1
         met += 1
-
-
-@part()
-def _visit(frame: Ints, entries: Word) -> None:
-    """Count what was met, in each of the indexes."""
-    for number in range(frame[LOOK_UPS]):
-        ints_at(frame[RACE + LOOK_UP * number + SEARCHING + INDEX], MANY)[VISITED] += entries

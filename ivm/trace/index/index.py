@@ -240,8 +240,9 @@ class Index(Told):
     def learn(self, met: Met, died: Ints) -> None:
         """Let rows leave the run that searches have paid for, and dead ones the chains that they have found long."""
         with suppress(MemoryError):  # it can all wait
-            if met.searched and self.backlog:
-                self._let_leave(self._melting.after_step(met.searched, self.backlog), died)
+            for searched in met.searched:
+                if self.backlog:
+                    self._let_leave(self._melting.after_step(searched, self.backlog), died)
             for words in met.long:
                 self._chains.shorten(words, died, self.since)
 
