@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
+from pathlib import Path
 from random import Random
 from typing import Any
 from unittest.mock import patch
@@ -203,6 +204,31 @@ def test_hydrated_while_commits_go_on(name: str) -> None:
             with suppress(ivm.NumericError) if name == "careful" else nullcontext():
                 db.sql(f"CREATE MATERIALIZED VIEW late AS {VIEWS[name]}", progress=commit)
             db.verify()
+
+
+@pytest.mark.parametrize(
+    "options", [{"sharing": False}, {"shards": 3}, {"threads": 2}], ids=lambda options: next(iter(options))
+)
+def test_side_by_side(options: dict[str, Any]) -> None:
+    db, rows = _database(**options), Rows(4)
+    for name in sorted(VIEWS.keys() - {"careful"}):
+        db.sql(f"CREATE MATERIALIZED VIEW v_{name} AS {VIEWS[name]}")
+    for _ in range(8):
+        db.apply(_changes([rows.step()]))
+    db.verify()
+
+
+def test_opened_again(tmp_path: Path) -> None:
+    rows, names = Rows(5), sorted(VIEWS.keys() - {"careful"})
+    with _database(path=tmp_path / "db") as db:
+        for name in names:
+            db.sql(f"CREATE MATERIALIZED VIEW v_{name} AS {VIEWS[name]}")
+        for _ in range(6):
+            db.apply(_changes([rows.step()]))
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        for _ in range(6):
+            db.apply(_changes([rows.step()]))
+        assert len(db.verify()) == len(names)
 
 
 def test_few_meet_few_where_one_node_has_most_edges() -> None:
