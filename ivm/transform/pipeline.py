@@ -85,13 +85,17 @@ def optimize(relation: Relation) -> Relation:
     its column types and the final one as a whole: an AssertionError here is a bug in a rule. Cost: rounds times rules
     times the size of the relation.
     """
+    normal: Relation | None = None
     for rules in RULES:
+        if rules is NORMALIZE and relation is normal:
+            continue  # nothing has changed since
         if rules == (restrict_reduce,):
             relation = apply(restrict_reduce, relation)
         elif rules in ((elide_join,), (split_joins,)):
             relation = _settled(relation, rules)
         else:
             relation = fixpoint(relation, rules)
+        normal = relation if rules is NORMALIZE else normal
     check_relation(relation)
     return relation
 

@@ -44,7 +44,7 @@ def rounds(queries, edges, others, limit):
                 run.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
         for name in NAMES:
             run.execute(f"CREATE TABLE {name} (a BIGINT, b BIGINT)")
-        held: list[Counter[tuple[int, int]]] = [Counter() for _ in NAMES]
+        held: list[Counter[tuple[int | None, int | None]]] = [Counter() for _ in NAMES]
         for _ in range(limit or MOST_ROUNDS):
             before = list(held)
             for i, (name, query) in enumerate(zip(NAMES, queries, strict=True)):
