@@ -23,13 +23,12 @@ def uniform(nodes: int, edges: int, rng: Rng) -> np.ndarray:
 
 
 def skewed(nodes: int, edges: int, rng: Rng) -> np.ndarray:
-    """Edges between nodes drawn by Zipf's law: a node's share falls with its rank, which is another for targets."""
+    """Edges between nodes drawn by Zipf's law: a node's share of sources, and of targets, falls with its rank."""
     shares = np.cumsum(1.0 / np.arange(1, nodes + 1) ** _ZIPF)
-    ranks = rng.permutation(nodes), rng.permutation(nodes)
+    ranked = rng.permutation(nodes)
 
     def draw(count: int) -> np.ndarray:
-        places = np.searchsorted(shares, rng.random((count, 2)) * shares[-1])
-        return np.stack([rank[places[:, side]] for side, rank in enumerate(ranks)], axis=1)
+        return ranked[np.searchsorted(shares, rng.random((count, 2)) * shares[-1])]
 
     return _distinct(nodes, edges, draw)
 

@@ -18,11 +18,11 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A view: what it is called and shows, the tables that it reads, the bindings of its loop (none: it has no loop), and
-    the query over them and the tables.
+    """A view: what it is called and shows, the tables that it reads, the bindings of its loop, if it has one, and the
+    query over these and the tables.
 
-    `mutually`: WITH MUTUALLY RECURSIVE, else WITH RECURSIVE of one binding. `duckdb`: what DuckDB is asked where it does
-    not run that text; empty where it has no query for it.
+    `mutually`: WITH MUTUALLY RECURSIVE, else WITH RECURSIVE of one binding. `duckdb`: what DuckDB is asked where it
+    does not run that text; empty where it has no query for it.
     """
 
     name: str
@@ -116,11 +116,7 @@ _CLOSURE = Program(
     "pairs of nodes with a path from one to the other",
     ("e",),
     "SELECT s, d FROM t",
-    (
-        Binding(
-            "t", ("s BIGINT", "d BIGINT"), "SELECT s, d FROM e UNION SELECT t.s, e.d FROM t JOIN e ON t.d = e.s"
-        ),
-    ),
+    (Binding("t", ("s BIGINT", "d BIGINT"), "SELECT s, d FROM e UNION SELECT t.s, e.d FROM t JOIN e ON t.d = e.s"),),
 )
 _SAME_GENERATION = Program(
     "same_generation",
@@ -174,14 +170,13 @@ _ALIASES = Program(
             ("v BIGINT", "w BIGINT"),
             """
         SELECT target AS v, target AS w FROM assigns UNION SELECT source, source FROM assigns
-        UNION SELECT a.v, b.v FROM derefs a JOIN same s ON a.pointer = s.v JOIN derefs b ON s.w = b.pointer""",
+        UNION SELECT a.v, b.v FROM through a JOIN through b ON a.p = b.p
+        UNION SELECT a.v, b.v FROM through a JOIN memory m ON a.p = m.v JOIN through b ON m.w = b.p""",
         ),
         Binding(
-            "same",
-            ("v BIGINT", "w BIGINT"),
-            """
-        SELECT a.w AS v, b.w FROM flows a JOIN flows b ON a.v = b.v
-        UNION SELECT a.w, b.w FROM flows a JOIN memory m ON a.v = m.v JOIN flows b ON m.w = b.v""",
+            "through",
+            ("p BIGINT", "v BIGINT"),
+            "SELECT DISTINCT f.v AS p, d.v FROM flows f JOIN derefs d ON f.w = d.pointer",
         ),
     ),
     True,

@@ -1,4 +1,4 @@
-"""What a program computes, found anew by DuckDB from the tables: by its own query, or round by round as the loop says."""
+"""What a program gives, computed anew by DuckDB from the tables: by a query of its own, or else round by round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 3
 def compare(db: ivm.Database, program: Program) -> float:
     """Hold the view of a program against what its tables give; the seconds that DuckDB took for that.
 
-    Raises ivm.VerificationError, with the first rows that differ. Cost: a copy of the tables and of the view, the query.
+    Raises ivm.VerificationError, with the first rows that differ. Cost: the query, a copy of the tables and the view.
     """
     with connection(Use.OWN) as other:
         for name in program.reads:

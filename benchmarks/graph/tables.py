@@ -131,3 +131,5 @@ KINDS: dict[str, Callable[[Shape, int, Rng], dict[str, Rows]]] = {
     "code": _code,
 }
 """Of each kind of graph, what makes its tables."""
+DRAWN = ("uniform", "skewed")
+"""Those of which edges are drawn, so that they have a degree."""
