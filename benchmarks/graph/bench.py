@@ -22,7 +22,8 @@ from benchmarks.units import shown
 from ivm.progress import progress
 
 _ANCHORS = Path(__file__).with_name("anchors.json")
-_COLUMNS = ("workload", "nodes", "base rows", "view rows", "figure", "measured", "asked", "")
+_COLUMNS = ("workload", "base rows", "view rows", *UNITS, "DuckDB again")
+_TITLE = "loops over graphs of {:g} times the nodes that figures are asked for (* more than that)"
 _MODULE = "benchmarks.graph.engine"
 _err = Console(stderr=True)
 
@@ -32,14 +33,14 @@ def bench(
 ) -> None:
     """Measure workloads over graphs of `scale` times their nodes, print and save what was found.
 
-    Of each table that changes so many `steps` are made, of which a tenth warms up. Streams are in `place`.
+    Of each table that changes so many `steps` are made. Streams are in `place`, made there where they are missing.
     """
     began = time.monotonic()
     found: list[dict[str, Any]] = []
     for workload in (each.scaled(scale) for each in workloads):
         with progress(_err, "") as tell:
             stream = ensure(workload.shape, steps, place, tell)
-            task = Task(str(stream.directory), workload.programs, workload.batch, workload.rate, steps // 10, compared)
+            task = Task(str(stream.directory), workload.programs, workload.batch, workload.rate, compared)
             tell(workload.name, 0, 0)
             result = measure(_MODULE, task, tell)
         met = _met(stream) if "triangles" in workload.programs else 0.0
@@ -56,7 +57,7 @@ def bench(
         )
         _err.print(f"{workload.name} is measured", highlight=False)
     rows = [row for entry in found for row in _rows(entry)]
-    output.table(f"loops over graphs of {scale:g} times the nodes that the figures are asked for", _COLUMNS, rows)
+    output.table(_TITLE.format(scale), _COLUMNS, rows)
     for name in dict.fromkeys(name for entry in found for name in entry["published"]):
         output.note(_published(_anchors()[name]))
     output.note(f"Published: {_anchors()['_source']} {_anchors()['_machine']}")
@@ -102,16 +103,19 @@ def _anchors() -> dict[str, Any]:
 
 
 def _rows(entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """A line for each figure that is asked, and for the others that say most."""
-    lines: list[tuple[str, ...]] = []
-    graph = (entry["workload"], entry["graph"], f"{entry['base_rows']:,}", f"{entry['rows']:,}")
-    for name, value in entry["figures"].items():
-        asked = entry["asked"].get(name)
-        said = () if asked is None else (shown(asked, UNITS[name]), "" if value <= asked else "more")
-        head = graph if not lines else ("", "", "", "")
-        lines.append((*head, name, shown(value, UNITS[name]), *(said or ("", ""))))
-    again = entry["again_seconds"]
-    return [*lines, ("", "", "", "", "DuckDB again", shown(again, "s") if again else "", "", "")]
+    """What was measured, and below it what was asked."""
+    asked, again = entry["asked"], entry["again_seconds"]
+    head = (entry["workload"], f"{entry['base_rows']:,}", f"{entry['rows']:,}")
+    measured = [_measured(name, entry["figures"].get(name), asked.get(name)) for name in UNITS]
+    most = [shown(asked[name], UNITS[name]) if name in asked else "" for name in UNITS]
+    rows = [(*head, *measured, shown(again, "s") if again else "")]
+    return [*rows, ("  asked, at most", "", "", *most, "")] if asked else rows
+
+
+def _measured(name: str, value: float | None, asked: float | None) -> str:
+    if value is None:
+        return ""
+    return shown(value, UNITS[name]) + ("*" if asked is not None and value > asked else "")
 
 
 def _published(anchor: Mapping[str, Any]) -> str:

@@ -45,7 +45,7 @@ def generate_command(
     generated(_shape(graph, nodes, degree, seed), steps, data)
 
 
-def _running(usual: int, each_batch: int, after_every: int) -> Callable[..., None]:
+def _running(usual: int, after_every: int) -> Callable[..., None]:
     """What `run` and `verify` do, which differ in their defaults."""
 
     def command(
@@ -55,7 +55,7 @@ def _running(usual: int, each_batch: int, after_every: int) -> Callable[..., Non
         steps: _Steps = 1_000,
         seed: _Seed = 1,
         programs: Annotated[str, typer.Option("--programs", help="Such as reach,paths; or all that fit.")] = "all",
-        batch: Annotated[int, typer.Option(min=1, help="Changed rows in a commit.")] = each_batch,
+        batch: Annotated[int, typer.Option(min=1, help="Changed rows in a commit.")] = 1,
         every: Annotated[
             int, typer.Option(min=0, help="Compare after every n-th commit; 0: at the end.")
         ] = after_every,
@@ -72,16 +72,16 @@ def _running(usual: int, each_batch: int, after_every: int) -> Callable[..., Non
 
 
 app.command("run", help="Maintain programs over a graph that changes, each alone, and compare them at the end.")(
-    _running(10_000, 1, 0)
+    _running(10_000, 0)
 )
 app.command(
     "verify", help="Like run, but compare after every tenth commit; ends with an error at the first difference."
-)(_running(200, 1, 10))
+)(_running(200, 10))
 
 
 @app.command("bench")
 def bench_command(
-    workloads: Annotated[str, typer.Option("--workloads", help=f"'all', or of {'; '.join(WORKLOADS)}.")] = "all",
+    workloads: Annotated[str, typer.Option("--workloads", help=f"'all', or of {', '.join(WORKLOADS)}.")] = "all",
     scale: Annotated[
         float, typer.Option("--scale", min=0.0001, help="Times the nodes that figures are asked for.")
     ] = 1.0,
@@ -90,9 +90,8 @@ def bench_command(
     compared: Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with DuckDB at the end.")] = True,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/graph.json"),
 ) -> None:
-    """Measure workloads beside the figures asked of them and the papers'; names are separated by semicolons."""
-    wanted = (name.strip() for name in workloads.split(";"))
-    names = list(WORKLOADS) if workloads == "all" else _known(wanted, WORKLOADS, "--workloads")
+    """Measure workloads beside the figures asked of them and the papers'."""
+    names = list(WORKLOADS) if workloads == "all" else _known(workloads.split(","), WORKLOADS, "--workloads")
     from benchmarks.graph.bench import bench  # noqa: PLC0415  the engine, which help does not need
 
     bench([WORKLOADS[name] for name in names], scale, steps, data, json_file, compared=compared)

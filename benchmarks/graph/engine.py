@@ -18,13 +18,15 @@ from benchmarks.graph.stream import Changes, open_stream
 from benchmarks.process import Steps, answer, task
 from benchmarks.statistics import quantiles
 
+_WARM_UP = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """Maintain `programs` over the stream in `directory`, `batch` changes a commit, one after the other.
 
     With a `rate`: so many changes are offered in a second, whether or not those before are done; a commit is all that
-    are due, and a latency is that of one change, from when it was due. The first `warm_up` changes are not measured.
+    are due, and a latency is that of one change, from when it was due. The first tenth of the changes is not measured.
     `compared`: whether each view is held against DuckDB at the end.
     """
 
@@ -32,7 +34,6 @@ class Task:
     programs: tuple[str, ...]
     batch: int
     rate: float
-    warm_up: int
     compared: bool
     threads: int = 1
 
@@ -48,7 +49,7 @@ def measure(asked: Task) -> dict[str, Any]:
     fill = sum(install(db, program, steps.tell) for program in programs)
     filled, _ = held(db, programs)
     changes = stream.changes(reads)
-    warm_up = min(asked.warm_up, len(changes) // 2)
+    warm_up = len(changes) // _WARM_UP
     for number in range(0, warm_up, asked.batch):
         db.apply(changes.between(number, min(number + asked.batch, warm_up)))
     left = range(warm_up, len(changes))

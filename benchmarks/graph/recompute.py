@@ -50,7 +50,7 @@ def _by_rounds(other: duckdb.DuckDBPyConnection, program: Program) -> str:
 
 def _differ(other: duckdb.DuckDBPyConnection, name: str, query: str) -> bool:
     """Put what the query gives now into the table of its binding; whether that is something else."""
-    other.execute(f"CREATE TEMP TABLE now AS {query}")
+    other.execute(f"CREATE TEMP TABLE now AS FROM {name} LIMIT 0; INSERT INTO now {query}")
     sides = (("now", name), (name, "now"))
     differs = any(other.execute(f"FROM {one} EXCEPT ALL FROM {less} LIMIT 1").fetchall() for one, less in sides)
     other.execute(f"DROP TABLE {name}; ALTER TABLE now RENAME TO {name}")

@@ -63,9 +63,10 @@ class Changes:
 
     def between(self, first: int, end: int) -> dict[str, pa.Table]:
         """The changes number `first` to before `end`, by table, with `_diff`; tables without any are left out."""
-        if first >= end:
+        steps = self._order[first:end]
+        if not steps.size:
             return {}
-        bounds = self._order[first], self._order[min(end, len(self)) - 1] + 1
+        bounds = steps[0], steps[-1] + 1
         found = {}
         for name, table in self._tables.items():
             start, stop = np.searchsorted(self._steps[name], bounds)

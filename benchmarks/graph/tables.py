@@ -61,7 +61,7 @@ class Rows:
 
 
 def made(shape: Shape, spare: int) -> dict[str, Rows]:
-    """The tables of a graph; where rows are drawn, so many `spare` ones may come that are not there at first."""
+    """The tables of a graph; where edges and queries are drawn, so many `spare` ones at most may come."""
     rng = np.random.default_rng(shape.seed)
     return KINDS[shape.kind](shape, spare, rng)
 
@@ -69,7 +69,7 @@ def made(shape: Shape, spare: int) -> dict[str, Rows]:
 def _drawn(draw: Callable[[int, int, Rng], np.ndarray]) -> Callable[[Shape, int, Rng], dict[str, Rows]]:
     def tables(shape: Shape, spare: int, rng: Rng) -> dict[str, Rows]:
         count = round(shape.nodes * shape.degree)
-        edges = _changing(draw(shape.nodes, count + spare, rng), count)
+        edges = _changing(draw(shape.nodes, count + min(spare, count), rng), count)
         return _of_edges(edges, rng) | _asked(shape.nodes, spare, rng)
 
     return tables
