@@ -85,7 +85,7 @@ def bench_command(
     scale: Annotated[
         float, typer.Option("--scale", min=0.0001, help="Times the nodes that figures are asked for.")
     ] = 1.0,
-    steps: _Steps = 2_000,
+    steps: Annotated[int, typer.Option(min=10, help="Changed rows of each table that changes.")] = 2_000,
     data: _Place = _PLACE,
     compared: Annotated[bool, typer.Option("--compare/--no-compare", help="Compare with DuckDB at the end.")] = True,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/graph.json"),
