@@ -66,12 +66,13 @@ def _reached(table: str, growth: str) -> str:
         SELECT v, x FROM p"""
 
 
-def _distances(name: str, title: str, table: str, growth: str) -> Program:
+def _distances(name: str, title: str, table: str, growth: str, only: str = "") -> Program:
+    """Each node with the least sum of what edges add; `only` is a filter of edges, which says that no sum shrinks."""
     query = f"""
         SELECT v, min(x) AS x FROM (
             SELECT v, CAST(0 AS BIGINT) AS x FROM roots
             UNION ALL
-            SELECT e.d, p.x + {growth} FROM p JOIN {table} e ON p.v = e.s)
+            SELECT e.d, p.x + {growth} FROM p JOIN {table} e ON p.v = e.s{only})
         GROUP BY v"""
     binding = Binding("p", ("v BIGINT", "x BIGINT"), query)
     return Program(name, title, ("roots", table), "SELECT v, x FROM p", (binding,), True, _reached(table, growth))
@@ -238,7 +239,7 @@ PROGRAMS = {
         _REACH,
         _COMPONENTS,
         _distances("levels", "each node with the fewest edges from a root", "e", "1"),
-        _distances("paths", "each node with its least cost from a root", "w", "e.c"),
+        _distances("paths", "each node with its least cost from a root", "w", "e.c", " WHERE e.c > 0"),
         _CLOSURE,
         _SAME_GENERATION,
         _DATAFLOW,
