@@ -1,0 +1,139 @@
+"""Measure workloads, and put what is found beside the figures that are asked and those of the papers."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.figures import SHARES, Figure, one, spread
+from benchmarks.graph.engine import Task
+from benchmarks.graph.stream import Stream, ensure
+from benchmarks.graph.workloads import UNITS, Workload
+from benchmarks.process import measure
+from benchmarks.units import shown
+from ivm.progress import progress
+
+_ANCHORS = Path(__file__).with_name("anchors.json")
+_COLUMNS = ("workload", "base rows", "view rows", *UNITS, "DuckDB again")
+_TITLE = "loops over graphs of {:g} times the nodes that figures are asked for (* more than that)"
+_MODULE = "benchmarks.graph.engine"
+_err = Console(stderr=True)
+
+
+def bench(
+    workloads: Sequence[Workload], scale: float, steps: int, place: Path, json_file: Path, *, compared: bool
+) -> None:
+    """Measure workloads over graphs of `scale` times their nodes, print and save what was found.
+
+    Of each table that changes so many `steps` are made. Streams are in `place`, made there where they are missing.
+    """
+    began = time.monotonic()
+    found: list[dict[str, Any]] = []
+    for workload in (each.scaled(scale) for each in workloads):
+        with progress(_err, "") as tell:
+            stream = ensure(workload.shape, steps, place, tell)
+            task = Task(str(stream.directory), workload.programs, workload.batch, workload.rate, compared)
+            tell(workload.name, 0, 0)
+            result = measure(_MODULE, task, tell)
+        met = _met(stream) if "triangles" in workload.programs else 0.0
+        beside = {name: _anchors()[name] for name in workload.anchors}
+        found.append(
+            {
+                "workload": workload.name,
+                "graph": stream.shape.name,
+                "asked": dict(workload.asked),
+                "figures": figures_of(result, met),
+                "published": beside,
+                **result,
+            }
+        )
+        _err.print(f"{workload.name} is measured", highlight=False)
+    rows = [row for entry in found for row in _rows(entry)]
+    output.table(_TITLE.format(scale), _COLUMNS, rows)
+    for name in dict.fromkeys(name for entry in found for name in entry["published"]):
+        output.note(_published(_anchors()[name]))
+    output.note(f"Published: {_anchors()['_source']} {_anchors()['_machine']}")
+    parameters = {"scale": scale, "steps": steps, "compared": compared}
+    figures = [figure for entry in found for figure in _figures(entry)]
+    output.save("graph", parameters, figures, {"results": found}, json_file, began)
+
+
+def figures_of(result: Mapping[str, Any], met: float) -> dict[str, float]:
+    """The figures of `UNITS`, of what a process answered; `met`: of its changes, by what `a row met` is, if it is."""
+    at = dict(zip(SHARES, result["quantiles_ms"], strict=True))
+    found = {
+        "fill": result["fill_seconds"],
+        "a row filled": result["fill_seconds"] * 1e6 / max(1, result["filled"]),
+        "a row met": result["mean_ms"] * 1e6 / met if met else None,
+        "mean": result["mean_ms"],
+        "p50": at[0.5],
+        "p90": at[0.9],
+        "p99": at[0.99],
+        "max": at[1.0],
+        "state": float(result["state_bytes"]),
+    }
+    return {name: found[name] for name in UNITS if found[name] is not None}
+
+
+def _met(stream: Stream) -> float:
+    """The mean number of edges that a change of one meets where triangles are joined in a fixed order.
+
+    The first edge of a triangle meets those that leave its target, the second those that reach its source, the third
+    those that leave its source.
+    """
+    edges, changed = stream.base(("e",))["e"], stream.changes(("e",)).between(0, stream.steps)["e"]
+    nodes = stream.shape.nodes
+    leaving, reaching = (np.bincount(edges[column].to_numpy(), minlength=nodes) for column in ("s", "d"))
+    sources, targets = changed["s"].to_numpy(), changed["d"].to_numpy()
+    return float(np.mean(leaving[targets] + reaching[sources] + leaving[sources]))
+
+
+@cache
+def _anchors() -> dict[str, Any]:
+    known: dict[str, Any] = json.loads(_ANCHORS.read_text(encoding="utf-8"))
+    return known
+
+
+def _rows(entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """What was measured, and below it what was asked."""
+    asked, again = entry["asked"], entry["again_seconds"]
+    head = (entry["workload"], f"{entry['base_rows']:,}", f"{entry['rows']:,}")
+    measured = [_measured(name, entry["figures"].get(name), asked.get(name)) for name in UNITS]
+    most = [shown(asked[name], UNITS[name]) if name in asked else "" for name in UNITS]
+    rows = [(*head, *measured, shown(again, "s") if again else "")]
+    return [*rows, ("  asked, at most", "", "", *most, "")] if asked else rows
+
+
+def _measured(name: str, value: float | None, asked: float | None) -> str:
+    if value is None:
+        return ""
+    return shown(value, UNITS[name]) + ("*" if asked is not None and value > asked else "")
+
+
+def _published(anchor: Mapping[str, Any]) -> str:
+    figures = ", ".join(
+        f"{name.rpartition(' ')[0]} {value:g} {name.rpartition(' ')[2]}" for name, value in _numbers(anchor)
+    )
+    return f"{anchor['of']}: {figures}"
+
+
+def _numbers(anchor: Mapping[str, Any]) -> list[tuple[str, float]]:
+    return [(name, value) for name, value in anchor.items() if name != "of"]
+
+
+def _figures(entry: Mapping[str, Any]) -> list[Figure]:
+    of = {"workload": entry["workload"]}
+    single = ("fill", "state")
+    return [
+        spread("commit", "ms", entry["quantiles_ms"], entry["measured"], **of),
+        *(one(name, UNITS[name], entry["figures"][name], **of) for name in single),
+        *([one("again in DuckDB", "s", entry["again_seconds"], **of)] if entry["again_seconds"] else []),
+    ]
