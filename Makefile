@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-CHECKED := aggregates contract distribute engine faults histories joins random reduce scalars slt trace_in trace_state windows
+CHECKED := aggregates contract distribute engine faults histories joins loops random reduce scalars slt trace_in trace_state windows
 .NOTPARALLEL:
 .PHONY: help demo test check docs lint slow fuzz churn soak bench lock kernels setup java clean
 

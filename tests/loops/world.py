@@ -40,8 +40,12 @@ class World:
             self.install(program)
 
     def install(self, program: Program, name: str = "v", pause: Callable[[], None] = lambda: None) -> None:
-        """One more view: the result of a loop."""
-        engine, loop = core_of(self.db).engine, program.relation()
+        """One more view: the result of a loop. `pause` is called now and then."""
+        self.bring_in(program.relation(), name, pause)
+
+    def bring_in(self, loop: LetRec, name: str, pause: Callable[[], None] = lambda: None) -> None:
+        """The same of a loop that is made already."""
+        engine = core_of(self.db).engine
         plan = lower(loop, engine.renderer.existing.above(engine.sizes()))
         tables = frozenset(tables_of(loop))
         definition = View(name, "SELECT 1", loop.schema, tuple(tables), True)
@@ -81,6 +85,15 @@ class World:
                 for row, diff in updates:
                     tables[table][row] += diff
         return {name: +rows for name, rows in tables.items()}
+
+    def held(self) -> dict[str, Rows]:
+        """What the tables hold, as they say."""
+        tables = core_of(self.db).engine.tables
+        read = {name: tables[name].reading()() for name in _COLUMNS}
+        rows = {
+            name: zip(*(column.to_pylist() for column in table.columns), strict=True) for name, table in read.items()
+        }
+        return {name: Counter(each) for name, each in rows.items()}
 
     def rows(self, name: str = "v", as_of: int | None = None) -> Rows:
         """What the view holds."""
