@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from catalog.errors import NumericError
 from catalog.types import Physical
 from ivm.kernels.groups.emit import AGGREGATE, KEY, NO_PLACE, SHOWN
 from ivm.kernels.groups.step import (
     AFTER,
+    CAPACITY,
     DONE,
     FAILED,
     LENGTH,
     LISTED,
+    NO_MEMORY,
     NO_SLOTS,
     NOT_READABLE,
     OPENING,
     PAUSED,
-    ROOM,
+    ROOM_ARRAY,
     SUM_OVERFLOWED,
     WRITTEN,
     add_apart,
@@ -56,33 +59,42 @@ class GroupStep:
         Raises NumericError if a sum does not fit its type, and NotReadable, before anything is done, if some column
         cannot be read where it lies.
         """
-        times, diffs, rows = delta.times, delta.diffs, delta.length
-        one, listed = isinstance(times, int), self._sources.of(delta)
+        times, diffs, listed = delta.times, delta.diffs, self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
-        cells, request = groups.begin(rows, times), self._frame.words
-        self._frame.tell(OPENING, 0, 0, 0, 0, 0, 0 if diffs is None else id(diffs), id(each_time), id(listed))
-        while (said := step_groups(groups.block(), cells.memory, request)) == NO_SLOTS:
-            groups.make_room()
-        if said == NOT_READABLE:
-            groups.rollback(groups.mark() - 1)
-            raise NotReadable
-        after = cells.after = np.empty((len(cells), self.parts.fields), np.int64)
-        output = Output(self._form, 2 * len(cells), not one)
-        request[AFTER], request[ROOM] = id(after), id(output.room)
-        said = step_groups(groups.block(), cells.memory, request)
-        if said == PAUSED:
-            groups.end()
-            between(delta, cells.filled(), after)
-            groups.version |= 1
-            said = step_groups(groups.block(), cells.memory, request)
+        cells, request = groups.begin(delta.length, times), self._frame.words
+        told = id(each_time), 0, 0, 0 if diffs is None else id(diffs), id(listed)
+        self._frame.tell(OPENING, 0, 0, 0, 0, 0, *told, 0)
+        output = self._room(cells, min(delta.length, groups.expected))
+        while (said := step_groups(groups.block(), cells.memory, request)) != DONE:
+            if said == NO_SLOTS:
+                groups.make_room()
+            elif said == NO_MEMORY:
+                output = self._room(cells, len(cells))
+            elif said == PAUSED:
+                groups.end()
+                between(delta, cells.filled(), cells.after[: len(cells)])
+                groups.version |= 1
+            elif said == NOT_READABLE:
+                groups.rollback(groups.mark() - 1)
+                raise NotReadable
+            else:
+                groups.end()
+                raise self._overflow(said, request.item(FAILED))
         groups.end()
-        if said != DONE:
-            failed = request.item(FAILED)
-            raise (
-                self.parts.overflow(failed) if said == SUM_OVERFLOWED else overflow_error(self.parts.aggregates[failed])
-            )
         written = request.item(WRITTEN)
         return output.delta(written, times) if written else None
+
+    def _room(self, cells: Cells, count: int) -> Output:
+        """Room for what comes of so many cells, and for their fields."""
+        after = cells.after = np.empty((count, self.parts.fields), np.int64)
+        output, words = Output(self._form, 2 * count, not isinstance(cells.times, int)), self._frame.words
+        words[AFTER], words[CAPACITY], words[ROOM_ARRAY] = id(after), count, id(output.room)
+        return output
+
+    def _overflow(self, said: int, failed: int) -> NumericError:
+        """What does not fit: an accumulator, or an aggregate that is made of some."""
+        parts = self.parts
+        return parts.overflow(failed) if said == SUM_OVERFLOWED else overflow_error(parts.aggregates[failed])
 
 
 class NotReadable(Exception):

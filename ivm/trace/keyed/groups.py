@@ -51,6 +51,8 @@ class Groups(Written[Form], State):
         self._steps: list[Cells | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
         self._readers: Held[GroupReader[Form]] = Held()
+        self.expected = _SMALL
+        """For how many cells a step that does not know better gets memory at first."""
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
@@ -150,6 +152,7 @@ class Groups(Written[Form], State):
                 if emptied:
                     self._emptied.append(step.filled().slot.copy())
         self._steps.clear()
+        self.expected = 2 * touched + _SMALL
         if self._emptied and not self._readers:
             self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
         self.edition += 1
