@@ -43,7 +43,7 @@ class Valued:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RoundOrder:
     """How rounds are run. `exact`: as they are counted; else the loop's rows only lead to more rows.
 
     `is_bag`: nothing tells equal rows from one, so that rounds need not be told apart at all. `valued`: bindings that
@@ -68,14 +68,14 @@ class _NotFreeError(Exception):
     """Something sees in which round rows are there."""
 
 
-_EXACT = Order(exact=True)
+_EXACT = RoundOrder(exact=True)
 _ADDED = frozenset(["add"])
 _BELOW = {False: ("lt", "le"), True: ("gt", "ge")}
 _ABOVE = {False: ("gt", "ge"), True: ("lt", "le")}
 
 
 @fact
-def order_of(loop: LetRec) -> Order:
+def order_of(loop: LetRec) -> RoundOrder:
     """The freest order in which the rounds of a loop may be run; exact if in doubt."""
     if loop.limit is not None:
         return _EXACT
@@ -86,7 +86,7 @@ def order_of(loop: LetRec) -> Order:
             walk.binding(number, binding.relation, values.get(binding.name))
     except _NotFreeError:
         return _EXACT
-    return Order(False, not walk.groups, tuple(walk.valued))
+    return RoundOrder(False, not walk.groups, tuple(walk.valued))
 
 
 @fact

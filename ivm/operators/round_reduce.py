@@ -122,7 +122,8 @@ class RoundReduce(Kept):
         count = evaluate_sums(groups.table(), groups.block, parts.plan, number, sums, found)
         if not count:
             return None
-        output, said = Output(form, STATES * count, many=False), np.empty(2, np.int64)
+        output = Output(form, STATES * count, False, form.room(STATES * count, many=False))
+        said = np.empty(2, np.int64)
         emit_rounds(
             groups.table(), groups.block, number, sums, found[:count], parts.outputs, self._always, parts.scratch,
             form.parts.words, form.shown, output.room, said,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from catalog.types import BIGINT, Physical
-from ivm.analysis.order_free import Order, order_of
+from ivm.analysis.order_free import RoundOrder, order_of
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import GROUP, Estimate, rows_of, total
 from ivm.plan.join import JoinPlan
@@ -204,7 +204,7 @@ class IteratePlan(Plan):
     read: tuple[int, ...]
     limit: int | None
     fails_at_limit: bool
-    order: Order
+    order: RoundOrder
     row: Row = ()
     state_kind: ClassVar[str | None] = "loop"
     is_static = is_append_only = False

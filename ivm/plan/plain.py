@@ -13,7 +13,19 @@ from typing import Any
 
 from catalog.plain import Plain, plain_type, type_of
 from catalog.types import SqlType
+from ivm.analysis.order_free import RoundOrder, Valued
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.iterate import (
+    ByRoundPlan,
+    EnteredPlan,
+    FedPlan,
+    GivenPlan,
+    IteratePlan,
+    LoopResultPlan,
+    NumberedPlan,
+    SignedPlan,
+    UnsignedPlan,
+)
 from ivm.plan.join import BoundPlan, JoinPlan, PathPlan, RacePlan, StagePlan
 from ivm.plan.mfp import Mfp, MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
@@ -29,6 +41,8 @@ from sql.ir.window_function import Frame
 PARTS = (
     *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan),
     *(UnionPlan, NegatePlan, ThresholdPlan, ArrangementPlan, PathPlan, RacePlan, StagePlan, BoundPlan),
+    *(IteratePlan, LoopResultPlan, FedPlan, NumberedPlan, EnteredPlan, SignedPlan, UnsignedPlan, ByRoundPlan),
+    *(GivenPlan, RoundOrder, Valued),
     *(AggregatePlan, WindowFunctionPlan, Frame, Order, Mfp, Column, Literal, Call, SqlType),
 )
 """All that plans are made of, beside tuples, numbers and texts."""

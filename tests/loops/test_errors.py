@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from catalog.errors import NumericError
-from ivm.dataflow import loop
 from ivm.operators.round_reduce import RoundReduce
 from ivm.session.database import core_of
 from ivm.trace.delta import Delta
@@ -62,14 +61,8 @@ def test_what_goes_in_the_round_in_which_it_would_overflow_does_not() -> None:
     world.check()
 
 
-@pytest.fixture
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loop has not ended after so many rounds."""
-    monkeypatch.setattr(loop, "MOST_ROUNDS", 50)
-
-
-def test_a_loop_that_does_not_end_undoes_the_commit(few_rounds: None) -> None:
-    world = World(ENDLESS)
+def test_a_loop_that_does_not_end_undoes_the_commit() -> None:
+    world = World(ENDLESS, recursion_limit=50)
     world.install(PROGRAMS["reach"], "beside")
     world.commit({"roots": [((0,), 1)], **_path(3)})
     world.check()
@@ -101,8 +94,8 @@ def test_a_loop_may_fail_at_its_limit() -> None:
 
 
 @pytest.mark.parametrize("program", [OVERFLOWING, ENDLESS])
-def test_a_loop_that_cannot_come_in_leaves_nothing(program: Program, few_rounds: None) -> None:
-    world = World()
+def test_a_loop_that_cannot_come_in_leaves_nothing(program: Program) -> None:
+    world = World(recursion_limit=50)
     world.install(PROGRAMS["reach"], "beside")
     world.commit({"roots": [((0,), 1)], **_path(7), "e": [*_path(7)["e"], ((7, 1), 1)]})
     graph = core_of(world.db).engine.renderer.graph

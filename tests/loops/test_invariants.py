@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ivm.analysis.order_free import Order
+from ivm.analysis.order_free import RoundOrder
 from ivm.kernels.groups.round_block import HEAP, LENGTH
 from ivm.operators.by_round import ByRound
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
@@ -28,7 +28,7 @@ from tests.model.scalar import value_of
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_round_holds_what_it_means(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (lift, iterate):
-        monkeypatch.setattr(module, "order_of", lambda _: Order(exact=True))
+        monkeypatch.setattr(module, "order_of", lambda _: RoundOrder(exact=True))
     random, world = Random(5), World()
     world.commit(BEGINNING)
     with watched() as seen:

@@ -37,6 +37,10 @@ def test_plans_of_all_queries():
         db.sql("CREATE MATERIALIZED VIEW r AS SELECT a.l_tax FROM lineitem a, lineitem b, lineitem c WHERE "
                "a.l_partkey = b.l_suppkey AND b.l_quantity = c.l_quantity AND a.l_shipdate = c.l_shipdate")  # fmt: skip
         db.sql("CREATE MATERIALIZED VIEW u AS SELECT o_custkey FROM orders EXCEPT ALL SELECT c_custkey FROM customer")
+        db.sql("CREATE MATERIALIZED VIEW loop AS WITH MUTUALLY RECURSIVE l (c BIGINT, d DATE, n BIGINT) AS (SELECT o_custkey, "
+               "min(d), count(*) FROM (SELECT o_custkey, o_orderdate AS d FROM orders UNION ALL SELECT o_orderkey, d FROM l "
+               "JOIN orders ON c = o_custkey) x GROUP BY 1), k (c BIGINT) AS (SELECT c FROM l UNION SELECT c + 1 FROM k "
+               "WHERE c < 5) SELECT l.c, d, n FROM l JOIN k USING (c)")  # fmt: skip
         plans = {name: installed.plan for name, installed in core_of(db).engine.views.items()}
         made = again(plans)
         assert list(made.items()) == list(plans.items())
