@@ -135,7 +135,7 @@ def test_most_of_these_loops_are_restricted():
 
 @pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.__name__)
 @given(before=loops(), contents=tables())
-@set_to(RELAXED, max_examples=25)
+@set_to(RELAXED, max_examples=15)
 def test_a_rule_keeps_the_meaning(rule, before, contents):
     check_relation(before)
     assume(len(before.schema) <= LARGEST)
