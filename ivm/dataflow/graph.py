@@ -14,7 +14,7 @@ from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Leading, Operator
-from ivm.operators.walk import Onward
+from ivm.operators.walk import LastStage
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
 
@@ -22,7 +22,7 @@ _MOST_WAYS = 1 << 8
 _ROUTED = 8
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
-_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], Onward]
+_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], LastStage]
 _Step = tuple[Node, list[int], _Led | None]
 
 
@@ -73,7 +73,7 @@ class _Way:
         if onward is None or others or source not in self.places or not isinstance(source.operator, Leading):
             return
         place = self.places[source]
-        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward)
+        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward.stage)
 
     def route(self, node: Node, delta: Delta, due: bytearray, parts: dict[Node, Delta]) -> None:
         """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some."""
@@ -250,10 +250,10 @@ class Graph:
                 if led is None or installation is not None or len(node.owners) > 1:
                     delta = node.operator.step(inputs)
                 else:
-                    step, onward = led
-                    onward.rows = 0
+                    step, last = led
+                    last.rows = 0
                     delta = step(inputs)
-                    gone = onward.rows
+                    gone = last.rows
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()

@@ -82,7 +82,7 @@ class Reduce(Kept):
     def onward(self, marks: Marks) -> Onward | None:
         """See `Operator.onward`: where nothing but the groups is to be stepped, and their fields stay as they are."""
         parts = self.groups.fields
-        return None if parts.doubles or parts.pauses else ReduceStage(self.groups, self._form, marks)
+        return None if parts.doubles or parts.pauses else Onward(ReduceStage(self.groups, self._form, marks))
 
     def _begun(self, parts: Accumulators, layout: Layout) -> GroupStep:
         """How deltas of a layout are stepped from now on, where the fields are `parts`."""

@@ -14,7 +14,7 @@ from ivm.kernels.step.records import ELSEWHERE, LENGTH, REDUCE, REQUEST
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.group_step import Output, OutputForm, what_stays
 from ivm.operators.stage import Leg, Reads
-from ivm.operators.walk import Onward
+from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.delta import Delta, Source, plain_layout
 from ivm.trace.keyed.group_table import NO_CELLS
@@ -30,14 +30,13 @@ _MOST_KEPT = 1 << 13
 """How many words of room are used again, once nobody else has them."""
 
 
-class ReduceStage(Onward):
+class ReduceStage(LastStage):
     """The step of a reduce of `groups` at the end of walks, where all changes have one time.
 
     The groups are added to the `marks` before they are changed.
     """
 
     def __init__(self, groups: Groups[Accumulators], form: OutputForm, marks: Marks) -> None:
-        super().__init__()
         self.groups, self.form, self.marks, self.states = groups, form, marks, (groups,)
 
     def leg(self, delta: Delta) -> Leg | None:

@@ -110,28 +110,32 @@ class Walk:
         self._ways[way.key] = _Way(way.key, way.groups, [*way.legs, *following.legs])
 
 
-class Onward(Stage):
+class LastStage(Stage):
     """The last stage of walks that lead to it, which does nothing in Python: changes stay as they are.
 
     Its leg does all with them that their only reader would, and what comes of that comes of the walk. `rows`: of how
-    many changes that was so, which else come of the walk themselves. `walks`: those that there are, by the walk that
-    goes on.
+    many changes that was so, which else come of the walk themselves.
     """
 
     is_light = True
-
-    def __init__(self) -> None:
-        self.walks: dict[Walk, Walk] = {}
-        self.rows = 0
-
-    def after(self, walk: Walk) -> Walk:
-        """A walk that goes on through this stage."""
-        longer = self.walks[walk] = Walk([*walk.stages, self])
-        return longer
+    rows = 0
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""
         yield delta
+
+
+class Onward:
+    """Where walks may go on to: a stage, and the walks that do, by those that end before it."""
+
+    def __init__(self, stage: LastStage) -> None:
+        self.stage = stage
+        self.walks: dict[Walk, Walk] = {}  # not of the stage, which they hold: all goes when nobody has this any more
+
+    def after(self, walk: Walk) -> Walk:
+        """A walk that goes on through the stage."""
+        longer = self.walks[walk] = Walk([*walk.stages, self.stage])
+        return longer
 
 
 class _Way:
