@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from time import perf_counter_ns
 from types import MappingProxyType
@@ -12,7 +13,8 @@ from types import MappingProxyType
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node, Owners
 from ivm.dataflow.routing import Router, Wants
-from ivm.operators.operator import Operator
+from ivm.operators.operator import Leading, Operator
+from ivm.operators.walk import LastStage
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
 
@@ -20,22 +22,26 @@ _MOST_WAYS = 1 << 8
 _ROUTED = 8
 """From so many readers on that say what they want rows are routed to them."""
 _NONE: Mapping[Node, Delta] = MappingProxyType({})
+_Led = tuple[Callable[[Sequence[Delta | None]], Delta | None], LastStage]
+_Step = tuple[Node, list[int], _Led | None]
 
 
 @dataclass(slots=True)
 class _Way:
     """The nodes of a level that changes of some sources may reach, each after those that it reads.
 
-    `steps`: each with the places of those among them that read it. `first`: at the place of each a one if it reads what
-    may be there before, one of these sources or a node of an earlier level. Left out of both are readers that a router
-    finds: `routers` has that of each node that has one, `asked` those of them that find some reader here. `places`:
-    where nodes stand in `steps`. `reached`: what changes may reach at any level, the sources too.
+    `steps`: each with the places of those among them that read it, and how its changes go on through its reader, if
+    that can be one walk. `first`: at the place of each a one if it reads what may be there before, one of these sources
+    or a node of an earlier level. Left out of both are readers that a router finds: `routers` has that of each node
+    that has one, `asked` those of them that find some reader here. `places`: where nodes stand in `steps`. `reached`:
+    what changes may reach at any level, the sources too.
     """
 
     level: int
     routers: Mapping[Node, Router]
     reached: set[Node]
-    steps: list[tuple[Node, list[int]]] = field(default_factory=list)
+    marks: Marks
+    steps: list[_Step] = field(default_factory=list)
     first: bytes = b""
     places: dict[Node, int] = field(default_factory=dict)
     asked: dict[Node, Router] = field(default_factory=dict)
@@ -56,9 +62,18 @@ class _Way:
                 self.steps[self.places[other]][1].append(place)
             elif other in self.reached:
                 first = 1
-        self.steps.append((node, []))
+        self._let_go_on(node)
+        self.steps.append((node, [], None))
         self.places[node] = place
         self.first += b"\1" if first else b"\0"
+
+    def _let_go_on(self, node: Node) -> None:
+        """If all that a node reads is the change of one node here, let the walk there go on through it."""
+        (source, *others), onward = node.inputs, node.operator.onward(self.marks)
+        if onward is None or others or source not in self.places or not isinstance(source.operator, Leading):
+            return
+        place = self.places[source]
+        self.steps[place] = *self.steps[place][:2], (partial(source.operator.step, onward=onward), onward.stage)
 
     def route(self, node: Node, delta: Delta, due: bytearray, parts: dict[Node, Delta]) -> None:
         """Mark as due who wants some row of a node's change, if rows of it are routed; `parts`: who gets but some."""
@@ -219,7 +234,7 @@ class Graph:
             for source, change in deltas.items():
                 way.route(source, change, due, parts)
         while (at := due.find(1, at + 1)) >= 0:
-            node, readers = steps[at]
+            node, readers, led = steps[at]
             inputs, given = list(map(deltas.get, node.inputs)), 0
             if parts and node in parts:
                 inputs = [parts[node]]
@@ -228,16 +243,27 @@ class Graph:
                     given += each.length
             if not given:
                 continue
-            self.last = node
+            self.last, gone = node, 0
             if installation is None or node not in installation.nodes:
                 if states := node.operator.states:
                     marks.add(states)
-                delta = node.operator.step(inputs)
+                if led is None or installation is not None or len(node.owners) > 1:
+                    delta = node.operator.step(inputs)
+                else:
+                    step, last = led
+                    last.rows = 0
+                    delta = step(inputs)
+                    gone = last.rows
             else:
                 delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
             node.nanoseconds += now - started
             node.updates_in += given
+            if gone:  # through the only reader as well
+                node.updates_out += gone
+                self.last, readers, _ = steps[readers[0]]
+                node = self.last
+                node.updates_in += gone
             if delta is not None and delta.length:
                 node.updates_out += delta.length
                 deltas[node] = delta
@@ -268,7 +294,7 @@ class Graph:
                     reached.add(reader)
                     pending.append(reader)
         routers = {node: router for node, router in self._routers.items() if len(router) >= _ROUTED}
-        way = _Way(level, routers, set(changed))
+        way = _Way(level, routers, set(changed), self.marks)
         for node in sorted(reached.difference(changed), key=attrgetter("number")):
             way.add(node)
         if len(self._ways) >= _MOST_WAYS:

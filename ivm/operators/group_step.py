@@ -11,6 +11,7 @@ from catalog.types import Physical
 from ivm.kernels.groups.emit import AGGREGATE, KEY, NO_PLACE, SHOWN
 from ivm.kernels.groups.step import (
     AFTER,
+    BLOCK,
     CAPACITY,
     DONE,
     FAILED,
@@ -21,7 +22,7 @@ from ivm.kernels.groups.step import (
     NOT_READABLE,
     OPENING,
     PAUSED,
-    ROOM_ARRAY,
+    ROOM,
     SUM_OVERFLOWED,
     WRITTEN,
     add_apart,
@@ -44,14 +45,14 @@ Between = Callable[[Delta, Cells, Ints], None]
 
 
 class GroupStep:
-    """Steps of groups whose fields are `parts`, by deltas of one layout; `keys` are the columns of the keys."""
+    """Steps of groups that show rows of a `form`, by deltas of one layout."""
 
-    def __init__(self, parts: Accumulators, form: OutputForm, keys: Sequence[int], layout: Layout) -> None:
-        self.parts = parts
+    def __init__(self, form: OutputForm, layout: Layout) -> None:
+        self.parts = form.parts
         self._form = form
-        self._sources = Sources((*keys, *parts.arguments), layout)
-        key_form = form.layout.form_of(self._sources.places[: len(keys)].tolist())
-        self._frame = _frame(parts, form, key_form, self._sources.places, self._sources.count)
+        self._sources = Sources(form.reads, layout)
+        key_form = form.layout.form_of(self._sources.places[: form.keys].tolist())
+        self._frame = _frame(form, key_form, self._sources.places, self._sources.count)
 
     def run(self, groups: Groups[Accumulators], delta: Delta, between: Between) -> Delta | None:
         """The changes of the groups' rows by a delta whose times ascend.
@@ -62,14 +63,18 @@ class GroupStep:
         times, diffs, listed = delta.times, delta.diffs, self._sources.of(delta)
         each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
         cells, request = groups.begin(delta.length, times), self._frame.words
-        told = id(each_time), 0, 0, 0 if diffs is None else id(diffs), id(listed)
-        self._frame.tell(OPENING, 0, 0, 0, 0, 0, *told, 0)
         output = self._room(cells, min(delta.length, groups.expected))
-        while (said := step_groups(groups.block(), cells.memory, request)) != DONE:
+        self._frame.tell(
+            *(id(groups.block()), id(cells.memory), OPENING, 0, id(cells.after), len(cells.after), id(output.room)),
+            *(0, 0, 0, id(each_time), 0 if diffs is None else id(diffs), id(listed)),
+        )
+        while (said := step_groups(request)) != DONE:
             if said == NO_SLOTS:
                 groups.make_room()
+                request[BLOCK] = id(groups.block())
             elif said == NO_MEMORY:
                 output = self._room(cells, len(cells))
+                request[[AFTER, CAPACITY, ROOM]] = id(cells.after), len(cells.after), id(output.room)
             elif said == PAUSED:
                 groups.end()
                 between(delta, cells.filled(), cells.after[: len(cells)])
@@ -86,10 +91,9 @@ class GroupStep:
 
     def _room(self, cells: Cells, count: int) -> Output:
         """Room for what comes of so many cells, and for their fields."""
-        after = cells.after = np.empty((count, self.parts.fields), np.int64)
-        output, words = Output(self._form, 2 * count, not isinstance(cells.times, int)), self._frame.words
-        words[AFTER], words[CAPACITY], words[ROOM_ARRAY] = id(after), count, id(output.room)
-        return output
+        cells.after = np.empty((count, self.parts.fields), np.int64)
+        many = not isinstance(cells.times, int)
+        return Output(self._form, 2 * count, many, self._form.room(2 * count, many))
 
     def _overflow(self, said: int, failed: int) -> NumericError:
         """What does not fit: an accumulator, or an aggregate that is made of some."""
@@ -105,7 +109,7 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
     form = OutputForm(parts, _NO_KEYS)
     listed, reads = source_of(columns)
-    request = _frame(parts, form, _NO_KEYS.form, reads, 1).words
+    request = _frame(form, _NO_KEYS.form, reads, 1).words
     request[LISTED] = id(listed)
     fields: Ints = np.empty((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
@@ -114,18 +118,23 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     return fields
 
 
-def _frame(parts: Accumulators, form: OutputForm, key_form: Ints, reads: Ints, sources: int) -> Frame:
-    """What is always the same; all but the form of the key is to be held meanwhile.
+def _frame(form: OutputForm, key_form: Ints, reads: Ints, sources: int) -> Frame:
+    """A request about rows of so many sources; all but the form of the key is to be held meanwhile."""
+    return Frame(what_stays(form, key_form, reads), LENGTH, sources, key_form)
 
-    `reads`: of each column of the key, and of each argument, its source, of so many, and its number there.
+
+def what_stays(form: OutputForm, key_form: Ints, reads: Ints) -> tuple[int, ...]:
+    """What is always the same in a request; all of it is to be held meanwhile.
+
+    `reads`: of each column of the key, and of each argument, its source, and its number there.
     """
-    stays = (
+    parts = form.parts
+    return (
         *(id(parts.plan), len(parts.plan), id(parts.outputs), len(parts.outputs)),
         *(id(parts.scratch), parts.scratch.shape[1]),
         *(len(key_form), id(key_form), parts.fields, parts.words, parts.pauses),
         *(id(reads), len(reads), id(form.shown), len(form.shown), NONE),
     )
-    return Frame(stays, LENGTH, sources, key_form)
 
 
 class OutputForm:
@@ -133,13 +142,16 @@ class OutputForm:
 
     `shown`: what the kernel is told of that; `unplaced`: the columns of which it tells no place; `flat`: the word of
     the room with which the outputs' columns begin; `outputs`: how many these are; `words`: how many an output row takes
-    there, with its key and diff.
+    there, with its key and diff. `reads`: the columns of the key and the arguments, in the rows that come.
     """
 
-    __slots__ = ("columns", "flat", "keys", "layout", "outputs", "parts", "plain", "shown", "unplaced", "words")
+    __slots__ = (
+        "columns", "flat", "keys", "layout", "outputs", "parts", "plain", "reads", "shown", "unplaced", "words",
+    )  # fmt: skip
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
         self.parts, self.layout, self.keys = parts, layout, len(layout.parts)
+        self.reads = (*range(self.keys), *parts.arguments)
         keys = zip(layout.parts, layout.form[:, [WORD, HALF, NULL]].tolist(), strict=True)
         shown = [_key(physical, *where) for (physical, _), where in keys]
         for output, (at, words, spec) in enumerate(parts.placed):
@@ -152,25 +164,27 @@ class OutputForm:
         self.words = parts.words + layout.words + 1
         self.plain = plain_layout(len(shown))
 
+    def room(self, capacity: int, many: bool) -> Ints:
+        """Memory for so many rows, with times of their own if there are `many`."""
+        return np.empty(self.flat + capacity * (self.words + many) + (self.outputs * capacity + 7 >> 3), np.int64)
+
 
 def _key(physical: Physical, word: int, half: int, null: int) -> tuple[int, int, int, int]:
     return NO_PLACE if null >= 0 else KEY, 8 * word if half < 0 else 4 * half, item_size(physical), 0
 
 
 class Output(Source):
-    """Room for so many output rows; once they are there, the source of their columns. `many`: at times of their own."""
+    """Room for so many output rows; once they are there, the source of their columns. See `OutputForm.room`."""
 
     __slots__ = ("_form", "_made", "_many", "_rows", "capacity", "room")
 
-    def __init__(self, form: OutputForm, capacity: int, many: bool) -> None:
+    def __init__(self, form: OutputForm, capacity: int, many: bool, room: Ints) -> None:
         self._form = form
         self.capacity = capacity
         self._many = many
         self._rows = 0
         self._made: dict[Read, Column] = {}
-        self.room: Ints = np.empty(
-            form.flat + capacity * (form.words + many) + (form.outputs * capacity + 7 >> 3), np.int64
-        )
+        self.room = room
 
     def delta(self, rows: int, times: Ints | int, *, counted: bool = True) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates. `times` where all have one, else they are there.
@@ -189,7 +203,7 @@ class Output(Source):
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`: the kernel has written down where they lie, but for what is to be made of words."""
         form, width = self._form, len(self._form.columns)
-        places = self.room[: WORDS * width].reshape(width, WORDS)
+        places: Ints = np.ndarray((width, WORDS), np.int64, self.room)
         for index in form.unplaced and form.unplaced.intersection(columns):
             if not places.item(index, STRIDE):
                 tell_of(self.column(index), places, index)

@@ -12,9 +12,9 @@ from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.half_join import FIRST_PART, next_size
 from ivm.operators.mfp import Program, over_net
-from ivm.operators.operator import NOTHING, Contents, Operator
+from ivm.operators.operator import NOTHING, Contents, Leading
 from ivm.operators.stage import Meeting, Stage
-from ivm.operators.walk import Walk
+from ivm.operators.walk import Onward, Walk
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.consolidate import consolidate
@@ -52,10 +52,10 @@ class Path:
         if changed is not None:
             yield from self._walk.parts(changed.within(self.offset, self.total))
 
-    def all(self, delta: Delta) -> list[Delta]:
-        """The same, as a whole: parts that have rows."""
+    def all(self, delta: Delta, onward: Onward | None) -> list[Delta]:
+        """The same, as a whole: parts that have rows. They go `onward` if they can; see `Walk.all`."""
         changed = self._really_changed(delta)
-        return [] if changed is None else self._walk.all(changed.within(self.offset, self.total))
+        return [] if changed is None else self._walk.all(changed.within(self.offset, self.total), onward)
 
     def _really_changed(self, delta: Delta) -> Delta | None:
         """Without updates that cancel in the columns that the path reads: most columns of a row, when one changes."""
@@ -109,7 +109,7 @@ class Careful:
         yield NOTHING if net is None else net
 
 
-class DeltaJoin(Operator):
+class DeltaJoin(Leading):
     """A path for each input; the sum of what the paths yield is the change of the join.
 
     A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join
@@ -127,10 +127,10 @@ class DeltaJoin(Operator):
         """Rows visited so far where a bound has moved."""
         return sum(stage.visited for path in self.paths for stage in path.meetings)
 
-    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+    def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""
         try:
-            return concat_deltas(self._changes(inputs))
+            return concat_deltas(self._changes(inputs, onward))
         except NumericError:
             if self._careful is None:
                 raise
@@ -142,12 +142,11 @@ class DeltaJoin(Operator):
         whole, parts = self.whole.as_of(time), inputs[self.whole.source]()
         return _joined(whole, parts) if self._careful is None else _joined_with_care(whole, parts, self._careful)
 
-    def _changes(self, inputs: Sequence[Delta | None]) -> list[Delta]:
+    def _changes(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> list[Delta]:
+        changed = [(path, delta) for path in self.paths if (delta := inputs[path.source]) is not None and delta.length]
         found: list[Delta] = []
-        for path in self.paths:
-            delta = inputs[path.source]
-            if delta is not None and delta.length:
-                found += path.all(delta)
+        for path, delta in changed:
+            found += path.all(delta, onward if len(changed) == 1 else None)
         return found
 
     def prepare(self) -> Iterator[int]:

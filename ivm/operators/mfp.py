@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.operator import NOTHING, Contents, Operator
+from ivm.operators.operator import NOTHING, Contents, Leading
+from ivm.operators.walk import Onward
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
 
-Program = Callable[[Delta], Delta | None]
+
+class Program(Protocol):
+    """What gives the rows of a delta that pass, mapped."""
+
+    def __call__(self, delta: Delta, onward: Onward | None = None, /) -> Delta | None:
+        """See `MfpProgram.run`."""
 
 
-class Mfp(Operator):
+class Mfp(Leading):
     """Runs a compiled or interpreted program; cost: one pass over what the program reads.
 
     A change may hold rows that it takes back itself, which were never there: where the program raises NumericError, it
@@ -24,13 +31,13 @@ class Mfp(Operator):
         self._program = program
         self._types = types
 
-    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+    def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """The rows that pass, mapped."""
         delta = inputs[0]
         if delta is None:
             return None
         try:
-            return self._program(delta)
+            return self._program(delta, onward)
         except NumericError:
             return over_net(self._program, [delta], self._types)
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ivm.operators.walk import Onward
 from ivm.trace.columns.column import every
 from ivm.trace.delta import Delta, plain_layout
-from ivm.trace.state import State, StateSize
+from ivm.trace.state import Marks, State, StateSize
 
 __all__ = ["Contents", "Kept", "Operator", "StateSize", "live_input"]
 
@@ -36,6 +37,10 @@ class Operator(ABC):
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The change of the output that follows from the changes of the inputs; None if there is none."""
 
+    def onward(self, marks: Marks) -> Onward | None:
+        """What walks that lead here may go on through, in place of `step`; it adds to the marks what it changes."""
+        return None
+
     @abstractmethod
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output's contents as of `time`, as updates at `time` that add up to them, in chunks of bounded size.
@@ -55,6 +60,14 @@ class Operator(ABC):
         sizes = [state.size() for state in self.states]
         rows, entries = sum(each.rows for each in sizes), sum(each.entries for each in sizes)
         return StateSize(rows, entries, sum(each.bytes for each in sizes))
+
+
+class Leading(Operator):
+    """An operator whose changes are made by a walk, which may go on through their only reader."""
+
+    @abstractmethod
+    def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
+        """See `Operator.step`; what comes of the changes if they have gone `onward`."""
 
 
 class Kept(Operator):

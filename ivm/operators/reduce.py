@@ -16,6 +16,8 @@ from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.group_step import GroupStep, NotReadable, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
+from ivm.operators.reduce_leg import ReduceStage
+from ivm.operators.walk import Onward
 from ivm.trace.columns.column import KINDS, Bools, Ints, item_size
 from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.index.follower import Lookup
@@ -24,6 +26,7 @@ from ivm.trace.keyed.group_search import GroupColumn, GroupSearch, Wanted, tell
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.keyed.groups import Groups
 from ivm.trace.route import Route
+from ivm.trace.state import Marks
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.time import readable_as_of
 
@@ -76,11 +79,16 @@ class Reduce(Kept):
         except NotReadable:
             return self.step([delta.copied()])
 
+    def onward(self, marks: Marks) -> Onward | None:
+        """See `Operator.onward`: where nothing but the groups is to be stepped, and their fields stay as they are."""
+        parts = self.groups.fields
+        return None if parts.doubles or parts.pauses else Onward(ReduceStage(self.groups, self._form, marks))
+
     def _begun(self, parts: Accumulators, layout: Layout) -> GroupStep:
         """How deltas of a layout are stepped from now on, where the fields are `parts`."""
         if self._form.parts is not parts:
             self._form = OutputForm(parts, self._layout)
-        step = self._steps[layout] = GroupStep(parts, self._form, range(self._keys), layout)
+        step = self._steps[layout] = GroupStep(self._form, layout)
         return step
 
     def _widened(self, delta: Delta, narrow: Accumulators) -> Accumulators:
@@ -108,7 +116,8 @@ class Reduce(Kept):
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta:
         """What these rows of the groups show."""
         form = OutputForm(parts, self._layout)
-        output, width, always = Output(form, len(rows), False), self._layout.words, self._keys == 0
+        output = Output(form, len(rows), False, form.room(len(rows), False))
+        width, always = self._layout.words, self._keys == 0
         count = read_groups(
             parts.outputs, width, parts.words, rows, always, parts.scratch, form.shown, output.room
         )  # fmt: skip

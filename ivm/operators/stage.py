@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from catalog.types import Physical
+from ivm.trace.columns.column import Ints
 from ivm.trace.columns.computed import Computed
 from ivm.trace.delta import Delta, Layout, Source
 from ivm.trace.index.follower import Lookup
@@ -70,7 +71,7 @@ class Meeting(Stage):
         """The same stage, which sees every row that is found there."""
 
 
-class Leg(Words, ABC):
+class Leg(Words):
     """A stage as a route does it, for deltas of one layout; `layout` is that of what comes of them.
 
     `reads` are the columns that are read where they lie, `asks` groups whose sources it has to ask for more, `goes_on`
@@ -79,6 +80,9 @@ class Leg(Words, ABC):
     It `is_first` if it needs the delta before the walk begins, of which it may make `extra` groups. It `is_last` if
     somebody has to `finish` what it makes. It `splits` if rows may go through it in stretches, and `tells` if it has
     something to `begin` with.
+
+    It `is_end` if it is for the changes as a whole, and changes state: it says what has come of them when it has
+    `ended`. Where they do not all come to it at once, it has to `leave` them.
     """
 
     layout: Layout
@@ -88,6 +92,7 @@ class Leg(Words, ABC):
     extra = 0
     is_first = False
     is_last = False
+    is_end = False
     splits = True
     tells = True
     made: Sequence[Physical] = ()
@@ -100,7 +105,6 @@ class Leg(Words, ABC):
         """The store whose rows the leg finds, as one more group."""
         return None
 
-    @abstractmethod
     def begin(
         self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]
     ) -> object:
@@ -109,6 +113,7 @@ class Leg(Words, ABC):
         `delta` is what comes in where the leg is the first. `columns` are those that are read of the `source`, and
         `sources` those of the groups that it `asks`.
         """
+        raise AssertionError("nobody else has anything to tell")
 
     def want(self, columns: Sequence[int]) -> None:
         """These columns of the `source` will be read."""
@@ -130,6 +135,13 @@ class Leg(Words, ABC):
     def is_otherwise(self, said: int) -> bool:
         """Whether the leg has stopped since columns lie otherwise than it was made for."""
         return False
+
+    def leave(self, route: Route, number: int) -> None:
+        """Do nothing with what comes on this walk."""
+
+    def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> Sequence[Delta]:
+        """What has come of so many changes at such times, where the leg `is_end`: one delta, or none."""
+        raise AssertionError("no other leg is an end")
 
     def finish(self, route: Route, number: int, before: Delta, made: Delta) -> Delta:
         """What comes of a delta, of which the walk has `made` this, where it `is_last`."""

@@ -28,15 +28,21 @@ class Walk:
         self.stages = tuple(each for stage in stages for each in stage.stages)
         self._ways: dict[_Key, _Way] = {}
 
-    def all(self, delta: Delta) -> list[Delta]:
-        """What comes of a delta, in parts that have rows. Raises NumericError."""
-        way = self._ways.get(self._key(delta, 0))
-        if way is not None and len(way.legs) == len(self.stages):
+    def all(self, delta: Delta, onward: Onward | None = None) -> list[Delta]:
+        """What comes of a delta, in parts that have rows. Raises NumericError.
+
+        It may go `onward` in one call; see `Onward`.
+        """
+        walk = self
+        if onward is not None and at_hand(delta.length) is None:
+            walk = onward.walks.get(self) or onward.after(self)
+        way = walk._ways.get(walk._key(delta, 0))
+        if way is not None and len(way.legs) == len(walk.stages):
             passed = way.run(delta)
             if isinstance(passed, list):
                 return passed
-            return [part for each in passed for part in self._after(way, *each) if part.length]
-        return [part for part in self.parts(delta) if part.length]
+            return [part for each in passed for part in walk._after(way, *each) if part.length]
+        return [part for part in walk.parts(delta) if part.length]
 
     def parts(self, delta: Delta, first: int = 0, by_python: bool = False) -> Iterator[Delta]:
         """What comes of a delta from stage `first` on, bit by bit; some without rows. Raises NumericError."""
@@ -94,9 +100,39 @@ class Walk:
         following = self._ways.get(key) or self._begun(key, part)
         if following is None or way.legs[-1].is_last or following.legs[0].is_first:
             return
+        if following.legs[-1].is_end and way.first:
+            return  # what has come so far may be some of the changes
         if not isinstance(part.times, int) and following.legs[0].source() is not None:
             return  # each row sees what there was at its time, which is found out before
         self._ways[way.key] = _Way(way.key, way.groups, [*way.legs, *following.legs])
+
+
+class LastStage(Stage):
+    """The last stage of walks that lead to it, which does nothing in Python: changes stay as they are.
+
+    Its leg does all with them that their only reader would, and what comes of that comes of the walk. `rows`: of how
+    many changes that was so, which else come of the walk themselves.
+    """
+
+    is_light = True
+    rows = 0
+
+    def passed(self, delta: Delta) -> Iterator[Delta]:
+        """See `Stage.passed`."""
+        yield delta
+
+
+class Onward:
+    """Where walks may go on to: a stage, and the walks that do, by those that end before it."""
+
+    def __init__(self, stage: LastStage) -> None:
+        self.stage = stage
+        self.walks: dict[Walk, Walk] = {}  # not of the stage, which they hold: all goes when nobody has this any more
+
+    def after(self, walk: Walk) -> Walk:
+        """A walk that goes on through the stage."""
+        longer = self.walks[walk] = Walk([*walk.stages, self.stage])
+        return longer
 
 
 class _Way:
@@ -153,7 +189,11 @@ class _Way:
             said = route.go_on(length)
         if said < 0 or route.at >= 0:
             return self._rest([(route, said)], delta, [kept, listed], route)
-        passed = [self._result(route, delta)] if said else []
+        passed = list[Delta]()
+        if legs[-1].is_end:
+            passed += legs[-1].ended(route, len(legs) - 1, said, delta.times)
+        elif said:
+            passed.append(self._result(route, delta))
         self._end(route)
         self._idle.append(route)
         return passed
@@ -172,6 +212,7 @@ class _Way:
         """
         for route, first_said in routes:
             said = first_said
+            self.legs[-1].leave(route, len(self.legs) - 1)
             while said:
                 if said == ASKS:
                     kept.append(self._asked(route, delta))

@@ -50,6 +50,7 @@ CAPACITIES: dict[str, dict[str, Any]] = {
     },
     "small": {
         "growable._START": 3, "group_table._SMALLEST": 1, "group_table._LARGEST": 4, "groups._SMALL": 2,
+        "groups._MOST_SPARE": 0,
         "groups._LEAST_RELEASED": 2, "groups._RELEASED_EACH": 0, "chains._SMALLEST": 4, "chains._SLOTS_A_ROW": 2,
         "chains._SLOTS_AT_LEAST": 2,
         "compaction.FROM_ROWS": 2, "compaction._AT_LEAST": 2, "compaction._FOR_EACH": 1, "rows._AT_LEAST": 2,

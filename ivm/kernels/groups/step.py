@@ -5,9 +5,9 @@ numbers; from STAGE on what belongs to one step: how far it is, then the same ab
 what it makes. READS are the columns that are read, of the sources of the rows, as `memory.places.lay_updates` takes
 them: those of the key, of which its form (see `hashing.keys`) tells too, then the arguments.
 
-A step is done in two parts, `open_step` and `end_step`. Each ends where it needs more memory, and goes on when it is
-called again: the first for groups, the second, since the cells are known by then, for AFTER, the fields of each, and
-ROOM, two output rows for each (see `groups.emit`). They have memory for CAPACITY cells.
+A step ends where it needs more memory, and goes on when it is called again: for groups, and, once the cells are known,
+for AFTER, the fields of each, and the ROOM, two output rows for each (see `groups.emit`). These have memory for
+CAPACITY cells.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ivm.kernels.groups.accumulate import (
     PlanRow,
     accumulate,
 )
-from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
+from ivm.kernels.groups.block import BLOCK_WORDS, CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.emit import SHOWN, emit
 from ivm.kernels.groups.finalize import OutputRow
 from ivm.kernels.groups.opening import open_keyed
-from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, length_of, words_at, words_in
 from ivm.kernels.memory.places import (
     lay_sources,
     lay_updates,
@@ -44,22 +44,23 @@ from ivm.kernels.types import Int32s, Ints
 
 PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
 KEYS, KEY_FORM, FIELDS, OUTPUT_WORDS, PAUSES, READS, READ_COUNT, COLUMNS, COLUMN_COUNT, NONE = range(6, 16)
-STAGE, AT, AFTER, CAPACITY, ROOM, DIFFS, ROW_TIMES, FAILED, WRITTEN = range(16, 25)
-STEP = 25
-"""PAUSES: whether others have something to do between what is added and what is emitted; NONE: the `id` of None. AFTER
-and ROW_TIMES are the `id` of arrays, ROOM and DIFFS addresses; DIFFS is 0 if all are one."""
-DIFFS_ARRAY, LISTED, ROOM_ARRAY = range(STEP, STEP + 3)
+BLOCK, MEMORY, STAGE, AT, AFTER, CAPACITY, ROOM, FAILED, WRITTEN, DIFFS = range(16, 26)
+STEP = 26
+"""PAUSES: whether others have something to do between what is added and what is emitted; NONE: the `id` of None. BLOCK
+and MEMORY are those of the groups and of the cells (see `groups.block`); with AFTER and ROOM they are the `id` of
+arrays. DIFFS is an address, 0 if all are one."""
+ROW_TIMES, DIFFS_ARRAY, LISTED = range(STEP, STEP + 3)
 LENGTH = STEP + 3
-"""Of a step by itself: the `id` of the array that DIFFS is to tell of, or 0; that of a list of the sources of its rows
-(see `memory.places.lay_sources`), which are written down behind the request; that of the array which is the ROOM."""
-OPENING, ADDING, EMITTING = range(3)
+"""Of a step by itself: the `id` of its rows' times, and that of the array that DIFFS is to tell of, or 0; that of a
+list of the sources of its rows (see `memory.places.lay_sources`), which are written down behind the request."""
+IDLE, OPENING, ADDING, EMITTING = range(4)
 DONE, NO_SLOTS, NOT_READABLE, NO_MEMORY, PAUSED, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
 _PLAN_WIDTH, _OUTPUT_WIDTH = len(PlanRow._fields), len(OutputRow._fields)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
-    """Go on with a step as far as may be: DONE, or why it is not. See `groups.block` for `block` and `memory`.
+def step_groups(request: Ints) -> Word:
+    """Go on with a step as far as may be: DONE, or why it is not.
 
     Cost: two random accesses a row, one a cell, and what the aggregates cost.
     """
@@ -68,33 +69,25 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
         if not lay_updates(request[LISTED], request[NONE], request[DIFFS_ARRAY], reads, request[LENGTH:]):
             return np.int64(NOT_READABLE)
         request[DIFFS] = data_of(request[DIFFS_ARRAY]) if request[DIFFS_ARRAY] != 0 else np.int64(0)
-    request[ROOM], sources = data_of(request[ROOM_ARRAY]), address_of(request) + 8 * LENGTH
-    said = open_step(block, memory, request, sources)
-    return end_step(block, memory, request, sources) if said == DONE else said
+    return go_on(request, address_of(request) + 8 * LENGTH, request[ROW_TIMES])
 
 
 @part(counted=True)
-def open_step(block: Ints, memory: Ints, request: Ints, sources: Word) -> Word:
-    """Find or make the cells of the rows, if they are not there already; DONE, or NO_SLOTS."""
+def go_on(request: Ints, sources: Word, row_times: Word) -> Word:
+    """The same for rows whose sources are at an address, and their times the `id` of an array, if they have many."""
+    block = ints_at(data_of(request[BLOCK]), BLOCK_WORDS)
+    memory = ints_at(data_of(request[MEMORY]), length_of(request[MEMORY], 0))
     if request[STAGE] == OPENING:
-        form, times = request[KEY_FORM], request[ROW_TIMES]
-        request[AT] = open_keyed(block, memory, sources, request[KEYS], form, times, request[AT])
+        request[AT] = open_keyed(block, memory, sources, request[KEYS], request[KEY_FORM], row_times, request[AT])
         if request[AT] >= 0:
             return np.int64(NO_SLOTS)
         request[STAGE] = ADDING
-    return np.int64(DONE)
-
-
-@part(counted=True)
-def end_step(block: Ints, memory: Ints, request: Ints, sources: Word) -> Word:
-    """Add the rows to their cells, and write the updates that follow: DONE, or why they are not."""
     cells = memory[CELLS]
     if cells > request[CAPACITY]:
         return np.int64(NO_MEMORY)
     after = words_at(data_of(request[AFTER]), cells, request[FIELDS])
     if request[STAGE] == ADDING:
-        row_cell = int32s_at(cells_at(memory, 0), memory[ROWS])
-        request[FAILED] = _add(request, sources, row_cell, after)
+        request[FAILED] = _add(request, sources, int32s_at(cells_at(memory, 0), memory[ROWS]), after)
         if request[FAILED] >= 0:
             return np.int64(SUM_OVERFLOWED)
         request[STAGE] = EMITTING
@@ -114,13 +107,13 @@ def end_step(block: Ints, memory: Ints, request: Ints, sources: Word) -> Word:
         request[OUTPUT_WORDS],
         2 * request[CAPACITY],
         words_at(data_of(request[COLUMNS]), request[COLUMN_COUNT], SHOWN),
-        request[ROOM],
+        data_of(request[ROOM]),
     )
     request[WRITTEN] = rows
     if summed >= 0 or computed >= 0:
         request[FAILED] = max(summed, computed)
         return np.int64(SUM_OVERFLOWED) if summed >= 0 else np.int64(OUTPUT_OVERFLOWED)
-    memory[PHASE] = PUT
+    memory[PHASE], request[STAGE], request[AT] = PUT, IDLE, 0
     return np.int64(DONE)
 
 

@@ -93,8 +93,14 @@ def lay_updates(listed: Word, none: Word, diffs: Word, reads: Ints, sources: Int
     """
     if not lay_sources(listed, none, sources) or (diffs != 0 and not is_packed(diffs)):
         return False
+    return are_readable(reads, address_of(sources))
+
+
+@part()
+def are_readable(reads: Ints, sources: Word) -> bool:
+    """Whether columns can be read by their places; `reads` as in `lay_updates`, of the sources at an address."""
     for column in range(len(reads)):
-        if told(place_of(address_of(sources), reads[column, 0], reads[column, 1]), STRIDE) == 0:
+        if told(place_of(sources, reads[column, 0], reads[column, 1]), STRIDE) == 0:
             return False
     return True
 

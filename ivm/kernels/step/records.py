@@ -5,7 +5,7 @@ copy of a route is another one. What lies elsewhere is told of by its address.
 
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
 what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, or a
-LOOK_UP_GROUPS.
+LOOK_UP_GROUPS. The last one may be a REDUCE, behind which nothing is told of the edge: what it makes lies elsewhere.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -32,7 +32,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP, LOOK_UP_GROUPS = range(3)
+LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE = range(4)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -74,9 +74,13 @@ MADE_COLUMN = 6
 room, or the byte of a key with which it begins; the bytes of an item; the row of its mask, or -1; of which kind of
 values it is the words that compare, INTEGER if those are the values (see `hashing.keys`)."""
 
-NO_ARENA, STRIDED, ASKS = -10, -11, -12
+REQUEST = 4
+"""Of a reduce, which ends a route: what is asked of its groups (see `groups.step`), which Python begins."""
+
+NO_ARENA, STRIDED, ASKS, ELSEWHERE = -10, -11, -12, -13
 """Why a walk has stopped: the arena is too small, by WANTED words; the first edge has arrays that are not of int64, one
-behind the other; Python has to say what state a leg is to search. What else a leg says, its loop or its search says."""
+behind the other; Python has to say what state there is, or to make room in it; the rows are for Python, as the STAGE of
+a request may say beforehand. What else a leg says, its loop or its search says."""
 
 
 def edge_words(groups: int) -> int:

@@ -26,18 +26,20 @@ from ivm.kernels.step.records import (
     LOOK_UP,
     LOOP,
     NONE,
+    REDUCE,
     STARTED,
     STRIDED,
     TABLE,
     TIMES,
 )
+from ivm.kernels.step.reduce import reduce_rows
 from ivm.kernels.types import Ints
 
 _ITEMS = object.__basicsize__ + 8
 _WORD = np.int64(0)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@njit(cache=True, nogil=True, fastmath=False)
 def walk(route: Ints, rows: int) -> Word:
     """Go on along a route: how many rows there are at its end, or below zero why it stopped.
 
@@ -53,7 +55,7 @@ def walk(route: Ints, rows: int) -> Word:
     at = route[AT]
     while True:
         leg = route[route[TABLE] + at]
-        said = _pass(route, leg)
+        said = _pass(route, leg, at)
         if said < 0:
             route[AT] = at
             return said
@@ -66,11 +68,13 @@ def walk(route: Ints, rows: int) -> Word:
             return said
 
 
-@part()
-def _pass(route: Ints, leg: Word) -> Word:
-    """Let a leg do what it does: how many rows are behind it, or below zero why it stopped."""
+@part(counted=True)
+def _pass(route: Ints, leg: Word, at: Word) -> Word:
+    """Let a leg, number `at`, do what it does: how many rows are behind it, or below zero why it stopped."""
     if route[leg + KIND] == LOOP:
         return run_loop(route, leg)
+    if route[leg + KIND] == REDUCE:
+        return reduce_rows(route, leg, _with_more(route, at) < 0)
     return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ivm.kernels.step.records import FRAME, LOOP, LOOP_LEG, USED, USES, frame_words
 from ivm.operators.operator import NOTHING
 from ivm.operators.stage import Leg, Stage
-from ivm.operators.walk import Walk
+from ivm.operators.walk import Onward, Walk
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
@@ -23,8 +23,7 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
 from ivm.trace.columns.column import Array, Column
-from ivm.trace.delta import Columns, Delta, Group, Layout, Source, concat_deltas
-from ivm.trace.route import Route
+from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Scalar, walk
@@ -170,12 +169,6 @@ class Projection(Leg):
         words[FRAME] = place + len(words)
         return [*words, *(0,) * frame_words(0, 0, len(self.goes_on))]
 
-    def begin(
-        self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]
-    ) -> object:
-        """See `Leg.begin`."""
-        return None
-
 
 def _narrowed(rows: Rows, mask: Any) -> Rows | None:
     if len(mask) != rows.length:
@@ -217,11 +210,14 @@ class MfpProgram(Stage):
         """See `Stage.passed`."""
         return self._walk.parts(delta)
 
-    def run(self, delta: Delta) -> Delta | None:
-        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it."""
+    def run(self, delta: Delta, onward: Onward | None = None) -> Delta | None:
+        """The rows of a delta that pass, projected; None if none does. Raises NumericError. It does not write to it.
+
+        They go `onward` if they can; see `Walk.all`.
+        """
         if not delta.length:
             return None
-        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta)
+        passed = [*self._pieces[0].passed(delta)] if self._is_light else self._walk.all(delta, onward)
         return passed[0] if len(passed) == 1 else concat_deltas(passed)
 
 

@@ -181,6 +181,11 @@ class GroupKeys:
     dictionary: TextDictionary
 
 
+def cell_words(rows: int, many: int) -> int:
+    """How much memory cells take of so many rows, `many` of which have times of their own."""
+    return META + many + 3 * (rows + 1 >> 1)
+
+
 class Cells:
     """What a step touches: a cell is a group at one time; cells are numbered in the order of their times.
 
@@ -194,11 +199,28 @@ class Cells:
 
     def __init__(self, rows: int, times: Ints | int) -> None:
         many = 0 if isinstance(times, int) else rows
-        self.memory: Ints = np.empty(META + many + 3 * (rows + 1 >> 1), np.int64)
+        self.memory: Ints = np.empty(cell_words(rows, many), np.int64)
+        self.after = NO_FIELDS
+        self._begin(rows, times, many)
+
+    def make_room(self, rows: int) -> None:
+        """Memory for so many rows at one time, before a kernel has noted any cell."""
+        if cell_words(rows, 0) > len(self.memory):
+            self.memory = np.empty(cell_words(rows, 0), np.int64)
+            self._begin(rows, self.times, 0)
+
+    def begin_again(self, rows: int, times: Ints | int) -> bool:
+        """Be the cells of another step, in the same memory, which nobody else has; whether it is large enough."""
+        many = 0 if isinstance(times, int) else rows
+        if cell_words(rows, many) > len(self.memory):
+            return False
+        self._begin(rows, times, many)
+        return True
+
+    def _begin(self, rows: int, times: Ints | int, many: int) -> None:
         _BEGIN.pack_into(self.memory.data, 0, UNTOUCHED, 0, 0, rows, many)
         self.times = times
         self.row_cell = self.slot = self.previous = NO_SLOTS
-        self.after = NO_FIELDS
         self._jumps: Int32s | None = None
 
     def __len__(self) -> int:

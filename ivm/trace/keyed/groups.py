@@ -34,6 +34,8 @@ from ivm.trace.time import BEGINNING
 _SMALL = 64
 _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
+_MOST_SPARE = 1 << 13
+"""How many words of a step are kept for another one."""
 
 
 class Groups(Written[Form], State):
@@ -53,6 +55,7 @@ class Groups(Written[Form], State):
         self._readers: Held[GroupReader[Form]] = Held()
         self.expected = _SMALL
         """For how many cells a step that does not know better gets memory at first."""
+        self._spare: Cells | None = None
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
@@ -88,7 +91,9 @@ class Groups(Written[Form], State):
 
     def begin(self, rows: int, times: Ints | int) -> Cells:
         """A step of so many rows whose times ascend, without cells so far. Its groups are written until `end`."""
-        batch = Cells(rows, times)
+        batch, self._spare = self._spare, None
+        if batch is None or not batch.begin_again(rows, times):
+            batch = Cells(rows, times)
         self.version |= 1
         if self._steps:
             self._fold(self._last)
@@ -147,10 +152,11 @@ class Groups(Written[Form], State):
         touched = 0
         for step in self._steps:
             if isinstance(step, Cells):
-                _, cells, emptied = step.memory[: EMPTIED + 1].tolist()
-                touched += cells
-                if emptied:
+                touched += len(step)
+                if step.memory.item(EMPTIED):
                     self._emptied.append(step.filled().slot.copy())
+        if batch is not None and batch.memory.size + batch.after.size <= _MOST_SPARE:
+            self._spare = batch
         self._steps.clear()
         self.expected = 2 * touched + _SMALL
         if self._emptied and not self._readers:
@@ -216,7 +222,7 @@ class Groups(Written[Form], State):
         """Let the groups have the fields of the last step, if they have not. While `version` is odd."""
         if batch is None:
             return
-        assert batch.memory[PHASE] == PUT or not len(batch), "a step puts fields, or is rolled back"
+        assert batch.memory.item(PHASE) == PUT or not len(batch), "a step puts fields, or is rolled back"
         if self._readers:
             batch.filled()
             for reader in self._readers.each():
