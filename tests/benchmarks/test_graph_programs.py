@@ -16,7 +16,6 @@ from benchmarks.graph.maintain import run
 from benchmarks.graph.programs import FITTING, PROGRAMS, Binding, Program, ddl
 from benchmarks.graph.stream import ensure
 from benchmarks.graph.tables import COLUMNS, KINDS, Shape
-from catalog.errors import ParseError, UnsupportedError
 
 Rows = set[Any]
 Tables = dict[str, Rows]
@@ -187,24 +186,11 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintain, "connect", lambda: ivm.connect(compile="off"))
 
 
-def needs_loops(program: Program) -> None:
-    """Skip where views with loops are not maintained."""
-    if not program.bindings:
-        return
-    db = ivm.connect(compile="off")
-    db.sql(ddl(program.reads))
-    try:
-        db.sql(f"CREATE MATERIALIZED VIEW {program.name} AS {program.sql()}")
-    except (ParseError, UnsupportedError) as error:
-        pytest.skip(f"views with loops are not maintained yet: {error.args[0].splitlines()[0]}")
-
-
 @pytest.mark.usefixtures("interpreted")
 @pytest.mark.parametrize("batch", [1, 9])
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in FITTING[kind]])
 def test_a_view_follows_a_graph_that_changes(kind: str, name: str, batch: int, tmp_path) -> None:
     program = PROGRAMS[name]
-    needs_loops(program)
     stream = ensure(SHAPES[kind], 45, tmp_path, untold)
     report = run(stream, program, batch, 3, untold)
     changing = len([table for table in program.reads if table != "roots"])
