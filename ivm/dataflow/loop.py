@@ -294,9 +294,10 @@ class Iterate(Kept):
         return waiting, first
 
     def _refuse(self, rounds: int) -> None:
-        names = ", ".join(each.name for each in self._scope.bindings)
+        names = [each.name for each in self._scope.bindings]
+        theirs = [each for each in names if not each.startswith(tuple(f"{name} " for name in names))]  # not the binder's
         raise NumericError(
-            f"the loop of {names} has not ended after {rounds} rounds; let it find no more rows at some time, or write "
+            f"the loop of {', '.join(theirs)} has not ended after {rounds} rounds; let it find no more rows at some time, or write "
             "RETURN AT RECURSION LIMIT n to have what it holds after n rounds"
         )
 
