@@ -16,7 +16,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 LONGEST = (
-    "tpch", "transport", "durable", "scalars", "engine", "docs", "cli", "trace_state", "reduce", "joins", "sql", "slt", "random",
+    "tpch", "transport", "cluster", "engine", "durable", "scalars", "loops", "trace_state", "cli", "joins", "sql", "reduce",
+    "docs", "slt", "random",
 )  # fmt: skip
 """Begin with these, so that none of them is alone at the end."""
 NOTHING_TO_RUN = 5

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.graph.programs import FITTING, PROGRAMS
-from benchmarks.graph.tables import DRAWN, KINDS, Shape
+from benchmarks.graph.shapes import DRAWN, KINDS, Shape
 from benchmarks.graph.workloads import WORKLOADS
 
 _PLACE = Path("data/graph")

@@ -13,8 +13,8 @@ from rich.table import Table
 
 from benchmarks.graph.maintain import Report, run
 from benchmarks.graph.programs import PROGRAMS
+from benchmarks.graph.shapes import Shape
 from benchmarks.graph.stream import Stream, ensure
-from benchmarks.graph.tables import Shape
 from ivm.progress import progress
 from tpch.report import duration, size
 

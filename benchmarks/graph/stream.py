@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.graph.changes import flips
-from benchmarks.graph.tables import COLUMNS, Shape, made
+from benchmarks.graph.shapes import COLUMNS, Shape
+from benchmarks.graph.tables import made
 from catalog.errors import Error
 from ivm.progress import Tell
 

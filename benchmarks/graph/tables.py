@@ -9,44 +9,11 @@ import numpy as np
 
 from benchmarks.graph import code, graphs
 from benchmarks.graph.graphs import Rng
-
-COLUMNS = {
-    "e": ("s", "d"),
-    "w": ("s", "d", "c"),
-    "roots": ("v",),
-    "asked2": ("v",),
-    "asked3": ("v",),
-    "asked4": ("a", "b"),
-    "nulls": ("v",),
-    "assigns": ("target", "source"),
-    "derefs": ("pointer", "v"),
-    "news": ("v", "o"),
-    "loads": ("target", "pointer"),
-    "stores": ("pointer", "source"),
-}
-"""All tables, with their columns, which are BIGINT and not NULL."""
+from benchmarks.graph.shapes import COLUMNS, Shape
 
 _MOST_COST = 100
 _ASKED = 100
 """Queries of each kind that are there at first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What graph: its `kind`, and of about how many nodes; where edges are drawn, `degree` of them by nodes.
-
-    On disk and in reports it is called by its name.
-    """
-
-    kind: str
-    nodes: int
-    degree: float = 0.0
-    seed: int = 1
-
-    @property
-    def name(self) -> str:
-        """Such as uniform-1000-10-1: kind, nodes, degree, seed."""
-        return f"{self.kind}-{self.nodes}-{self.degree:g}-{self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +30,7 @@ class Rows:
 def made(shape: Shape, spare: int) -> dict[str, Rows]:
     """The tables of a graph; where edges and queries are drawn, so many `spare` ones at most may come."""
     rng = np.random.default_rng(shape.seed)
-    return KINDS[shape.kind](shape, spare, rng)
+    return _MAKERS[shape.kind](shape, spare, rng)
 
 
 def _drawn(draw: Callable[[int, int, Rng], np.ndarray]) -> Callable[[Shape, int, Rng], dict[str, Rows]]:
@@ -122,7 +89,7 @@ def _staying(rows: np.ndarray) -> Rows:
     return Rows(rows, len(rows), np.empty(0, bool))
 
 
-KINDS: dict[str, Callable[[Shape, int, Rng], dict[str, Rows]]] = {
+_MAKERS: dict[str, Callable[[Shape, int, Rng], dict[str, Rows]]] = {
     "uniform": _drawn(graphs.uniform),
     "skewed": _drawn(graphs.skewed),
     "grid": _grid,
@@ -130,6 +97,3 @@ KINDS: dict[str, Callable[[Shape, int, Rng], dict[str, Rows]]] = {
     "chain": _chain,
     "code": _code,
 }
-"""Of each kind of graph, what makes its tables."""
-DRAWN = ("uniform", "skewed")
-"""Those of which edges are drawn, so that they have a degree."""

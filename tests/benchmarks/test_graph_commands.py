@@ -17,8 +17,8 @@ from benchmarks.figures import SHARES, read
 from benchmarks.graph import bench, engine, maintain
 from benchmarks.graph.cli import app
 from benchmarks.graph.programs import FITTING, PROGRAMS, Program
+from benchmarks.graph.shapes import Shape
 from benchmarks.graph.stream import Changes, Stream, ensure, open_stream
-from benchmarks.graph.tables import Shape
 from benchmarks.graph.workloads import UNITS, WORKLOADS
 from benchmarks.process import Steps
 from ivm.progress import Tell

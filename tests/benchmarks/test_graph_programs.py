@@ -14,8 +14,8 @@ import ivm
 from benchmarks.graph import maintain, recompute
 from benchmarks.graph.maintain import run
 from benchmarks.graph.programs import FITTING, PROGRAMS, Binding, Program, ddl
+from benchmarks.graph.shapes import COLUMNS, KINDS, Shape
 from benchmarks.graph.stream import ensure
-from benchmarks.graph.tables import COLUMNS, KINDS, Shape
 
 Rows = set[Any]
 Tables = dict[str, Rows]
@@ -228,4 +228,4 @@ def test_the_text_of_a_loop() -> None:
 
 def test_each_program_has_a_twin_and_fits_a_graph() -> None:
     assert TWINS.keys() == PROGRAMS.keys() == {name for names in FITTING.values() for name in names}
-    assert list(FITTING) == list(KINDS) == list(SHAPES)
+    assert tuple(FITTING) == KINDS == tuple(SHAPES)

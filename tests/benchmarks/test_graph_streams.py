@@ -12,8 +12,9 @@ import pytest
 
 from benchmarks.graph import code, graphs
 from benchmarks.graph.changes import flips
+from benchmarks.graph.shapes import COLUMNS, KINDS, Shape
 from benchmarks.graph.stream import GraphError, Stream, ensure, generate, open_stream
-from benchmarks.graph.tables import COLUMNS, KINDS, Shape, made
+from benchmarks.graph.tables import made
 
 SHAPES = [
     Shape("uniform", 30, 2),
