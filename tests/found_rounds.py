@@ -11,7 +11,7 @@ from ivm.kernels.groups.block import USED
 from ivm.kernels.groups.round_block import CELLS, HEADS, NEXT, ROUND
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.segment import column_to_arrow
-from ivm.trace.keyed.round_groups import RoundGroups
+from ivm.trace.keyed.round_groups import RoundExtremes, RoundGroups
 from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.time import ALIVE
 
@@ -37,6 +37,19 @@ def found_cells(groups: RoundGroups) -> Cells:
             assert cell[ROUND] > max(of_key, default=-1), "the rounds of a group ascend"
             of_key[cell[ROUND]] = tuple(cell[HEADS : HEADS + groups.fields])
             at = cell[NEXT]
+    return found
+
+
+def found_values(groups: RoundExtremes) -> Counter[Row]:
+    """Of each key, value and round how many there are; each is there once."""
+    (segment,) = groups.segments()
+    columns = {name: segment.batch.column(name).to_pylist() for name in segment.batch.schema.names}
+    numbers = [columns.pop(name) for name in ("value", "round", "count")]
+    found: Counter[Row] = Counter()
+    for *key, value, number, count in zip(*columns.values(), *numbers, strict=True):
+        row = (*key, value, number)
+        assert row not in found, "a value is there once in a round"
+        found[row] = count
     return found
 
 

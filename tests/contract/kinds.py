@@ -109,11 +109,12 @@ def kinds() -> dict[str, Kind]:
     from tests.contract.groups import GroupsKind  # a file for each, which imports this one
     from tests.contract.log import LogKind
     from tests.contract.ordered import OrderedKind, WindowKind
-    from tests.contract.rounds import OneRoundsKind, RoundsKind, SignedKind
+    from tests.contract.rounds import ExtremesKind, LargestKind, OneRoundsKind, RoundsKind, SignedKind
     from tests.contract.rows import DerivedKind, IndexKind, KeyedTableKind, OrderedArrangementKind, TableKind
 
     found: list[Kind] = [
         *(GroupsKind(), LogKind(), OrderedKind(), WindowKind(), RoundsKind(), OneRoundsKind(), SignedKind()),
+        *(ExtremesKind(), LargestKind()),
         *(TableKind(), KeyedTableKind(), DerivedKind(), IndexKind(), OrderedArrangementKind()),
     ]
     return {kind.name: kind for kind in found}

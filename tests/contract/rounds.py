@@ -9,13 +9,13 @@ from typing import Any
 
 from catalog.types import BIGINT, VARCHAR
 from ivm.trace.index.arrangement import Arrangement
-from ivm.trace.keyed.round_groups import RoundGroups
+from ivm.trace.keyed.round_groups import RoundExtremes, RoundGroups
 from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.kinds import TEXTS, History, Kind, Row, Update
 from tests.contract.rows import LAYOUT, TYPES, DerivedKind
-from tests.found_rounds import Cells, found_cells, found_signed
-from tests.loops.rounds import Change, Rounds, summed, without_nothing
+from tests.found_rounds import Cells, found_cells, found_signed, found_values
+from tests.loops.rounds import Change, Extremes, Rounds, summed, without_nothing
 from tests.reduce.model import to_delta
 
 _KEYS = ((BIGINT, False), (VARCHAR, True))
@@ -78,6 +78,55 @@ class RoundsKind(Kind):
             for row, diff, _ in change:
                 rows[row] += diff
         return Counter({row: n for row, n in rows.items() if n})
+
+
+class ExtremesKind(Kind):
+    """Groups of which the least value of each round is asked; a change is that of one time."""
+
+    name = "least values by round"
+    keeps_history = False
+    largest = False
+
+    def new(self, dictionary: TextDictionary) -> Extremes:
+        return Extremes(_KEYS, dictionary, largest=self.largest)
+
+    def states(self, state: Extremes) -> list[RoundExtremes]:
+        return [state._groups]
+
+    def change(self, random: Random, time: int, history: History) -> Change:
+        there, change = self.expected(history), list[tuple[Row, int, int]]()
+        goes = random.random() < 0.2  # all goes
+        for row, n in there.items():
+            if goes or random.random() < 0.3:
+                change.append((row, -random.randint(1, n) if not goes else -n, random.randint(0, row[-1])))
+        for _ in range(random.randint(0, 12)):
+            row = (random.randrange(6), random.choice(TEXTS), random.randrange(-4, 4), random.randrange(_MOST_ROUNDS))
+            change.append((row, random.randint(1, 2), random.randint(0, row[-1])))
+        return change
+
+    def step(self, state: Extremes, change: Change, time: int) -> None:
+        state.change(change, time)
+
+    def expected(self, history: History) -> Counter[Row]:
+        rows: Counter[Row] = Counter()
+        for _, change in history:
+            for row, diff, _ in change:
+                rows[row] += diff
+        return Counter({row: n for row, n in rows.items() if n})
+
+    def contents(self, state: Extremes) -> Counter[Row]:
+        return Counter({row: n for row, n in found_values(state._groups).items() if n})
+
+    def reader(self, state: Extremes, as_of: int) -> Callable[[], Any]:
+        found = self.contents(state)  # only steps read it, at once
+        return lambda: found
+
+
+class LargestKind(ExtremesKind):
+    """The same, of which the largest is asked."""
+
+    name = "largest values by round"
+    largest = True
 
 
 class OneRoundsKind(RoundsKind):

@@ -8,7 +8,7 @@ from typing import Any
 
 from catalog.types import BIGINT, SqlType, decimal
 from ivm.operators.accumulable import Accumulators, AggregateSpec
-from ivm.operators.round_reduce import RoundReduce
+from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.trace.delta import Delta
 from ivm.trace.text.dictionary import TextDictionary
 from tests.found_rounds import Cells, Row
@@ -18,6 +18,26 @@ Change = Sequence[tuple[Row, int, int]]
 """What one time changes: rows of a key, a value if one is summed up, and a round, each with how many more there are, and
 in which round they come, which is that one or one before it."""
 SUM = decimal(38, 0)
+
+
+def pass_over(
+    groups: RoundReduce | RoundExtreme, given: Types, dictionary: TextDictionary, change: Change, tick: int
+) -> Iterator[tuple[int, Delta]]:
+    """All rounds of a time, each of which begins with the rows that come in it; what each of them changes."""
+    left, due = list(change), groups.due
+    while left or due is not None:
+        number = min([*(each[2] for each in left), *([] if due is None else [due])])
+        coming = [(row, tick, diff) for row, diff, of in left if of == number]
+        left = [each for each in left if each[2] != number]
+        if coming:
+            groups.step([to_delta(coming, given, dictionary)])
+        if groups.due == number:
+            delta = groups.evaluate(number, tick)
+            if delta is not None:
+                yield number, delta
+        due = groups.due
+        assert due is None or due > number, "a round is over once it is evaluated"
+    groups.close()
 
 
 class Rounds(RoundReduce):
@@ -31,21 +51,8 @@ class Rounds(RoundReduce):
         super().__init__(keys, Accumulators(specs), len(keys) + sums, dictionary, clamps=clamps)
 
     def pass_over(self, change: Change = (), tick: int = 1) -> Iterator[tuple[int, Delta]]:
-        """All rounds of a time, each of which begins with the rows that come in it; what each of them changes."""
-        left, due = list(change), self.due
-        while left or due is not None:
-            number = min([*(each[2] for each in left), *([] if due is None else [due])])
-            coming = [(row, tick, diff) for row, diff, of in left if of == number]
-            left = [each for each in left if each[2] != number]
-            if coming:
-                self.step([to_delta(coming, self.given, self.dictionary)])
-            if self.due == number:
-                delta = self.evaluate(number, tick)
-                if delta is not None:
-                    yield number, delta
-            due = self.due
-            assert due is None or due > number, "a round is over once it is evaluated"
-        self.close()
+        """See `pass_over`."""
+        return pass_over(self, self.given, self.dictionary, change, tick)
 
     def change(self, change: Change = (), tick: int = 1) -> dict[int, Counter[Row]]:
         """What all rounds of a time change, by round: rows without their round."""
@@ -105,3 +112,40 @@ def without_nothing(found: Cells, *, stays: bool) -> Cells:
     """Without rounds that add nothing, and groups without rounds, unless they stay."""
     cells = {key: {of: each for of, each in of_key.items() if any(each)} for key, of_key in found.items()}
     return {key: of_key for key, of_key in cells.items() if of_key or stays}
+
+
+class Extremes(RoundExtreme):
+    """Groups by `keys` of which the least value is asked, or the `largest`; rows are a key, a value and a round."""
+
+    def __init__(self, keys: Types, dictionary: TextDictionary, *, largest: bool = False) -> None:
+        self.keys, self.dictionary, self.best = tuple(keys), dictionary, max if largest else min
+        self.given: Types = (*keys, (BIGINT, False), (BIGINT, False))
+        super().__init__(keys, BIGINT, dictionary, largest=largest)
+
+    def change(self, change: Change = (), tick: int = 1) -> dict[int, Counter[Row]]:
+        """What all rounds of a time change, by round: rows without their round."""
+        found: dict[int, Counter[Row]] = {}
+        for number, delta in pass_over(self, self.given, self.dictionary, change, tick):
+            rows = from_delta(delta, [type_ for type_, _ in self.given], self.dictionary)
+            assert {row[-1] for row, _, _ in rows} == {number}, "what a round changes is of that round"
+            found[number] = Counter({row[:-1]: diff for row, _, diff in rows})
+        return found
+
+    def changes(self, before: Counter[Row], after: Counter[Row]) -> dict[int, Counter[Row]]:
+        """What each round changes where such rows were there and such are."""
+        found: dict[int, Counter[Row]] = {}
+        for number in sorted({row[-1] for row in (*before, *after)}):
+            change = self._shown(after, number)
+            change.subtract(self._shown(after, number - 1))
+            change.subtract(self._shown(before, number))
+            change.update(self._shown(before, number - 1))
+            if any(change.values()):
+                found[number] = Counter({row: n for row, n in change.items() if n})
+        return found
+
+    def _shown(self, rows: Counter[Row], number: int) -> Counter[Row]:
+        values: dict[Row, list[Any]] = {}
+        for (*key, value, of), n in rows.items():
+            if of <= number and n > 0:
+                values.setdefault(tuple(key), []).append(value)
+        return Counter([(*key, self.best(each)) for key, each in values.items()])

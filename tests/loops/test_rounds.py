@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import product
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,8 +18,8 @@ from ivm.trace.columns import growable
 from ivm.trace.columns.growable import Growable
 from ivm.trace.keyed import group_table
 from ivm.trace.text.dictionary import TextDictionary
-from tests.found_rounds import Cells, Row, found_cells
-from tests.loops.rounds import Change, Rounds, summed, without_nothing
+from tests.found_rounds import Cells, Row, found_cells, found_values
+from tests.loops.rounds import Change, Extremes, Rounds, summed, without_nothing
 from tests.reduce.model import Types
 
 KEYS: dict[str, Types] = {
@@ -188,3 +189,34 @@ def test_a_sum_that_overflows_is_undone() -> None:
     assert groups.due is None
     assert _held(groups, sealed=True) == held
     assert groups.change([((1, 1, 1), 1, 0)], 3) == {1: Counter({(1, 1): -1, (1, 2): 1})}
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("name", [name for name in KEYS if KEYS[name]])
+def test_least_values_do_what_their_twin_does(name: str, largest: bool) -> None:
+    keys = KEYS[name]
+    for seed in range(10):
+        random, rows = Random(seed), Counter[Row]()
+        groups = Extremes(keys, TextDictionary(), largest=largest)
+        (state,) = groups.states
+        for time in range(1, 25):
+            before, change = Counter(rows), list[tuple[Row, int, int]]()
+            for row, n in before.items():
+                if random.random() < (1 if time % 8 == 0 else 0.3):
+                    change.append((row, -random.randint(1, n), random.randint(0, row[-1])))
+            for _ in range(random.randint(0, 6)):
+                key = [random.choice([*_VALUES[type_], *[None] * nullable]) for type_, nullable in keys]
+                row = (*key, random.choice([-(2**63), -1, 0, 1, 2**63 - 1]), random.randint(0, _MOST_ROUNDS))
+                change.append((row, random.randint(1, 2), random.randint(0, row[-1])))
+            for row, diff, _ in change:
+                rows[row] += diff
+            rows = +rows
+            mark = state.mark()
+            assert groups.change(change, time) == groups.changes(before, rows)
+            assert +found_values(state) == rows
+            if random.random() < 0.3:
+                state.rollback(mark)
+                rows = before
+                assert +found_values(state) == rows
+            else:
+                state.seal(time, time)

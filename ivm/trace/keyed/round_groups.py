@@ -280,15 +280,15 @@ class RoundExtremes(Rounds):
         words = np.ascontiguousarray(state[slots, :width])
         columns = columns_to_arrow(self.layout.unpack(words), self._keys.types, self._keys.dictionary.now())
         values = self._arrays[VALUES].array[nodes, VALUE]
+        values = ~values if self.largest else values
         numbers = {"round": cells[places, ROUND], "value": values, "count": cells[places, HEADS]}
         return iter([segment_of(_EXTREMES, {**{name: pa.array(each) for name, each in numbers.items()}, **columns})])
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """See `State.restore`."""
         found = Segments(segments).take(_EXTREMES)
-        values = found.ints("value")
         columns = found.columns(self._keys.types, self._keys.dictionary)
-        columns += [Column(found.ints("round")), Column(~values if self.largest else values)]
+        columns += [Column(found.ints("round")), Column(found.ints("value"))]
         delta = delta_of(columns, 0, np.ascontiguousarray(found.ints("count")), found.rows).copied()
         if found.rows:
             self.put(*frame_of(self.layout, range(len(columns)), delta.layout), delta)
