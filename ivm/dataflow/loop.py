@@ -295,9 +295,10 @@ class Iterate(Kept):
 
     def _refuse(self, rounds: int) -> None:
         names = [each.name for each in self._scope.bindings]
-        theirs = [each for each in names if not each.startswith(tuple(f"{name} " for name in names))]  # not the binder's
+        bound = tuple(f"{name} " for name in names)  # so begins what the binder has made of a name
+        said = ", ".join(each for each in names if not each.startswith(bound))
         raise NumericError(
-            f"the loop of {', '.join(theirs)} has not ended after {rounds} rounds; let it find no more rows at some time, or write "
+            f"the loop of {said} has not ended after {rounds} rounds; let it find no more rows at some time, or write "
             "RETURN AT RECURSION LIMIT n to have what it holds after n rounds"
         )
 
