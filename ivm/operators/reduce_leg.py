@@ -66,7 +66,7 @@ class ReduceLeg(Leg):
         self._stage, self.reads, form = stage, reads, stage.form
         self._places: Ints = np.array(places, np.int64).reshape(len(places), 2)
         self._key_form = form.layout.form_of(places[: form.keys])
-        self._cells, self._is_reached = NO_CELLS, False
+        self._cells = NO_CELLS
         self._room, self._capacity = NOBODY, 0
 
     def more(self, groups: int) -> int:
@@ -81,11 +81,7 @@ class ReduceLeg(Leg):
     def begin(
         self, route: Route, number: int, delta: Delta, columns: Sequence[int], sources: Sequence[Source]
     ) -> object:
-        """See `Leg.begin`: a step of the groups, if the last walk came to them, of so many rows as come in."""
-        words, request = route.words, route.legs[number] + REQUEST
-        if self._is_reached and words.item(request + STAGE) == IDLE:
-            self._begin(delta.length, delta.times)
-            self._lend(words, request, OPENING, 0)
+        """See `Leg.begin`: a step begins once rows have come to the groups."""
         return self._cells
 
     def asked(self, route: Route, number: int, delta: Delta, columns: Sequence[int]) -> object:
@@ -133,17 +129,13 @@ class ReduceLeg(Leg):
         at, groups = route.legs[number] + REQUEST + STAGE, self._stage.groups
         if route.words.item(at) > IDLE:
             groups.rollback(groups.mark() - 1)
-        self._is_reached = False
         route.words[at] = ELSEWHERE
         route.given.append(at)
 
     def ended(self, route: Route, number: int, rows: int, times: Ints | int) -> Sequence[Delta]:
         """See `Leg.ended`: the changes of the groups' rows."""
-        stage, room, is_reached = self._stage, self._room, self._is_reached
-        self._is_reached = rows > 0
+        stage, room = self._stage, self._room
         if not rows:
-            if is_reached:  # a step was begun for them
-                self.leave(route, number)
             return ()
         stage.groups.end()
         stage.rows, written = rows, route.words.item(route.legs[number] + REQUEST + WRITTEN)
