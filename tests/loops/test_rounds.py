@@ -198,7 +198,7 @@ def test_least_values_do_what_their_twin_does(name: str, largest: bool) -> None:
     for seed in range(10):
         random, rows = Random(seed), Counter[Row]()
         groups = Extremes(keys, TextDictionary(), largest=largest)
-        (state,) = groups.states
+        state = groups._groups
         for time in range(1, 25):
             before, change = Counter(rows), list[tuple[Row, int, int]]()
             for row, n in before.items():
