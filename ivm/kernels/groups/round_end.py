@@ -11,15 +11,12 @@ from ivm.kernels.groups.round_block import (
     CELL,
     FIELDS,
     FIRST,
-    FREE_CELL,
-    FREE_CELLS,
     HEADS,
     HEAP,
     LENGTH,
     MADE,
     MARK,
     NEW,
-    NEXT,
     OF,
     OPEN,
     OPEN_FROM,
@@ -33,6 +30,7 @@ from ivm.kernels.groups.round_block import (
     opened_in,
     touched_in,
 )
+from ivm.kernels.groups.round_cells import unlinked
 from ivm.kernels.groups.slots import remove_slot, shift_of
 from ivm.kernels.groups.table import free_slot
 from ivm.kernels.memory.at import int32s_in, ints_in, words_in
@@ -65,7 +63,7 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
         for f in range(block[FIELDS]):
             cells[cell, HEADS + f] = touched[t, TOUCHED + f]
         if touched[t, NEW]:
-            _free_cell(block, cells, state, touched[t, OF], width, cell)
+            state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
     for o in range(block[OPEN + LENGTH] - 1, groups - 1, -1):
         slot = opened[o, SLOT]
         state[slot, width] = 0
@@ -89,7 +87,7 @@ def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
     for t in range(block[TOUCH + LENGTH]):
         cell = touched[t, CELL]
         if cells[cell, ROUND] >= 0 and _is_nothing(cells, cell):
-            _free_cell(block, cells, state, touched[t, OF], width, cell)
+            state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
     for o in range(block[OPEN + LENGTH]):
         slot = opened[o, SLOT]
         if not always and state[slot, width] == 0 and state[slot, width + 1] == 0:
@@ -105,18 +103,3 @@ def _is_nothing(cells: Ints, cell: Word) -> bool:
         if cells[cell, f] != 0:
             return False
     return True
-
-
-@part(counted=True)
-def _free_cell(block: Ints, cells: Ints, state: Ints, slot: Word, width: Word, cell: Word) -> None:
-    """Take a cell out of its group; another may have its place."""
-    at, before = state[slot, width + 1], np.int64(0)
-    while at != cell + 1:
-        before, at = at, cells[at - 1, NEXT]
-    if before != 0:
-        cells[before - 1, NEXT] = cells[cell, NEXT]
-    else:
-        state[slot, width + 1] = cells[cell, NEXT]
-    cells[cell, ROUND], cells[cell, NEXT] = np.int64(-1), block[FREE_CELL]
-    block[FREE_CELL] = cell + 1
-    block[FREE_CELLS] += 1

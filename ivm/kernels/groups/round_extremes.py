@@ -10,11 +10,8 @@ from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTIT
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
     CELL,
-    CELLS,
     CURSOR,
     DUE,
-    FREE_CELL,
-    FREE_CELLS,
     LENGTH,
     MADE,
     MARK,
@@ -28,6 +25,7 @@ from ivm.kernels.groups.round_block import (
     cells_in,
     opened_in,
 )
+from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.rounds import (
     DIFFS,
@@ -141,7 +139,7 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, number: Word, valu
         before, at = at, cells[at - 1, NEXT]
     made = np.int64(at == 0 or cells[at - 1, ROUND] != number)
     if made:
-        following, at = at, _new_cell(block, cells, number)
+        following, at = at, new_cell(block, cells, number)
         cells[at - 1, NEXT] = following
         if before != 0:
             cells[before - 1, NEXT] = at
@@ -170,27 +168,12 @@ def _round_cell(block: Ints, cells: Ints, state: Ints, slot: Word, width: Word, 
         before, at = at, cells[at - 1, NEXT]
     if at != 0 and cells[at - 1, ROUND] == number:
         return at
-    following, at = at, _new_cell(block, cells, number)
+    following, at = at, new_cell(block, cells, number)
     cells[at - 1, NEXT] = following
     if before != 0:
         cells[before - 1, NEXT] = at
     else:
         state[slot, width + 2] = at
-    return at
-
-
-@part(counted=True)
-def _new_cell(block: Ints, cells: Ints, number: Word) -> Word:
-    """A cell + 1 of a round, with nothing in it."""
-    if block[FREE_CELL] != 0:
-        at = block[FREE_CELL]
-        block[FREE_CELL] = cells[at - 1, NEXT]
-        block[FREE_CELLS] -= 1
-    else:
-        block[CELLS + LENGTH] += 1
-        at = block[CELLS + LENGTH]
-    cells[at - 1] = 0
-    cells[at - 1, ROUND] = number
     return at
 
 

@@ -6,17 +6,14 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.accumulate import ARGUMENT, KIND, SUM_WIDE, PlanRow, accumulate, add_before
+from ivm.kernels.groups.accumulate import ARGUMENT, COUNT, KIND, SUM_WIDE, PlanRow, accumulate, add_before
 from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTITIONS, PARTS, SIZE, STATE, USED
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
     CELL,
-    CELLS,
     CURSOR,
     DUE,
     FIELDS,
-    FREE_CELL,
-    FREE_CELLS,
     HEADS,
     LENGTH,
     MADE,
@@ -34,10 +31,10 @@ from ivm.kernels.groups.round_block import (
     opened_in,
     touched_in,
 )
+from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.slots import find_slot, has_place, put_slot, shift_of
 from ivm.kernels.groups.table import make_group, new_slot
-from ivm.kernels.groups.value_block import COUNT
 from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.hashing.keys import FORM
 from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_in, ints_at, ints_in, words_at, words_in
@@ -137,15 +134,8 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, numbe
     made = np.int64(0)
     if at == 0 or cells[at - 1, ROUND] != number:
         following, made = at, np.int64(1)
-        if block[FREE_CELL] != 0:
-            at = block[FREE_CELL]
-            block[FREE_CELL] = cells[at - 1, NEXT]
-            block[FREE_CELLS] -= 1
-        else:
-            block[CELLS + LENGTH] += 1
-            at = block[CELLS + LENGTH]
-        cells[at - 1] = 0
-        cells[at - 1, ROUND], cells[at - 1, NEXT] = number, following
+        at = new_cell(block, cells, number)
+        cells[at - 1, NEXT] = following
         if before != 0:
             cells[before - 1, NEXT] = at
         else:

@@ -10,8 +10,6 @@ from ivm.kernels.groups.block import DIRECTORY, ENTRIES, KEY_WORDS, LIVE, PARTS,
 from ivm.kernels.groups.round_block import (
     CELL,
     FIRST,
-    FREE_CELL,
-    FREE_CELLS,
     HEAP,
     LENGTH,
     MADE,
@@ -28,6 +26,7 @@ from ivm.kernels.groups.round_block import (
     cells_in,
     opened_in,
 )
+from ivm.kernels.groups.round_cells import unlinked
 from ivm.kernels.groups.slots import remove_slot, shift_of
 from ivm.kernels.groups.table import free_slot
 from ivm.kernels.groups.treap import remove
@@ -114,7 +113,7 @@ def _free(
 ) -> None:  # fmt: skip
     """Take a cell out of its value, and what it was the last of out of the group."""
     number = cells[cell, ROUND]
-    values[node, HEAD] = _unlinked(block, cells, values[node, HEAD], cell)
+    values[node, HEAD] = unlinked(block, cells, values[node, HEAD], cell)
     if values[node, HEAD] == 0:
         state[slot, width + 1] = remove(values, state[slot, width + 1], node + 1)
         values[node, LEFT], block[FREE_VALUE] = block[FREE_VALUE], node + 1
@@ -123,18 +122,4 @@ def _free(
         at = cells[at - 1, NEXT]
     cells[at - 1, COUNT] -= 1
     if cells[at - 1, COUNT] == 0:
-        state[slot, width + 2] = _unlinked(block, cells, state[slot, width + 2], at - 1)
-
-
-@part(counted=True)
-def _unlinked(block: Ints, cells: Ints, head: Word, cell: Word) -> Word:
-    """A list of cells without one of them, whose place another may have: its first + 1."""
-    at, before = head, np.int64(0)
-    while at != cell + 1:
-        before, at = at, cells[at - 1, NEXT]
-    following = cells[cell, NEXT]
-    if before != 0:
-        cells[before - 1, NEXT] = following
-    cells[cell, ROUND], cells[cell, NEXT], block[FREE_CELL] = np.int64(-1), block[FREE_CELL], cell + 1
-    block[FREE_CELLS] += 1
-    return head if before != 0 else following
+        state[slot, width + 2] = unlinked(block, cells, state[slot, width + 2], at - 1)
