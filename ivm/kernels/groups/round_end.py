@@ -41,22 +41,17 @@ from ivm.kernels.types import Ints
 @njit(cache=True, nogil=True, fastmath=False)
 def close_rounds(table: Ints, block: Ints) -> None:
     """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state = table[KEY_WORDS], words_in(table, STATE)
-    cells, opened, touched = cells_in(block), opened_in(block), touched_in(block)
+    cells, touched = cells_in(block), touched_in(block)
     for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
         cells[touched[t, CELL], MARK] = 0
-    for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
-        state[opened[o, SLOT], width] = 0
-    block[OPEN_FROM], block[TOUCH_FROM] = block[OPEN + LENGTH], block[TOUCH + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+    close_groups(table, block)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
     """Take back all but the first so many groups that were opened, and cells that were touched. Cost: as they cost."""
-    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), touched_in(block)
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, touched = cells_in(block), touched_in(block)
     for t in range(block[TOUCH + LENGTH] - 1, notes - 1, -1):
         cell = touched[t, CELL]
         cells[cell, MARK] = 0
@@ -64,10 +59,52 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
             cells[cell, HEADS + f] = touched[t, TOUCHED + f]
         if touched[t, NEW]:
             state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
+    undo_groups(table, block, groups, notes, state.shape[1] > width + 2)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
+    """All that was noted is final: cells without anything go, and groups without cells, unless they stay `always`."""
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, touched = cells_in(block), touched_in(block)
+    for t in range(block[TOUCH + LENGTH]):
+        cell = touched[t, CELL]
+        if cells[cell, ROUND] >= 0 and _is_nothing(cells, cell):
+            state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
+    settle_groups(table, block, always)
+
+
+@part()
+def _is_nothing(cells: Ints, cell: Word) -> bool:
+    for f in range(HEADS, cells.shape[1]):
+        if cells[cell, f] != 0:
+            return False
+    return True
+
+
+@part(counted=True)
+def close_groups(table: Ints, block: Ints) -> None:
+    """The present time is over: its groups are not open any more, and none is due."""
+    width, state, opened = table[KEY_WORDS], words_in(table, STATE), opened_in(block)
+    for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
+        state[opened[o, SLOT], width] = 0
+    block[OPEN_FROM], block[TOUCH_FROM] = block[OPEN + LENGTH], block[TOUCH + LENGTH]
+    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+
+
+@part(counted=True)
+def undo_groups(table: Ints, block: Ints, groups: Word, notes: Word, is_ranked: bool) -> None:
+    """Take back all but the first so many groups that were opened, whose cells are as they were; none is due.
+
+    `is_ranked`: they have a field of which `opened` has what it was.
+    """
+    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
+    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
+    shift, opened = shift_of(directory), opened_in(block)
     for o in range(block[OPEN + LENGTH] - 1, groups - 1, -1):
         slot = opened[o, SLOT]
         state[slot, width] = 0
-        if state.shape[1] > width + 2:
+        if is_ranked:
             state[slot, width + 2] = opened[o, OPENED]
         if opened[o, MADE]:
             remove_slot(slot, width, shift, size, directory, parts, entries, state)
@@ -78,16 +115,12 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
     block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
-    """All that was noted is final: cells without anything go, and groups without cells, unless they stay `always`."""
+@part(counted=True)
+def settle_groups(table: Ints, block: Ints, always: bool) -> None:
+    """Groups without cells go, unless they stay `always`; nothing is noted any more."""
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, opened, touched = shift_of(directory), cells_in(block), opened_in(block), touched_in(block)
-    for t in range(block[TOUCH + LENGTH]):
-        cell = touched[t, CELL]
-        if cells[cell, ROUND] >= 0 and _is_nothing(cells, cell):
-            state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
+    shift, opened = shift_of(directory), opened_in(block)
     for o in range(block[OPEN + LENGTH]):
         slot = opened[o, SLOT]
         if not always and state[slot, width] == 0 and state[slot, width + 1] == 0:
@@ -95,11 +128,3 @@ def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
             table[LIVE] -= 1
             free_slot(slot, width, state, table)
     block[TOUCH + LENGTH] = block[OPEN + LENGTH] = block[TOUCH_FROM] = block[OPEN_FROM] = 0
-
-
-@part()
-def _is_nothing(cells: Ints, cell: Word) -> bool:
-    for f in range(HEADS, cells.shape[1]):
-        if cells[cell, f] != 0:
-            return False
-    return True

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.block import DIRECTORY, ENTRIES, KEY_WORDS, LIVE, PARTS, SIZE, STATE
+from ivm.kernels.groups.block import KEY_WORDS, STATE
 from ivm.kernels.groups.round_block import (
     CELL,
-    FIRST,
-    HEAP,
     LENGTH,
-    MADE,
     MARK,
     NEW,
     NEXT,
     OF,
-    OPEN,
-    OPEN_FROM,
     ROUND,
-    SLOT,
     TOUCH,
     TOUCH_FROM,
     cells_in,
-    opened_in,
 )
 from ivm.kernels.groups.round_cells import unlinked
-from ivm.kernels.groups.slots import remove_slot, shift_of
-from ivm.kernels.groups.table import free_slot
+from ivm.kernels.groups.round_end import close_groups, settle_groups, undo_groups
 from ivm.kernels.groups.treap import remove
 from ivm.kernels.groups.value_block import (
     CHANGED,
@@ -42,7 +32,7 @@ from ivm.kernels.groups.value_block import (
     changed_in,
     values_in,
 )
-from ivm.kernels.memory.at import int32s_in, ints_in, words_in
+from ivm.kernels.memory.at import words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -50,61 +40,36 @@ from ivm.kernels.types import Ints
 @njit(cache=True, nogil=True, fastmath=False)
 def close_values(table: Ints, block: Ints) -> None:
     """The present time is over: what it has changed is as all else. Once is as good as twice."""
-    width, state, cells, values = table[KEY_WORDS], words_in(table, STATE), cells_in(block), values_in(block)
-    touched, opened = changed_in(block), opened_in(block)
+    cells, values, touched = cells_in(block), values_in(block), changed_in(block)
     for t in range(block[TOUCH_FROM], block[TOUCH + LENGTH]):
         cells[touched[t, CELL], MARK] = cells[touched[t, ROUND_CELL], MARK] = values[touched[t, NODE], CHANGED] = 0
-    for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
-        state[opened[o, SLOT], width] = 0
-    block[OPEN_FROM], block[TOUCH_FROM] = block[OPEN + LENGTH], block[TOUCH + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+    close_groups(table, block)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def undo_values(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
     """Take back all but the first so many groups that were opened, and cells that were touched. Cost: as they cost."""
-    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, values, opened, touched = (
-        shift_of(directory), cells_in(block), values_in(block), opened_in(block), changed_in(block),
-    )  # fmt: skip
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, values, touched = cells_in(block), values_in(block), changed_in(block)
     for t in range(block[TOUCH + LENGTH] - 1, notes - 1, -1):
         cell, node = touched[t, CELL], touched[t, NODE]
         cells[cell, MARK] = cells[touched[t, ROUND_CELL], MARK] = values[node, CHANGED] = 0
         cells[cell, COUNT] = touched[t, WAS]
         if touched[t, NEW]:
             _free(block, cells, values, state, touched[t, OF], width, node, cell)
-    for o in range(block[OPEN + LENGTH] - 1, groups - 1, -1):
-        slot = opened[o, SLOT]
-        state[slot, width] = 0
-        if opened[o, MADE]:
-            remove_slot(slot, width, shift, size, directory, parts, entries, state)
-            table[LIVE] -= 1
-            free_slot(slot, width, state, table)
-    block[TOUCH + LENGTH], block[OPEN + LENGTH] = min(block[TOUCH + LENGTH], notes), min(block[OPEN + LENGTH], groups)
-    block[TOUCH_FROM], block[OPEN_FROM] = block[TOUCH + LENGTH], block[OPEN + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+    undo_groups(table, block, groups, notes, False)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def settle_values(table: Ints, block: Ints) -> None:
     """All that was noted is final: cells without anything go, values without cells, and groups without values."""
-    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    shift, cells, values, opened, touched = (
-        shift_of(directory), cells_in(block), values_in(block), opened_in(block), changed_in(block),
-    )  # fmt: skip
+    width, state = table[KEY_WORDS], words_in(table, STATE)
+    cells, values, touched = cells_in(block), values_in(block), changed_in(block)
     for t in range(block[TOUCH + LENGTH]):
         cell = touched[t, CELL]
         if cells[cell, ROUND] >= 0 and cells[cell, COUNT] == 0:
             _free(block, cells, values, state, touched[t, OF], width, touched[t, NODE], cell)
-    for o in range(block[OPEN + LENGTH]):
-        slot = opened[o, SLOT]
-        if state[slot, width] == 0 and state[slot, width + 1] == 0:
-            remove_slot(slot, width, shift, size, directory, parts, entries, state)
-            table[LIVE] -= 1
-            free_slot(slot, width, state, table)
-    block[TOUCH + LENGTH] = block[OPEN + LENGTH] = block[TOUCH_FROM] = block[OPEN_FROM] = 0
+    settle_groups(table, block, False)
 
 
 @part(counted=True)
