@@ -32,6 +32,9 @@ class Size:
     opened_views: str
     log_mib: int
     threads: tuple[int, ...]
+    loops: str
+    loop_scale: float
+    loop_steps: int
     other_modes: bool
     demo: bool
 
@@ -40,14 +43,15 @@ FULL = Size(
     views="all", batches="100000,1000", rows="5,100,1000", commits=1_000, stream_batch=1_000, active=10, every=50,
     again=3, keys=10_000_000, rate=1_000_000, rates=4, seconds=10.0, group_rows=1_000_000, group_commits=2_000,
     cases="all", waiting_rows=2_000_000, kinds="all", durable_views="q1,q3,q9,q18", opened_views="all", log_mib=100,
-    threads=(1, 2), other_modes=True, demo=True,
+    threads=(1, 2), loops="all", loop_scale=1.0, loop_steps=2_000, other_modes=True, demo=True,
 )  # fmt: skip
-"""About an hour at scale factor 1 on two cores."""
+"""About an hour and a half at scale factor 1 on two cores."""
 
 SMOKE = Size(
     views="q3,q6", batches="1000", rows="5", commits=5, stream_batch=600, active=1, every=5, again=1, keys=2_000,
     rate=20_000, rates=1, seconds=0.05, group_rows=500, group_commits=5, cases="delete-max", waiting_rows=500,
-    kinds="join", durable_views="q3", opened_views="q3", log_mib=0, threads=(1,), other_modes=False, demo=False,
+    kinds="join", durable_views="q3", opened_views="q3", log_mib=0, threads=(1,),
+    loops="reach,triangles-skewed", loop_scale=0.001, loop_steps=20, other_modes=False, demo=False,
 )  # fmt: skip
 """To see that everything works."""
 
@@ -113,6 +117,8 @@ def runs(asked: Asked, *, takes_threads: bool) -> Iterator[Run]:
     lasting = ("--views", size.durable_views, "--batch", size.batches, "--commits", str(size.commits))
     opened = ("--whole", size.opened_views, "--log", str(size.log_mib))
     yield Run("durability", "durability", (*at, *passes, *lasting, *opened))
+    changed = ("--scale", f"{size.loop_scale:g}", "--steps", str(size.loop_steps))
+    yield Run("graph", "graph.cli", ("bench", "--workloads", size.loops, *changed, "--data", str(asked.data / "graph")))
     yield Run("first-use", "first_use", () if size.demo else ("--no-demo", "--no-setup"))
 
 

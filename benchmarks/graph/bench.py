@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,13 @@ from rich.console import Console
 
 from benchmarks import output
 from benchmarks.figures import SHARES, Figure, one, spread
+from benchmarks.graph.beside import AGAIN, BASE, COLUMNS, SHOWN, VIEW, anchors, published, rows_of
 from benchmarks.graph.engine import Task
 from benchmarks.graph.stream import Stream, ensure
 from benchmarks.graph.workloads import UNITS, Workload
 from benchmarks.process import measure
-from benchmarks.units import shown
 from ivm.progress import progress
 
-_ANCHORS = Path(__file__).with_name("anchors.json")
-_COLUMNS = ("workload", "base rows", "view rows", *UNITS, "DuckDB again")
 _TITLE = "loops over graphs of {:g} times the nodes that figures are asked for (* more than that)"
 _MODULE = "benchmarks.graph.engine"
 _err = Console(stderr=True)
@@ -44,25 +40,23 @@ def bench(
             tell(workload.name, 0, 0)
             result = measure(_MODULE, task, tell)
         met = _met(stream) if "triangles" in workload.programs else 0.0
-        beside = {name: _anchors()[name] for name in workload.anchors}
         found.append(
             {
                 "workload": workload.name,
                 "graph": stream.shape.name,
                 "asked": dict(workload.asked),
                 "figures": figures_of(result, met),
-                "published": beside,
+                "published": {name: anchors()[name] for name in workload.anchors},
                 **result,
             }
         )
         _err.print(f"{workload.name} is measured", highlight=False)
-    rows = [row for entry in found for row in _rows(entry)]
-    output.table(_TITLE.format(scale), _COLUMNS, rows)
-    for name in dict.fromkeys(name for entry in found for name in entry["published"]):
-        output.note(_published(_anchors()[name]))
-    output.note(f"Published: {_anchors()['_source']} {_anchors()['_machine']}")
-    parameters = {"scale": scale, "steps": steps, "compared": compared}
     figures = [figure for entry in found for figure in _figures(entry)]
+    rows = [row for entry in found for row in rows_of(entry["workload"], _values(entry), entry["asked"])]
+    output.table(_TITLE.format(scale), COLUMNS, rows)
+    for line in published(name for entry in found for name in entry["published"]):
+        output.note(line)
+    parameters = {"scale": scale, "steps": steps, "compared": compared}
     output.save("graph", parameters, figures, {"results": found}, json_file, began)
 
 
@@ -96,44 +90,13 @@ def _met(stream: Stream) -> float:
     return float(np.mean(leaving[targets] + reaching[sources] + leaving[sources]))
 
 
-@cache
-def _anchors() -> dict[str, Any]:
-    known: dict[str, Any] = json.loads(_ANCHORS.read_text(encoding="utf-8"))
-    return known
-
-
-def _rows(entry: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """What was measured, and below it what was asked."""
-    asked, again = entry["asked"], entry["again_seconds"]
-    head = (entry["workload"], f"{entry['base_rows']:,}", f"{entry['rows']:,}")
-    measured = [_measured(name, entry["figures"].get(name), asked.get(name)) for name in UNITS]
-    most = [shown(asked[name], UNITS[name]) if name in asked else "" for name in UNITS]
-    rows = [(*head, *measured, shown(again, "s") if again else "")]
-    return [*rows, ("  asked, at most", "", "", *most, "")] if asked else rows
-
-
-def _measured(name: str, value: float | None, asked: float | None) -> str:
-    if value is None:
-        return ""
-    return shown(value, UNITS[name]) + ("*" if asked is not None and value > asked else "")
-
-
-def _published(anchor: Mapping[str, Any]) -> str:
-    figures = ", ".join(
-        f"{name.rpartition(' ')[0]} {value:g} {name.rpartition(' ')[2]}" for name, value in _numbers(anchor)
-    )
-    return f"{anchor['of']}: {figures}"
-
-
-def _numbers(anchor: Mapping[str, Any]) -> list[tuple[str, float]]:
-    return [(name, value) for name, value in anchor.items() if name != "of"]
+def _values(entry: Mapping[str, Any]) -> dict[str, float]:
+    """All that the table shows of what was found."""
+    again = {AGAIN: entry["again_seconds"]} if entry["again_seconds"] else {}
+    return {BASE: entry["base_rows"], VIEW: entry["rows"], **entry["figures"], **again}
 
 
 def _figures(entry: Mapping[str, Any]) -> list[Figure]:
     of = {"workload": entry["workload"]}
-    single = ("fill", "state")
-    return [
-        spread("commit", "ms", entry["quantiles_ms"], entry["measured"], **of),
-        *(one(name, UNITS[name], entry["figures"][name], **of) for name in single),
-        *([one("again in DuckDB", "s", entry["again_seconds"], **of)] if entry["again_seconds"] else []),
-    ]
+    commits = spread("commit", "ms", entry["quantiles_ms"], entry["measured"], **of)
+    return [commits, *(one(name, SHOWN[name], value, **of) for name, value in _values(entry).items())]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.figures import Measurement
-from benchmarks.report import html, lasting, running, single, streaming
+from benchmarks.report import html, lasting, loops, running, single, streaming
 from benchmarks.report.found import Found
 
 ANCHORS = Path(__file__).resolve().parent.parent / "anchors.json"
@@ -26,6 +26,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "state": ("State", single.state),
     "adversarial": ("Adversarial", single.adversarial),
     "sharing": ("Sharing", running.sharing),
+    "loops": ("Recursion", loops.loops),
     "durability": ("Durability", lasting.durability),
     "waiting": ("Waiting", single.waiting),
     "first-use": ("First use", single.first_use),

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 import ivm
 from benchmarks.figures import SHARES, read
 from benchmarks.graph import bench, engine, maintain
+from benchmarks.graph.beside import anchors
 from benchmarks.graph.cli import app
 from benchmarks.graph.programs import FITTING, PROGRAMS, Program
 from benchmarks.graph.shapes import Shape
@@ -118,7 +119,7 @@ def test_what_is_asked_is_measured_and_what_is_named_is_there() -> None:
         assert name == workload.name
         assert workload.asked.keys() <= UNITS.keys()
         assert set(workload.programs) <= PROGRAMS.keys()
-        assert set(workload.anchors) <= bench._anchors().keys()
+        assert set(workload.anchors) <= anchors().keys()
 
 
 def test_a_scale_changes_the_nodes() -> None:

@@ -63,6 +63,33 @@ def test_other_scales_have_none_beside_them():
     assert "none are shown" in section(page, "overview")
 
 
+def loops(workload: str, scale: float) -> str:
+    of: dict[str, Label] = {"workload": workload}
+    figures = [
+        spread("commit", "ms", [0.25] * len(SHARES), 10, **of),
+        one("base rows", "", 10_000_000, **of),
+        one("fill", "s", 21.5, **of),
+        one("p50", "ms", 0.25, **of),
+    ]
+    return section(report([measurement("graph", figures, scale=scale)], "title"), "loops")
+
+
+def test_loops_stand_beside_what_is_asked_and_the_papers():
+    there = loops("reach", 1.0)
+    assert "<td>10,000,000</td>" in there
+    assert "<td>21.5 s*</td>" in there
+    assert "<td>250 µs</td>" in there
+    assert "asked, at most" in there
+    assert "LiveJournal" in there
+    assert "Another machine" in there
+
+
+def test_nothing_is_asked_of_smaller_graphs():
+    there = loops("reach", 0.01)
+    assert "<td>21.5 s</td>" in there
+    assert "asked, at most" not in there
+
+
 def test_what_was_not_measured_is_said():
     page = report([measurement("concurrent", [])], "title", missing=["state"])
     assert "Not measured: state." in page

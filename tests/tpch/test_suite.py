@@ -65,7 +65,8 @@ def test_every_run_has_figures(measured: Path) -> None:
 
 
 def _benchmark(run: plan.Run) -> str:
-    return {"refresh_latency": "refresh-latency", "first_use": "first-use"}.get(run.module, run.module)
+    other = {"refresh_latency": "refresh-latency", "first_use": "first-use", "graph.cli": "graph"}
+    return other.get(run.module, run.module)
 
 
 def test_the_page_stands_alone_and_has_every_section(measured: Path) -> None:
