@@ -28,10 +28,10 @@ from ivm.kernels.groups.step import (
     add_apart,
     step_groups,
 )
-from ivm.kernels.hashing.keys import HALF, NULL, WORD
-from ivm.kernels.memory.places import STRIDE, WORDS
+from ivm.kernels.hashing.keys import HALF, NULL, NULL_BIT, WORD
+from ivm.kernels.memory.places import STRIDE, VALIDITY, WORDS
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
-from ivm.trace.columns.column import DTYPES, Column, Ints, item_size
+from ivm.trace.columns.column import DTYPES, Bools, Column, Ints, item_size
 from ivm.trace.columns.computed import Read
 from ivm.trace.columns.places import NONE, tell_of
 from ivm.trace.delta import Delta, Group, Layout, Source, plain_layout
@@ -141,24 +141,32 @@ class OutputForm:
     """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns: the keys, then the aggregates.
 
     `shown`: what the kernel is told of that; `unplaced`: the columns of which it tells no place; `flat`: the word of
-    the room with which the outputs' columns begin; `outputs`: how many these are; `words`: how many an output row takes
-    there, with its key and diff. `reads`: the columns of the key and the arguments, in the rows that come.
+    the room with which the outputs' columns begin; `outputs`: how many these are; `masks`: how many masks there may be;
+    `words`: how many an output row takes there, with its key and diff. `reads`: the columns of the key and the
+    arguments, in the rows that come.
     """
 
     __slots__ = (
-        "columns", "flat", "keys", "layout", "outputs", "parts", "plain", "reads", "shown", "unplaced", "words",
+        "columns", "flat", "keys", "layout", "masks", "outputs", "parts", "plain", "reads", "shown", "unplaced",
+        "words",
     )  # fmt: skip
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
         self.parts, self.layout, self.keys = parts, layout, len(layout.parts)
         self.reads = (*range(self.keys), *parts.arguments)
-        keys = zip(layout.parts, layout.form[:, [WORD, HALF, NULL]].tolist(), strict=True)
-        shown = [_key(physical, *where) for (physical, _), where in keys]
+        self.outputs = self.masks = len(parts.placed)
+        shown = list[tuple[int, ...]]()
+        for (physical, _), where in zip(
+            layout.parts, layout.form[:, [WORD, HALF, NULL, NULL_BIT]].tolist(), strict=True
+        ):
+            word, half, null, bit = where
+            shown.append((KEY, 8 * word if half < 0 else 4 * half, item_size(physical), self.masks, null, bit))
+            self.masks += null >= 0
         for output, (at, words, spec) in enumerate(parts.placed):
             from_ = NO_PLACE if spec.is_encoded and spec.type.physical is not Physical.INT64 else AGGREGATE
-            shown.append((from_, at, 8 * words, output))
+            shown.append((from_, at, 8 * words, output, -1, 0))
         self.shown: Ints = np.array(shown, np.int64).reshape(len(shown), SHOWN)
-        self.columns, self.outputs = tuple(shown), len(parts.placed)
+        self.columns = tuple(shown)
         self.unplaced = frozenset(index for index, (from_, *_) in enumerate(shown) if from_ == NO_PLACE)
         self.flat = WORDS * len(shown) + self.outputs
         self.words = parts.words + layout.words + 1
@@ -166,11 +174,7 @@ class OutputForm:
 
     def room(self, capacity: int, many: bool) -> Ints:
         """Memory for so many rows, with times of their own if there are `many`."""
-        return np.empty(self.flat + capacity * (self.words + many) + (self.outputs * capacity + 7 >> 3), np.int64)
-
-
-def _key(physical: Physical, word: int, half: int, null: int) -> tuple[int, int, int, int]:
-    return NO_PLACE if null >= 0 else KEY, 8 * word if half < 0 else 4 * half, item_size(physical), 0
+        return np.empty(self.flat + capacity * (self.words + many) + (self.masks * capacity + 7 >> 3), np.int64)
 
 
 class Output(Source):
@@ -218,26 +222,30 @@ class Output(Source):
         return column
 
     def _key(self, index: int) -> Column:
-        form, rows, layout = self._form, self._rows, self._form.layout
-        from_, begin, _, _ = form.columns[index]
+        form, layout = self._form, self._form.layout
+        _, begin, _, mask, _, _ = form.columns[index]
         keys = 8 * (form.flat + self.capacity * form.parts.words)
-        if from_ == NO_PLACE:
-            return layout.unpack(np.ndarray((rows, layout.words), np.int64, self.room, keys))[index]
-        return self._at(layout.parts[index][0], keys + begin, 8 * layout.words)
+        column = self._at(layout.parts[index][0], keys + begin, 8 * layout.words)
+        if self.room[WORDS * index + VALIDITY]:
+            column.valid = self._mask(mask)
+        return column
 
     def _aggregate(self, index: int) -> Column:
-        form, capacity, rows = self._form, self.capacity, self._rows
-        from_, at, stride, output = form.columns[index]
-        spec, begin = form.parts.aggregates[output], 8 * (form.flat + capacity * at)
+        form, rows = self._form, self._rows
+        from_, at, stride, output, _, _ = form.columns[index]
+        spec, begin = form.parts.aggregates[output], 8 * (form.flat + self.capacity * at)
         if from_ == NO_PLACE:
             words: Ints = np.ndarray((rows, stride // 8), np.int64, self.room, begin)
             column = Column(aggregate_values(words, spec))
         else:
             column = self._at(spec.type.physical, begin, stride)
         if self.room[form.flat - form.outputs + output]:
-            masks = 8 * len(self.room) - (form.outputs * capacity + 7 >> 3 << 3)
-            column.valid = np.ndarray((rows,), np.bool_, self.room, masks + output * capacity)
+            column.valid = self._mask(output)
         return column
+
+    def _mask(self, number: int) -> Bools:
+        masks = 8 * len(self.room) - (self._form.masks * self.capacity + 7 >> 3 << 3)
+        return np.ndarray((self._rows,), np.bool_, self.room, masks + number * self.capacity)
 
     def _at(self, physical: Physical, begin: int, stride: int) -> Column:
         """The values that begin at a byte of the room, so many bytes apart."""

@@ -6,8 +6,8 @@ and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `out
 `room` is where output rows are written, int64, with space for `capacity` of them. It has one after the other: the
 places of the rows' columns (see `memory.places`), the keys, then the outputs; how many NULLs each output has; `flat`,
 the columns of the outputs, where word w of output o of row i is `flat[capacity * at + words * i + w]`, `at` and `words`
-being the output's; the key words of each row; the diffs; the times, if there are many; the validity of each row of each
-output that has NULLs, a byte each.
+being the output's; the key words of each row; the diffs; the times, if there are many; masks of a byte a row, of the
+outputs, then of the parts of the key that may be NULL, each written if there are NULLs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.accumulate import add_before
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
-from ivm.kernels.memory.at import address_of, bools_at, ints_at, words_at
+from ivm.kernels.memory.at import address_of, bools_at, ints_at, load, words_at
 from ivm.kernels.memory.places import ADDRESS, BIT, PIECES, SIZE, STRIDE, VALIDITY
 from ivm.kernels.memory.places import WORDS as PLACE_WORDS
 from ivm.kernels.numbers.wide import Word
@@ -26,11 +26,14 @@ from ivm.kernels.types import Bools, Int32s, Ints
 
 BLOCK = 128
 
-FROM, BEGIN, ITEM, OUTPUT = range(4)
-SHOWN = 4
+FROM, BEGIN, ITEM, MASK, NULL_HALF, NULL_BIT = range(6)
+SHOWN = 6
 """What is said of a column of output rows: whether it lies in NO_PLACE, among the KEY words, or is an AGGREGATE; with
-which byte of a row's key words, or which word of an output row, it begins; how many bytes an item has; which output."""
+which byte of a row's key words, or which word of an output row, it begins; how many bytes an item has; which mask is
+its own, that of an output with the output's number; in which half word of the key which bit says that it is NULL, -1 of
+what never is, and of aggregates."""
 NO_PLACE, KEY, AGGREGATE = range(3)
+_INT = np.int32(0)
 
 
 @part(counted=True)
@@ -64,7 +67,8 @@ def emit(
     keys, diffs = words_at(at, capacity, width), ints_at(at + 8 * capacity * width, capacity)
     at += 8 * capacity * (width + 1)
     times = ints_at(at, capacity)
-    flat_valid = bools_at(at + (8 * capacity if len(cell_time) else 0), len(outputs), capacity)
+    masks = at + (8 * capacity if len(cell_time) else 0)
+    flat_valid = bools_at(masks, len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(cells))
     before, since = np.empty((size, cells.shape[1]), np.int64), np.empty(size, np.int64)
@@ -100,26 +104,44 @@ def emit(
                     rows += 1
         for o in range(len(outputs)):
             write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    tell_places(
-        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
-    )
+    tell_places(shown_columns, width, capacity, rows, nulls, address_of(flat), address_of(keys), masks, places)
     return rows, np.int64(-1), np.int64(-1)
 
 
 @part()
 def tell_places(
-    columns: Ints, width: Word, capacity: Word, nulls: Ints, flat: Word, keys: Word, masks: Word, places: Ints
+    columns: Ints, width: Word, capacity: Word, rows: Word, nulls: Ints, flat: Word, keys: Word, masks: Word,
+    places: Ints,
 ) -> None:  # fmt: skip
-    """Write down where the columns of output rows lie; those in NO_PLACE have no stride."""
+    """Write down where the columns of so many output rows lie; those in NO_PLACE have no stride.
+
+    Cost: that of a look at each part of a key that may be NULL.
+    """
     for c in range(len(columns)):
-        place, size, output = places[c], columns[c, ITEM], columns[c, OUTPUT]
+        place, size, mask = places[c], columns[c, ITEM], masks + capacity * columns[c, MASK]
         place[SIZE], place[STRIDE], place[PIECES], place[VALIDITY] = size, np.int64(0), np.int64(0), np.int64(0)
+        has_nulls = False
         if columns[c, FROM] == KEY:
             place[ADDRESS], place[STRIDE] = keys + columns[c, BEGIN], 8 * width
+            if columns[c, NULL_HALF] >= 0:
+                half = keys + 4 * columns[c, NULL_HALF]
+                has_nulls = _mask_keys(half, 8 * width, columns[c, NULL_BIT], bools_at(mask, np.int64(1), rows))
         elif columns[c, FROM] == AGGREGATE:
             place[ADDRESS], place[STRIDE] = flat + 8 * capacity * columns[c, BEGIN], size
-            if nulls[output] > 0:
-                place[VALIDITY], place[BIT] = masks + capacity * output, np.int64(-1)
+            has_nulls = nulls[columns[c, MASK]] > 0
+        if has_nulls:
+            place[VALIDITY], place[BIT] = mask, np.int64(-1)
+
+
+@part()
+def _mask_keys(half: Word, step: Word, bit: Word, mask: Bools) -> bool:
+    """Write for half words at an address, so many bytes apart, whether a bit is not set; whether one is."""
+    found = False
+    for r in range(mask.shape[1]):
+        null = (np.int64(load(half + step * r, _INT)) >> bit) & np.int64(1) != 0
+        mask[0, r] = not null
+        found |= null
+    return found
 
 
 @part()
@@ -212,7 +234,8 @@ def read_groups(
     behind = len(outputs) + capacity * words
     nulls, flat = room[: len(outputs)], room[len(outputs) : behind]
     keys = room[behind : behind + capacity * width].reshape(capacity, width)
-    flat_valid = bools_at(address_of(room) + 8 * (behind + capacity * (width + 1)), len(outputs), capacity)
+    masks = address_of(room) + 8 * (behind + capacity * (width + 1))
+    flat_valid = bools_at(masks, len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(state))
     shown, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
@@ -229,7 +252,5 @@ def read_groups(
         for o in range(len(outputs)):
             finalize(outputs, o, always, state, first, width + 1, count, shown, valid, 0, scratch)
             write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    tell_places(
-        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
-    )
+    tell_places(shown_columns, width, capacity, rows, nulls, address_of(flat), address_of(keys), masks, places)
     return rows

@@ -40,7 +40,8 @@ def emit_rounds(
     nulls, flat = ints_at(at, len(outputs)), ints_at(at + 8 * len(outputs), capacity * words)
     at += 8 * (len(outputs) + capacity * words)
     keys, diffs = words_at(at, capacity, width), ints_at(at + 8 * capacity * width, capacity)
-    flat_valid = bools_at(at + 8 * capacity * (width + 1), len(outputs), capacity)
+    masks = at + 8 * capacity * (width + 1)
+    flat_valid = bools_at(masks, len(outputs), capacity)
     nulls[:] = 0
     shown, valid = np.empty((words, STATES * BLOCK), np.int64), np.empty((len(outputs), STATES * BLOCK), np.bool_)
     source, weights = np.empty(STATES * BLOCK, np.int64), np.empty(STATES, np.int64)
@@ -68,9 +69,7 @@ def emit_rounds(
                     rows += 1
         for o in range(len(outputs)):
             write_output(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
-    tell_places(
-        shown_columns, width, capacity, nulls, address_of(flat), address_of(keys), address_of(flat_valid), places
-    )
+    tell_places(shown_columns, width, capacity, rows, nulls, address_of(flat), address_of(keys), masks, places)
     said[WRITTEN] = rows
 
 
