@@ -129,6 +129,8 @@ def connection(use: Use, *, alone: bool = False) -> Iterator[duckdb.DuckDBPyConn
         raise
     except duckdb.InterruptException as error:
         raise KeyboardInterrupt from error
+    except UnicodeDecodeError as error:  # DuckDB shows the value that it cannot cast, which is no text
+        raise duckdb.ConversionException(error.object.decode(errors="backslashreplace")) from error
     except RuntimeError as error:
         if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C, where it looks
             raise KeyboardInterrupt from error

@@ -14,7 +14,7 @@ from catalog.names import as_literal, by_key, key, quoted, suggestion, twice
 from catalog.schema import Field, Table
 from sql.cast_text import cast_text
 from sql.json_file import json_rows
-from sql.plain_insert import PlainInsert
+from sql.plain_insert import OpenInsert, PlainInsert
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Update
 
 NEW = "ivm new rows"
@@ -26,7 +26,9 @@ _EXCLUDED = "excluded"
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def columns_to_insert(insert: Insert | PlainInsert, table: Table, given: Sequence[str] = ()) -> tuple[str, ...]:
+def columns_to_insert(
+    insert: Insert | PlainInsert | OpenInsert, table: Table, given: Sequence[str] = ()
+) -> tuple[str, ...]:
     """The columns that an INSERT names, as they were declared; BindError for one that is unknown or named again.
 
     `given`: the names of the query's columns, where they say it.

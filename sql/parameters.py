@@ -87,6 +87,8 @@ _places_in = lru_cache(512)(_places)
 
 def _chosen(source: SqlText, places: Sequence[Place], values: Parameters) -> list[Any]:
     """The value of each place."""
+    if type(values) in (list, tuple) and len(values) == len(places) and not any(name for _, _, name in places):
+        return list(values)  # the rule
     kinds = {"?" if not name else "$1" if name.isdecimal() else "$name" for _, _, name in places}
     if len(kinds) > 1:
         what = f"{' and '.join(sorted(kinds))} cannot be mixed in one text; write all parameters in one way"

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
@@ -35,7 +36,8 @@ class PlainInsert(NamedTuple):
 
 
 _NAME = r'(\w+|"(?:[^"]|"")+")'
-_HEAD = re.compile(rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*\(", re.ASCII | re.IGNORECASE)
+_INTO = rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*"
+_HEAD = re.compile(rf"{_INTO}\(", re.ASCII | re.IGNORECASE)
 _COLUMN = re.compile(rf"\s*{_NAME}\s*(,|$)", re.ASCII)
 _VALUE = re.compile(
     r"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:(DATE|TIMESTAMP)\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE)"
@@ -66,6 +68,35 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
         if not text[at:].strip():
             return tuple(found)
     return None
+
+
+class OpenInsert(NamedTuple):
+    """INSERT INTO `table`: `columns` (empty: all) of `rows` rows of `width` values each, all of which are parameters.
+
+    Nothing else stands in the text.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    width: int
+    rows: int
+
+
+_PLACES = r"\(\s*\?\s*(?:,\s*\?\s*)*\)"
+_OPEN = re.compile(rf"{_INTO}({_PLACES}\s*(?:,\s*{_PLACES}\s*)*)(?:;\s*)?", re.ASCII | re.IGNORECASE)
+
+
+@lru_cache(512)
+def open_insert(text: str) -> OpenInsert | None:
+    """The INSERT that a text is, if it has a ? for each value; None for any other text."""
+    found = _OPEN.fullmatch(text)
+    names = None if found is None else _names(found[2])
+    if found is None or names is None:
+        return None
+    widths = [row.count("?") for row in found[3].split("(")[1:]]
+    if len(set(widths)) != 1:
+        return None
+    return OpenInsert(_name(found[1]), names, widths[0], len(widths))
 
 
 def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] | None:

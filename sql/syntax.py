@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -79,6 +80,12 @@ def dialect_named(name: Any) -> Dialect:
     """The dialect called `name`; BindError if sqlglot has none of that name."""
     if not isinstance(name, str):
         raise BindError(f"a SQL dialect is given by its name, such as 'duckdb' or 'postgres', not as {name!r}")
+    return _dialect(name)
+
+
+@lru_cache(16)
+def _dialect(name: str) -> Dialect:
+    """Nobody changes it: sqlglot makes what reads and writes anew for each text."""
     try:
         return Dialect.get_or_raise(name)
     except ValueError as error:

@@ -64,8 +64,9 @@ class Intake:
         """What takes rows of plain values, where all columns have such types."""
         return self._as_it_is.plain
 
-    def literals(self, columns: Mapping[str, Sequence[object]], count: int) -> Located | None:
-        """So many rows of columns in physical form, but for texts; others have their default, or NULL.
+    def values(self, columns: Mapping[str, Sequence[object]], count: int, *, stored: bool) -> Located | None:
+        """So many rows of columns of plain values, if `stored` in physical form, but for texts; others have their
+        default, or NULL.
 
         None where they are not taken here: of types that have no plain values, or NULL where none may be.
         """
@@ -75,7 +76,8 @@ class Intake:
         for place, field in enumerate(self.fields):
             values = columns.get(field.name)
             if values is not None:
-                given.add(place)
+                if stored:
+                    given.add(place)
             elif (make := self._defaults.get(field.name)) is not None:
                 values = make(count).to_pylist()
             made.append((None,) * count if values is None else values)

@@ -17,7 +17,7 @@ from ivm.session.cursor import Cursor
 from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
-from ivm.session.statements import make_room, nested_too_deeply, run_statements, statements_of
+from ivm.session.statements import insert_values, make_room, nested_too_deeply, run_statements, statements_of
 from ivm.trace.rows.table_store import Mode
 from sql.parameters import Parameters, filled
 
@@ -91,6 +91,10 @@ class Database:
         core = self._open
         callback(progress, "progress")
         try:
+            if params is not None and dialect == "duckdb":
+                inserted = insert_values(core, sql_text(text), params)
+                if inserted is not None:
+                    return inserted
             written = filled(sql_text(text), params, dialect)
             if written is not text:
                 sql_text(written)

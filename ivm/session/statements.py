@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 import pyarrow as pa
 
 from catalog.errors import UnsupportedError
+from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Change
+from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
 from ivm.session.defining import define
@@ -19,8 +21,9 @@ from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
 from sql.named_types import with_types
+from sql.parameters import Parameters
 from sql.parse import parse
-from sql.plain_insert import PlainInsert, columns_of, plain_inserts
+from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
 from sql.statements import (
@@ -158,15 +161,38 @@ def run_statement(
 
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     """INSERT of literals, which needs no DuckDB."""
-    table, intake = core.incoming.intake(statement.table)
-    named = columns_to_insert(statement, table)
-    check_width(table, named, statement.width)
+    table, intake, named = _columns(core, statement)
     types = {field.name: field.type for field in table.fields}
     columns = columns_of(statement, [types[name] for name in named])
     if columns is not None:
         count = len(columns[0])
-        rows = intake.literals(dict(zip(named, columns, strict=True)), count)
+        rows = intake.values(dict(zip(named, columns, strict=True)), count, stored=True)
         if rows is not None:
             core.commit([Change(table, *rows)])
             return counted(count)
     return run_statement(core, parse(statement.text)[0], "duckdb")
+
+
+def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
+    """Insert the values of a text that is an INSERT of nothing but ?, as they are; None where that is not for here.
+
+    They are what their literals would be; where that is not certain, nothing has changed.
+    """
+    statement = open_insert(text) if len(text) <= _MOST_CHARACTERS and type(params) in (list, tuple) else None
+    if statement is None or not isinstance(params, list | tuple) or len(params) != statement.width * statement.rows:
+        return None
+    table, intake, named = _columns(core, statement)
+    columns = {name: params[place :: statement.width] for place, name in enumerate(named)}
+    rows = intake.values(columns, statement.rows, stored=False)
+    if rows is None:
+        return None
+    core.commit([Change(table, *rows)])
+    return counted(statement.rows)
+
+
+def _columns(core: Core, statement: PlainInsert | OpenInsert) -> tuple[Table, Intake, tuple[str, ...]]:
+    """The table that an INSERT is of, what takes its rows, and the columns that it names."""
+    table, intake = core.incoming.intake(statement.table)
+    named = columns_to_insert(statement, table)
+    check_width(table, named, statement.width)
+    return table, intake, named
