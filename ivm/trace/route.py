@@ -23,6 +23,7 @@ from ivm.kernels.step.records import (
     MOST,
     NO_ARENA,
     NONE,
+    REACHED,
     TABLE,
     TIME,
     WANTED,
@@ -59,7 +60,7 @@ class Route:
     Size: some hundred words.
     """
 
-    __slots__ = ("_chunks", "_kept", "_parts", "_room", "edges", "given", "legs", "words")
+    __slots__ = ("_chunks", "_kept", "_parts", "_room", "_used", "edges", "given", "legs", "words")
 
     def __init__(self, legs: Sequence[Words], groups: int) -> None:
         """`groups`: how many the first edge has."""
@@ -75,7 +76,7 @@ class Route:
             words += leg.words(self.legs[-1], (places[number], places[number + 1]), each[number])
         self.words: Ints = np.array([*(0,) * table, *self.legs, *words], np.int64)
         self.words[[LEGS, TABLE, MOST, NONE]] = len(legs), table, MOST_FOUND, id(None)
-        self._room, self._kept = _LEAST, NOBODY
+        self._room, self._used, self._kept = _LEAST, 0, NOBODY
         self._chunks: list[Ints] = []
         self.given: list[int] = []
 
@@ -83,7 +84,7 @@ class Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
         made._parts, made.edges, made.legs = self._parts, self.edges, self.legs
-        made.words, made._room, made._kept = self.words.copy(), self._room, NOBODY
+        made.words, made._room, made._used, made._kept = self.words.copy(), self._room, 0, NOBODY
         made._chunks, made.given = [], []
         return made
 
@@ -91,14 +92,15 @@ class Route:
         """Rows from `first` up to `length` come in; `listed` is there until the walk has begun. `time`: of all rows."""
         room, chunk = self._room, self._kept
         if len(chunk) < room or getrefcount(chunk) > _OURS:
-            chunk = _arena(room) if room > _SMALL else np.empty(room, np.int64)
+            chunk = _arena(room) if room > _MOST_KEPT else np.empty(room, np.int64)
         spoil(chunk)
-        self._chunks = [chunk]
+        self._chunks, self._used = [chunk], 0
         _begin(self.words.data, 8 * TIME, time, 0, 0, id(chunk), id(listed), first, length)
 
     def go_on(self, rows: int) -> int:
         """What the walk says, about so many rows, where it does not lack memory; see `walk`."""
         while (said := walk(self.words, rows)) == NO_ARENA:
+            self._used += self._up_to(ARENA)
             chunk = _arena(max(self.words.item(WANTED), self._room))
             spoil(chunk)
             self._chunks.append(chunk)
@@ -113,13 +115,12 @@ class Route:
         return self.words.item(AT)
 
     def end(self) -> None:
-        """All is read of the walk. What was made of memory is remembered, for the next one."""
-        chunks, words = self._chunks, self.words
-        if len(chunks) > 1:
-            self._room = sum(map(len, chunks))
-        elif self._room > _LEAST:
-            used = len(chunks[0]) - (words.item(ARENA_END) - words.item(ARENA) >> 3)
-            self._room = max(min(self._room, _SPARE * used), _LEAST)
+        """All is read of the walk. How much memory it needed is remembered, for the next one."""
+        chunks, words, room = self._chunks, self.words, self._room
+        needed = self._used + self._up_to(REACHED)
+        if needed > room:
+            room = needed + (needed >> 2)
+        self._room = max(min(room, _SPARE * needed), _LEAST)
         if len(chunks) == 1 and len(chunks[0]) <= _MOST_KEPT:
             self._kept = chunks[0]
         else:
@@ -128,6 +129,10 @@ class Route:
         self._chunks = []
         while self.given:
             words[self.given.pop()] = 0
+
+    def _up_to(self, place: int) -> int:
+        """How many words of the newest part of the arena lie before an address, which stands at a place of the head."""
+        return len(self._chunks[-1]) - (self.words.item(ARENA_END) - self.words.item(place) >> 3)
 
     def edge(self, number: int) -> list[int]:
         """The words of an edge."""

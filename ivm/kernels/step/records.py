@@ -18,10 +18,11 @@ from ivm.kernels.hashing.search import SEARCH
 from ivm.kernels.memory.frame import HEAD as LOOP_HEAD
 from ivm.kernels.memory.places import SOURCE
 
-LEGS, TABLE, MOST, NONE, ARENA, ARENA_END, WANTED, TIME, AT, TOLD, CHUNK, LISTED = range(12)
-HEAD = 12
+LEGS, TABLE, MOST, NONE, ARENA, ARENA_END, REACHED, WANTED, TIME, AT, TOLD, CHUNK, LISTED = range(13)
+HEAD = 13
 """How many legs there are, and the place of a table of their places; how many rows a look-up finds at once, unless
-those of one key are more; the `id` of None; where the arena begins and ends, in bytes, and how many words it lacks.
+those of one key are more; the `id` of None; where the arena begins and ends, in bytes, up to where it was needed so
+far, if nothing were taken from its end, and how many words it lacks.
 
 Then what is new each time: the time of all rows, if they have one; the leg to go on with, below zero once all is done;
 whether a search has found what an index is to learn; the `id` of the array that is the arena from now on, and that of a

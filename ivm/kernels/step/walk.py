@@ -26,6 +26,7 @@ from ivm.kernels.step.records import (
     LOOK_UP,
     LOOP,
     NONE,
+    REACHED,
     REDUCE,
     STARTED,
     STRIDED,
@@ -47,7 +48,7 @@ def walk(route: Ints, rows: int) -> Word:
     fit, AT is the leg that has more of them, and the walk is to be called again. Cost: that of its loops and searches.
     """
     if route[CHUNK] != 0:
-        route[ARENA] = data_of(route[CHUNK])
+        route[ARENA] = route[REACHED] = data_of(route[CHUNK])
         route[ARENA_END] = route[ARENA] + 8 * length_of(route[CHUNK], 0)
         route[CHUNK] = 0
     if route[LISTED] != 0 and not _open(route):
