@@ -71,9 +71,9 @@ def _loops(found: Distributed) -> Iterator[str]:
     channels = {channel.name: channel for channel in found.channels}
     for loop, placement in {loop.bindings: (loop, placement) for loop, placement in found.loops.items()}.values():
         yield f"loop {', '.join(each.name for each in loop.bindings)} {_rounds(loop, placement)}"
-        for node in nodes(loop):
-            channel = channels.get(node.name) if isinstance(node, Get) else None
-            if channel is not None and isinstance(channel.to, Replicated):
+        read = dict.fromkeys(node.name for node in nodes(loop) if isinstance(node, Get))
+        for channel in (channels[name] for name in read if name in channels):
+            if isinstance(channel.to, Replicated):
                 yield f"  every shard keeps all of {channel.name}: {channel.rows:.0f} rows"
 
 
