@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ivm.analysis.carried import carried_by_all
 from ivm.analysis.equivalences import equivalences
+from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.lifted import is_lifted
+from ivm.analysis.order_free import order_of
 from ivm.distribute.exchange import Exchanges, Option
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement
 from ivm.distribute.reduces import at_home
 from ivm.transform.entered import entered
+from ivm.transform.rewrite import filtered
 from sql.ir.rebuild import rebuilt, with_inputs
 from sql.ir.relation import LetRec, Reduce, Relation, inputs_of
 
@@ -63,7 +66,12 @@ def _over(loop: LetRec, columns: Mapping[str, int], options_of: OptionsOf, excha
             return node
         return entering.used(at_home(Option(node, SINGLE), exchanges))
 
+    def enter_known(part: Relation, column: int | None, is_joined: bool) -> Relation:
+        return filtered(enter(part, column, is_joined), known_predicates(part))
+
     made = entered(loop, columns, enter)
+    if order_of(made) != order_of(loop):  # for a filter has shown, where rows come from, that values only grow
+        made = entered(loop, columns, enter_known)
     made = with_inputs(made, tuple(rebuilt(each, home, done=_stays) for each in inputs_of(made)))
     result = columns.get(loop.bindings[loop.result].name)
     return entering.option(made, SINGLE if result is None else Hashed((result,)))

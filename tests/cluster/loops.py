@@ -22,6 +22,9 @@ CARRYING = {
     "shortest": f"{_MUTUAL} r(s BIGINT, v BIGINT, x BIGINT) AS (SELECT s, v, min(x) FROM ("
     "SELECT at AS s, at AS v, 0 AS x FROM sale UNION ALL "
     "SELECT r.s, e.a, r.x + 1 + e.id FROM r JOIN sale e ON r.v = e.at) GROUP BY s, v) SELECT s, v, x FROM r",
+    "small ones first": f"{_MUTUAL} r(s BIGINT, v BIGINT, x BIGINT) AS (SELECT s, v, min(x) FROM ("
+    "SELECT at AS s, at AS v, 0 AS x FROM sale UNION ALL "
+    "SELECT r.s, e.a, r.x + e.id FROM r JOIN sale e ON r.v = e.at WHERE e.id >= 0) GROUP BY s, v) SELECT s, v, x FROM r",
     "even and odd": f"{_MUTUAL} ev(s VARCHAR, v BIGINT) AS (SELECT t, a FROM bag UNION "
     "SELECT od.s, x.a FROM od JOIN sale x ON od.v = x.at), "
     "od(v BIGINT, s VARCHAR) AS (SELECT DISTINCT x.a, ev.s FROM ev JOIN sale x ON ev.v = x.at) "

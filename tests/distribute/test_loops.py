@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import ivm
+from ivm.analysis.order_free import order_of
 from ivm.cluster.explain import distributed_text
 from ivm.cluster.placing import placement_of
 from ivm.distribute.distribute import Distributed, distribute
@@ -117,6 +118,16 @@ def test_a_group_of_everything_in_a_gathered_loop_is_there_alone(distributed: Fo
             UNION SELECT e.d FROM r JOIN e ON r.v = e.s JOIN n ON n.n > 0),
         n(n BIGINT) AS (SELECT count(*) FROM r) SELECT n FROM n""")
     assert ways(found) == [SINGLE] * 3, "the row, too, that says at which shard"
+
+
+@pytest.mark.parametrize("source", ["s, s AS v, 0 AS x FROM e", "d, d AS v, 0 AS x FROM road"])
+def test_small_values_come_first_as_in_one_piece(distributed: Found, source: str) -> None:
+    """That lengths are not negative is shown by a filter, which runs where they come from."""
+    found = distributed(f"""WITH MUTUALLY RECURSIVE p(s BIGINT, v BIGINT, x BIGINT) AS (SELECT s, v, min(x) FROM (
+        SELECT {source} UNION ALL SELECT p.s, o.d, p.x + o.owner FROM p JOIN owned o ON p.v = o.s WHERE o.owner >= 0
+        ) AS y (s, v, x) GROUP BY s, v) SELECT * FROM p""")
+    (loop,) = found.loops
+    assert [each.grows for each in order_of(loop).valued] == [True]
 
 
 def test_it_is_one_loop_whoever_reads_it(distributed: Found) -> None:
