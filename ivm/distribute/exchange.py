@@ -111,6 +111,10 @@ class Exchanges:
         uneven = max(1.0, BALANCED / max(values, SHARDS)) if isinstance(to, Hashed) and rows > BALANCED else 1.0
         return sent * min(uneven, SHARDS)
 
+    def kept(self, relation: Relation, to: Placement) -> float:
+        """The cost of having the rows of a relation where `to` says, as if they were sent there."""
+        return self.cost(self.rows.count(relation), len(relation.schema), to, self._values(relation, to))
+
     def settled(self, option: Option, known: Channels) -> Settled:
         """The option over channels that have names for good."""
         needed: dict[str, Channel] = {}

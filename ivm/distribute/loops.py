@@ -103,7 +103,8 @@ class _Entering:
         return option.relation
 
     def option(self, loop: LetRec, placement: Placement) -> Option:
-        """The loop over all that is needed."""
+        """The loop over all that is needed, whose own rows are kept, too."""
         used = self._used.values()
         self._exchanges.loops[loop] = placement
-        return Option(loop, placement, sum(o.cost for o in used), max((o.level for o in used), default=1))
+        cost = sum(each.cost for each in used) + self._exchanges.kept(loop, placement)
+        return Option(loop, placement, cost, max((each.level for each in used), default=1))

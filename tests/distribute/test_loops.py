@@ -23,9 +23,10 @@ TABLES = """
     CREATE TABLE e (s BIGINT, d BIGINT, PRIMARY KEY (s, d));
     CREATE TABLE owned (owner BIGINT, s BIGINT, d BIGINT, PRIMARY KEY (owner, s, d));
     CREATE TABLE road (s BIGINT, d BIGINT, PRIMARY KEY (s, d)) REPLICATED;
+    CREATE TABLE all_roads (s BIGINT, d BIGINT, PRIMARY KEY (s, d)) REPLICATED;
     CREATE TABLE town (id BIGINT PRIMARY KEY, name VARCHAR) REPLICATED;
 """
-SIZES = {"e": 1e6, "owned": 1e6, "road": 1e3, "town": 1e3}
+SIZES = {"e": 1e6, "owned": 1e6, "road": 1e3, "all_roads": 1e6, "town": 1e3}
 CLOSURE = "WITH RECURSIVE r(s, d) AS (SELECT s, d FROM e UNION SELECT r.s, e.d FROM r JOIN e ON r.d = e.s)"
 Found = Callable[[str], Distributed]
 
@@ -98,6 +99,12 @@ def test_tables_that_are_everywhere_cost_nothing(distributed: Found) -> None:
     found = distributed(f"{CLOSURE.replace(' e ', ' road ').replace('e.', 'road.')} SELECT * FROM r")
     assert (ways(found), found.level, found.placement) == ([], 1, REPLICATED)
     assert said(found) == ["loop r at every shard alike: all that it reads is there"]
+
+
+def test_what_is_everywhere_is_still_cut_where_it_is_much(distributed: Found) -> None:
+    closure = CLOSURE.replace(" e ", " all_roads ").replace("e.", "all_roads.")
+    found = distributed(f"{closure} SELECT * FROM r")
+    assert (ways(found), found.placement) == ([Hashed((0,))], Hashed((0,))), "what it begins with is sent, to be once"
 
 
 def test_a_loop_that_carries_nothing_is_gathered(distributed: Found) -> None:
