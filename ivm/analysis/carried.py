@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
+from ivm.analysis.equivalences import equivalences
 from ivm.analysis.lifted import is_lifted
 from sql.ir.rebuild import offsets, recursive_gets
 from sql.ir.relation import (
@@ -34,6 +36,21 @@ def carried(loop: LetRec, column: int) -> Mapping[str, int] | None:
     """
     found = _Carried({binding.name: binding.relation for binding in loop.bindings})
     return found.columns if found.only(loop.bindings[loop.result].name, column) else None
+
+
+def carried_by_all(loop: LetRec) -> tuple[Mapping[str, int], ...]:
+    """The ways in which the bindings of a loop carry a column along, each of them one: see `carried`.
+
+    So whatever tells rows apart by these columns alone also tells loops apart, of which each goes its own way. The same
+    for all results of a loop. Cost: the loop's size for each column of its bindings.
+    """
+    found: dict[tuple[int, ...], Mapping[str, int]] = {}
+    for result, binding in enumerate(loop.bindings):
+        for column in range(len(binding.schema)):
+            columns = carried(replace(loop, result=result), column)
+            if columns is not None and len(columns) == len(loop.bindings):
+                found.setdefault(tuple(columns[each.name] for each in loop.bindings), columns)
+    return tuple(found.values())
 
 
 @dataclass
@@ -84,13 +101,17 @@ class _Carried:
         return below is not None and all(self._within(each, below) for each in inputs_of(relation))
 
     def _joined(self, join: Join, column: int) -> bool:
-        """One input has the column; others are needed whole."""
-        starts = offsets(join.inputs)
-        for relation, start, end in zip(join.inputs, starts, starts[1:], strict=False):
-            own = start <= column < end
-            if not (self._within(relation, column - start) if own else self._all_of(relation)):
-                return False
-        return True
+        """Of inputs that have the column, or one that is identical, rows with the value are needed; others whole."""
+        pairs = zip(join.inputs, columns_joined(join, column), strict=True)
+        return all(self._all_of(each) if own is None else self._within(each, own) for each, own in pairs)
+
+
+def columns_joined(join: Join, column: int) -> tuple[int | None, ...]:
+    """Of each input of a join a column that holds in every row what `column` of the join holds; None without one."""
+    same = next((group for group in equivalences(join).classes if column in group), (column,))
+    starts = offsets(join.inputs)
+    owned = ([c - start for c in (column, *same) if start <= c < end] for start, end in pairwise(starts))
+    return tuple(own[0] if own else None for own in owned)
 
 
 def column_below(relation: Relation, column: int) -> int | None:

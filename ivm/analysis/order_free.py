@@ -14,6 +14,7 @@ from enum import IntEnum
 from catalog.types import Physical
 from ivm.analysis.fact import fact
 from ivm.analysis.known_predicates import known_predicates
+from ivm.analysis.lifted import is_lifted
 from ivm.analysis.ranges import value_range
 from sql.ir.relation import (
     Filter,
@@ -25,7 +26,6 @@ from sql.ir.relation import (
     Reduce,
     Relation,
     Union,
-    inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
@@ -89,14 +89,6 @@ def order_of(loop: LetRec) -> RoundOrder:
     return RoundOrder(False, not walk.groups, tuple(walk.valued))
 
 
-@fact
-def depends(relation: Relation) -> bool:
-    """Whether a relation depends on a name of a loop around it."""
-    return isinstance(relation, RecursiveGet) or (
-        not isinstance(relation, LetRec) and any(map(depends, inputs_of(relation)))
-    )
-
-
 def _value_of(relation: Relation) -> tuple[int, bool] | None:
     """The column of a binding that has the least of some values, and whether it is the greatest; None if none has."""
     if not isinstance(relation, Reduce) or len(relation.aggregates) != 1 or not relation.keys:
@@ -119,7 +111,7 @@ class _Walk:
 
     def binding(self, number: int, relation: Relation, value: tuple[int, bool] | None) -> None:
         """Raises _NotFreeError if a binding sees in which round rows are there."""
-        if not depends(relation):
+        if not is_lifted(relation):
             return
         if value is None:
             if any(self.kinds(relation, largest=False)):
@@ -137,7 +129,7 @@ class _Walk:
 
     def kinds(self, relation: Relation, largest: bool) -> tuple[_Kind, ...]:
         """Of each column what it has to do with a value of which the least, or greatest, is asked."""
-        if not depends(relation):
+        if not is_lifted(relation):
             return (_Kind.NOTHING,) * len(relation.schema)
         match relation:
             case RecursiveGet():

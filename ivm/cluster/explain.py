@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import indent
 
+from ivm.analysis.carried import carried_by_all
 from ivm.cluster.driver import Driver
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
-from ivm.distribute.placement import SINGLE, Anywhere, Placement
+from ivm.distribute.placement import SINGLE, Anywhere, Hashed, Placement, Replicated
 from ivm.transform.rewrite import peeled
 from sql.ir.rebuild import nodes
-from sql.ir.relation import Get, Join, Relation, Threshold, TopK, Window, inputs_of
+from sql.ir.relation import Get, Join, LetRec, Relation, Threshold, TopK, Window, inputs_of
 from sql.ir.text import relation_text
 
 
@@ -26,6 +27,7 @@ def distributed_text(found: Distributed, shared: Sequence[str] = ()) -> str:
     names = [field.name for field in found.relation.schema]
     lines += ["", f"view, at level {found.level}, {_where(found.placement, names)}: {found.rows:.0f} rows expected"]
     lines += [indent(relation_text(found.relation), "  ")]
+    lines += ["", *_loops(found)] if found.loops else []
     if found.placement == SINGLE:
         lines += ["", "its last step is done by one shard, since no column tells its rows apart"]
     return _renamed("\n".join(lines), numbers)
@@ -62,6 +64,29 @@ def _kept(found: Distributed) -> dict[str, str]:
                     again = f" again: rows of {own.name}" if isinstance(own, Get) and own.is_table else ""
                     said[channel.name] = f", kept there{again}"
     return said
+
+
+def _loops(found: Distributed) -> Iterator[str]:
+    """Of each loop, at which shards its rounds are run, and why; and what that costs."""
+    channels = {channel.name: channel for channel in found.channels}
+    for loop, placement in {loop.bindings: (loop, placement) for loop, placement in found.loops.items()}.values():
+        yield f"loop {', '.join(each.name for each in loop.bindings)} {_rounds(loop, placement)}"
+        read = dict.fromkeys(node.name for node in nodes(loop) if isinstance(node, Get))
+        for channel in (channels[name] for name in read if name in channels):
+            if isinstance(channel.to, Replicated):
+                yield f"  every shard keeps all of {channel.name}: {channel.rows:.0f} rows"
+
+
+def _rounds(loop: LetRec, placement: Placement) -> str:
+    if isinstance(placement, Replicated):
+        return "at every shard alike: all that it reads is there"
+    if placement == SINGLE:
+        columns = {loop.bindings[0].schema[each[loop.bindings[0].name]].name for each in carried_by_all(loop)}
+        why = f"begins with one value of {', '.join(sorted(columns))} alone" if columns else "carries no column along"
+        return f"on one shard: it {why}"
+    assert isinstance(placement, Hashed), "it is at one shard, at every one, or hashed"
+    (column,) = placement.columns
+    return f"by {loop.schema[column].name}, which it carries along: each shard runs the rounds of its own"
 
 
 def _where(placement: Placement, names: Sequence[str]) -> str:

@@ -45,7 +45,8 @@ from sql.ir.scalar import Column
 class Distributed:
     """A relation in fragments: `channels`, inputs first, and `relation` over them, whose rows are at `placement`.
 
-    `level`: at which the last one is maintained. `rows`: how many are expected.
+    `level`: at which the last one is maintained. `rows`: how many are expected. `loops`: where the rows of the loops in
+    all of them are.
     """
 
     channels: tuple[Channel, ...]
@@ -53,6 +54,7 @@ class Distributed:
     placement: Placement
     level: int
     rows: float
+    loops: Mapping[LetRec, Placement]
 
 
 def distribute(
@@ -70,10 +72,9 @@ def distribute(
     """
     planner = _Planner(placed, Exchanges(Rows(sizes, values), shards))
     best = planner.options(relation)[0]
-    option, channels = planner.exchanges.settled(best, known)
-    return Distributed(
-        channels, option.relation, option.placement, option.level, planner.exchanges.rows.count(relation)
-    )
+    found = planner.exchanges.settled(best, known)
+    option, rows = found.option, planner.exchanges.rows.count(relation)
+    return Distributed(found.channels, option.relation, option.placement, option.level, rows, found.loops)
 
 
 class _Planner:

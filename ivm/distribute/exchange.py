@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -11,8 +11,8 @@ from ivm.analysis.unique_keys import unique_keys
 from ivm.distribute.placement import Hashed, Placement, Replicated
 from ivm.distribute.rows import Rows
 from ivm.plan.identity import Identities
-from sql.ir.rebuild import nodes, rebuilt
-from sql.ir.relation import Get, Relation
+from sql.ir.rebuild import Known, nodes, rebuilt
+from sql.ir.relation import Get, LetRec, Relation
 
 SHARDS = 8.0
 """Costs are those of so many, whatever there are, so that a plan stays when they become more or fewer."""
@@ -61,6 +61,15 @@ class Channel:
     rows: float
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """An option, all channels that it needs, inputs first, and where the rows of the loops in these and in it are."""
+
+    option: Option
+    channels: tuple[Channel, ...]
+    loops: Mapping[LetRec, Placement]
+
+
 class Exchanges:
     """The exchanges that are considered for one relation over `shards`, by provisional names; equal ones are one."""
 
@@ -68,6 +77,8 @@ class Exchanges:
         self.rows = rows
         self.shards = shards
         self.are_many = shards >= MANY
+        self.loops: dict[LetRec, Placement] = {}
+        """Where the rows of loops are, in each way to have them."""
         self._drafts: dict[str, Channel] = {}
         self._names: dict[tuple[Relation, Placement], str] = {}
 
@@ -87,6 +98,11 @@ class Exchanges:
         cost = self.cost(self.rows.sizes[name], len(relation.schema), to, self._values(relation, to))
         return Option(sent, to, option.cost + cost, option.level + 1)
 
+    def at(self, options: Sequence[Option], to: Placement) -> Option:
+        """The cheapest of a relation's options, sent where `to` says unless it is there."""
+        there = [o if o.placement == to else self.through(o, to) for o in options]
+        return min(there, key=lambda option: option.total)
+
     def cost(self, rows: float, width: int, to: Placement, values: float) -> float:
         """That of sending so many rows of so many columns, hashed by columns that have so many distinct values."""
         sent = rows * (width + _EACH_ROW)
@@ -95,10 +111,15 @@ class Exchanges:
         uneven = max(1.0, BALANCED / max(values, SHARDS)) if isinstance(to, Hashed) and rows > BALANCED else 1.0
         return sent * min(uneven, SHARDS)
 
-    def settled(self, option: Option, known: Channels) -> tuple[Option, tuple[Channel, ...]]:
-        """The option over channels that have names for good, and all of these that it needs, inputs first."""
+    def kept(self, relation: Relation, to: Placement) -> float:
+        """The cost of having the rows of a relation where `to` says, as if they were sent there."""
+        return self.cost(self.rows.count(relation), len(relation.schema), to, self._values(relation, to))
+
+    def settled(self, option: Option, known: Channels) -> Settled:
+        """The option over channels that have names for good."""
         needed: dict[str, Channel] = {}
         done: dict[str, Channel] = {}
+        made: Known = {}
 
         def place(node: Relation) -> Relation:
             if not isinstance(node, Get) or node.name not in self._drafts:
@@ -107,12 +128,14 @@ class Exchanges:
 
         def channel(draft: Channel) -> Channel:
             if draft.name not in done:
-                found = known.channel(replace(draft, relation=rebuilt(draft.relation, place)))
+                found = known.channel(replace(draft, relation=rebuilt(draft.relation, place, made)))
                 done[draft.name] = needed[found.name] = found
             return done[draft.name]
 
-        settled = replace(option, relation=rebuilt(option.relation, place))
-        return settled, tuple(sorted(needed.values(), key=lambda each: each.level))
+        settled = replace(option, relation=rebuilt(option.relation, place, made))
+        pairs = ((before, after) for before, after in made.values() if isinstance(before, LetRec))
+        loops = {after: self.loops[before] for before, after in pairs if isinstance(after, LetRec)}
+        return Settled(settled, tuple(sorted(needed.values(), key=lambda each: each.level)), loops)
 
     def _values(self, relation: Relation, to: Placement) -> float:
         return self.rows.combinations(relation, to.columns) if isinstance(to, Hashed) else 1.0

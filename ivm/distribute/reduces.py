@@ -30,7 +30,19 @@ def reduce_options(
 ) -> Iterator[Option]:
     """The ways to have the groups, from the ways to have the rows. `above`: the keys by which they are grouped next."""
     for option in _grouped(reduce, below, exchanges, above):
-        yield option if reduce.keys or option.placement != SINGLE else _at_home(option, exchanges)
+        yield option if reduce.keys or option.placement != SINGLE else at_home(option, exchanges)
+
+
+def at_home(option: Option, exchanges: Exchanges) -> Option:
+    """The one group of everything, which is there without rows too, only at the shard that is to have it.
+
+    It is joined with a row that nobody but that shard gets.
+    """
+    marker = Constant(((True,),), (Field("here", BOOLEAN, False),))
+    here = exchanges.through(Option(marker, REPLICATED), SINGLE)
+    joined = Join((option.relation, here.relation))
+    kept = Project(joined, tuple(range(len(option.relation.schema))))
+    return replace(option, relation=kept, level=max(option.level, here.level))
 
 
 def _grouped(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges, above: Sequence[int]) -> Iterator[Option]:
@@ -44,18 +56,6 @@ def _grouped(reduce: Reduce, below: Sequence[Option], exchanges: Exchanges, abov
                 yield _in_two(reduce, option, to, exchanges)
             else:
                 yield _in_one(reduce, option, to, exchanges)
-
-
-def _at_home(option: Option, exchanges: Exchanges) -> Option:
-    """The one group of everything, which is there without rows too, only at the shard that is to have it.
-
-    It is joined with a row that nobody but that shard gets.
-    """
-    marker = Constant(((True,),), (Field("here", BOOLEAN, False),))
-    here = exchanges.through(Option(marker, REPLICATED), SINGLE)
-    joined = Join((option.relation, here.relation))
-    kept = Project(joined, tuple(range(len(option.relation.schema))))
-    return replace(option, relation=kept, level=max(option.level, here.level))
 
 
 def _where(reduce: Reduce, placement: Placement) -> Placement | None:

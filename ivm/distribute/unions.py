@@ -38,19 +38,14 @@ def _with_all(union: Union, options_of: OptionsOf, exchanges: Exchanges) -> Iter
     elif not hashed:
         hashed = list(targets(union, range(len(union.schema)), exchanges))
     for to in hashed:
-        yield _united(union, [_at(each, to, exchanges) for each in below], to)
+        yield _united(union, [exchanges.at(each, to) for each in below], to)
     if all(any(isinstance(o.placement, Replicated) for o in each) for each in below):
-        yield _united(union, [_at(each, REPLICATED, exchanges) for each in below], REPLICATED)
+        yield _united(union, [exchanges.at(each, REPLICATED) for each in below], REPLICATED)
 
 
 def _united(union: Union, chosen: Sequence[Option], placement: Placement) -> Option:
     made = replace(union, inputs=tuple(each.relation for each in chosen))
     return Option(made, placement, sum(o.cost for o in chosen), max(o.level for o in chosen))
-
-
-def _at(options: Sequence[Option], to: Placement, exchanges: Exchanges) -> Option:
-    there = [o if o.placement == to else exchanges.through(o, to) for o in options]
-    return min(there, key=lambda option: option.total)
 
 
 def _spread(options: Sequence[Option], exchanges: Exchanges) -> Option:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from ivm.analysis.carried import carried, column_below
-from ivm.analysis.lifted import is_lifted
+from ivm.analysis.carried import carried
 from ivm.analysis.ranges import can_raise
+from ivm.transform.entered import entered
 from ivm.transform.rewrite import filtered
-from sql.ir.rebuild import map_inputs, nodes, offsets, rebuilt, with_inputs
-from sql.ir.relation import Binding, Filter, Join, LetRec, RecursiveGet, Relation, inputs_of
+from sql.ir.rebuild import nodes, rebuilt
+from sql.ir.relation import Filter, LetRec, Relation, inputs_of
 from sql.ir.scalar import Scalar, columns_of, remap
 
 
@@ -54,30 +53,8 @@ def _restricted(reader: Filter, loop: LetRec) -> Relation:
 
 def _begun(loop: LetRec, columns: Mapping[str, int], predicate: Scalar) -> LetRec:
     """The loop whose bindings have, of these columns, only the values of which the predicate is true."""
-    known: dict[tuple[int, int], Relation] = {}
 
-    def within(relation: Relation, column: int) -> Relation:
-        place = id(relation), column
-        if place not in known:
-            known[place] = made(relation, column)
-        return known[place]
+    def begun(part: Relation, column: int | None, is_joined: bool) -> Relation:
+        return part if column is None else filtered(part, [remap(predicate, lambda _: column)])
 
-    def made(relation: Relation, column: int) -> Relation:
-        if not is_lifted(relation):
-            return filtered(relation, [remap(predicate, lambda _: column)])
-        if isinstance(relation, RecursiveGet):
-            return relation
-        if isinstance(relation, Join):
-            starts = offsets(relation.inputs)
-            ends = zip(relation.inputs, starts, starts[1:], strict=False)
-            owned = (within(each, column - start) if start <= column < end else each for each, start, end in ends)
-            return with_inputs(relation, tuple(owned))
-        below = column_below(relation, column)
-        assert below is not None, "it is carried"
-        return map_inputs(relation, lambda each: within(each, below))
-
-    def binding(each: Binding) -> Binding:
-        column = columns.get(each.name)
-        return each if column is None else replace(each, relation=within(each.relation, column))
-
-    return replace(loop, bindings=tuple(map(binding, loop.bindings)))
+    return entered(loop, columns, begun)

@@ -188,17 +188,30 @@ def batches(edits: Sequence[tuple[str, Edit]], times: Sequence[int]) -> dict[str
     }
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What a history is drawn from: queries, the share of histories over copies in a folder, how many shards may be."""
+
+    queries: Sequence[str] = VIEWS
+    kept: float = 0.15
+    shards: Sequence[int] = (1, 2, 3)
+
+
+USUAL = Drawn()
+
+
 class History:
     """The history of a seed over so many shards: in one process, or over copies that die and are loaded again."""
 
-    def __init__(self, seed: int, shards: int) -> None:
+    def __init__(self, seed: int, shards: int, drawn: Drawn) -> None:
         self.rng = Random(seed)
+        self._drawn = drawn
         self.texts: list[str] = []
         """What was done, for who looks for the cause."""
         self.views: dict[str, str] = {}
         self._model = Model(self.rng)
         self._one = ivm.connect(compile="off")
-        self._folder = MemoryFolder() if self.rng.random() < 0.15 else None
+        self._folder = MemoryFolder() if self.rng.random() < drawn.kept else None
         self._shards = shards
         self._many = self._connected()
 
@@ -278,7 +291,11 @@ class History:
     def _create(self) -> None:
         name = f"v{len(self.views)}"
         stacked = self.views and self.rng.random() < 0.2
-        query = self.rng.choice(STACKED).format(self.rng.choice([*self.views])) if stacked else self.rng.choice(VIEWS)
+        query = (
+            self.rng.choice(STACKED).format(self.rng.choice([*self.views]))
+            if stacked
+            else self.rng.choice(self._drawn.queries)
+        )
         if stacked and self.rng.random() < 0.3:
             name = f"{name}s"
         self._both(f"CREATE MATERIALIZED VIEW {name} AS {query}")
@@ -300,7 +317,7 @@ class History:
             self._many.close()
             self._many = self._connected()
             return
-        self._shards = self.rng.choice((1, 2, 3))
+        self._shards = self.rng.choice(self._drawn.shards)
         self.texts.append(f"-- over {self._shards} shards")
         self._many.rescale(self._shards)
 
@@ -322,9 +339,9 @@ def rows_of(db: ivm.Database, view: str) -> Iterator[Row]:
     return zip(*(column.to_pylist() for column in found.columns), strict=True)
 
 
-def play(seed: int, shards: int) -> History:
+def play(seed: int, shards: int, drawn: Drawn = USUAL) -> History:
     """The history of a seed. AssertionError, with all that was done, for one that goes wrong."""
-    history = History(seed, shards)
+    history = History(seed, shards, drawn)
     try:
         history.run()
     except Exception as error:
