@@ -24,6 +24,7 @@ from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
 from ivm.operators.by_round import ByRound
 from ivm.operators.entered import Entered
+from ivm.operators.held_back import MfpByRound
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
 from ivm.operators.operator import Contents, Kept
@@ -54,14 +55,15 @@ class Fed:
 @dataclass(slots=True)
 class Scope:
     """What a loop is made of: its dataflow; of each input the node at which it enters; bindings; nodes of groups, each
-    with the node at which its changes go on, those that others read first; what looks up outside; of bindings whose
-    rounds go by value, how; and whether rounds are told apart at all.
+    with the node at which its changes go on, those that others read first; programs that may raise; what looks up
+    outside; of bindings whose rounds go by value, how; and whether rounds are told apart at all.
     """
 
     graph: Graph = field(default_factory=Graph)
     entering: list[Node] = field(default_factory=list)
     bindings: list[Fed] = field(default_factory=list)
     groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    holding: list[MfpByRound] = field(default_factory=list)
     looking: list[Entered] = field(default_factory=list)
     valued: dict[int, ByValue] = field(default_factory=dict)
     keeps_rounds: bool = True
@@ -79,9 +81,11 @@ class Clock(State):
         return self.tick, [each.counted for each in self._scope.valued.values()]
 
     def rollback(self, mark: tuple[int, list[tuple[int, int] | None]]) -> None:
-        """See `State.rollback`: nothing is due any more."""
+        """See `State.rollback`: nothing is due any more, nor held back."""
         for group, _ in self._scope.groups:
             group.forget()
+        for program in self._scope.holding:
+            program.forget()
         self.tick, counted = mark
         for each, before in zip(self._scope.valued.values(), counted, strict=True):
             each.counted = before
@@ -224,12 +228,14 @@ class Iterate(Kept):
             if not due:
                 for group, _ in self._scope.groups:
                     group.close()
+                self._settle()
                 if any(rows.count for rows in self._last):
                     self._refuse(self._limit or 0)
                 return
             before, number = number, min(due)
             assert number > before, "rounds ascend"
             if number >= self._most:
+                self._settle()
                 self._refuse(self._most)
             given: list[list[Delta]] = [[] for _ in self._scope.bindings]
             self._carry(waiting, given)
@@ -239,6 +245,8 @@ class Iterate(Kept):
                     changed = group.evaluate(number, self._clock.tick)
                     if changed is not None:
                         self._carry({node: changed}, given)
+            if self._scope.keeps_rounds:
+                self._settle(number)
             waiting, first = self._fed(given, time, found)
             self.passed, self.deepest = self.passed + 1, max(self.deepest, number)
             yield number
@@ -292,6 +300,11 @@ class Iterate(Kept):
                 waiting[binding.back] = back
                 first = min(first, int(later.min()))
         return waiting, first
+
+    def _settle(self, number: int | None = None) -> None:
+        """All has come of the rounds up to a number, or of all rounds: what then raises does."""
+        for program in self._scope.holding:
+            program.settle(number)
 
     def _refuse(self, rounds: int) -> None:
         names = [each.name for each in self._scope.bindings]

@@ -12,6 +12,7 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
 from ivm.operators.by_round import ByRound
+from ivm.operators.held_back import MfpByRound
 from ivm.operators.numbered import ByValue
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.arrangement import ArrangementPlan
@@ -45,7 +46,7 @@ class RenderContext(ABC):
     `rendered`: the nodes there are. `recursion_limit`: before so many rounds a loop without a limit of its own must
     have ended. `outside`: within a loop, what makes a node of a plan that runs outside of it; `groups`: there, what
     takes what comes of each node of groups, and the node at which its changes go on, those that others read first;
-    `by_value`: of its bindings whose rounds go by value, how.
+    `holding`: the programs that may raise; `by_value`: of its bindings whose rounds go by value, how.
     """
 
     graph: Graph
@@ -62,6 +63,7 @@ class RenderContext(ABC):
     outside: Outside | None = None
     recursion_limit: int = MOST_ROUNDS
     groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    holding: list[MfpByRound] = field(default_factory=list)
     by_value: dict[int, ByValue] = field(default_factory=dict)
 
     @abstractmethod

@@ -41,7 +41,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
         Fed(name, node, back.get(name), tuple(column.type for column in each.row))
         for name, node, each in zip(plan.names_bound, nodes, plan.bindings, strict=True)
     ]
-    scope.groups = within.groups
+    scope.groups, scope.holding = within.groups, within.holding
     kept = {number: Threshold(types_of(plan.bindings[number].row[:-1]), context.dictionary) for number in plan.read}
     last = [_rows(context, each) for each in plan.bindings if plan.fails_at_limit]
     loop = Iterate(scope, kept, plan.limit, last, context.recursion_limit)

@@ -17,6 +17,7 @@ from ivm.dataflow.loop import Iterate, LoopResult
 from ivm.dataflow.node import Node
 from ivm.operators.by_round import ByRound
 from ivm.operators.ends import Feed
+from ivm.operators.held_back import MfpByRound
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
 from ivm.operators.numbered import Numbered
@@ -72,7 +73,7 @@ class Renderer(RenderContext):
     def within(self, outside: Outside) -> Renderer:
         """One for what runs within a loop, which has a graph of its own."""
         apart = replace(self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={})
-        apart.groups, apart.by_value, apart.outside = [], {}, outside
+        apart.groups, apart.holding, apart.by_value, apart.outside = [], [], {}, outside
         return apart
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -145,7 +146,7 @@ class Renderer(RenderContext):
             case ConstantPlan():
                 return _constant_feed(plan, self.dictionary)
             case MfpPlan():
-                return Mfp(self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row])
+                return self._mfp(plan)
             case ReducePlan():
                 return reduce_operator(plan, self.dictionary)
             case TopKPlan():
@@ -169,6 +170,13 @@ class Renderer(RenderContext):
             case FedPlan():
                 return nothing()
         raise AssertionError(f"no rendering of {type(plan).__name__}")
+
+    def _mfp(self, plan: MfpPlan) -> Mfp:
+        program, types = self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row]
+        if self.outside is None or not plan.is_risky:
+            return Mfp(program, types)
+        self.holding.append(MfpByRound(program, types))
+        return self.holding[-1]
 
     def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce | RoundExtreme:
         """A node of groups within a loop."""
