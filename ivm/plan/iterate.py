@@ -195,11 +195,12 @@ class IteratePlan(Plan):
     """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
     distinct rows of each binding that is `read` outside, with their multiplicities.
 
-    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an
-    error.
+    `names_bound` are those of the bindings, `names_written` those that people have written. With a `limit` it ends
+    after so many rounds, if `fails_at_limit` with an error.
     """
 
     names_bound: Names
+    names_written: Names
     bindings: tuple[Plan, ...]
     read: tuple[int, ...]
     limit: int | None
@@ -324,7 +325,8 @@ def lower_loop(relation: LetRec, read: tuple[int, ...], lower: Callable[[Relatio
     """The loop, and what is read of it; `read` are all bindings of the loop that are read outside of it."""
     names = tuple(binding.name for binding in relation.bindings)
     plans = tuple(map(lower, lifted(relation)))
-    loop = IteratePlan(names, plans, read, relation.limit, relation.fails_at_limit, order_of(relation))
+    written = tuple(binding.written for binding in relation.bindings if binding.written)
+    loop = IteratePlan(names, written, plans, read, relation.limit, relation.fails_at_limit, order_of(relation))
     return LoopResultPlan(loop, relation.result, row(relation))
 
 

@@ -65,8 +65,10 @@ def bind_recursive(
     by = degree(branch, name, sets=each_once)
     if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
         sides: Relation = Union((decorrelate(base), decorrelate(branch)))
-        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides),), 0)
-    return working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides, cte.alias),), 0)
+    loop = working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+    first, *others = loop.bindings
+    return replace(loop, bindings=(replace(first, written=cte.alias), *others))
 
 
 def _has_type(query: exp.Expr, column: int) -> bool:

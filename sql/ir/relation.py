@@ -330,11 +330,15 @@ class Apply(Remembering):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name of a loop, and the relation that it is in each round, in which the names of the loop may stand."""
+    """A name of a loop, and the relation that it is in each round, in which the names of the loop may stand.
+
+    `written`: what people call it; "" if they have not written it.
+    """
 
     name: str
     schema: Schema
     relation: Relation
+    written: str = ""
 
 
 @compared_once
