@@ -104,6 +104,11 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
 
 
+def has_answer(oracle_sql: str) -> bool:
+    """Whether DuckDB can answer what a query is written for it as; not one with WITH MUTUALLY RECURSIVE."""
+    return _NO_ANSWER not in oracle_sql
+
+
 _NO_ANSWER = "DuckDB has no WITH MUTUALLY RECURSIVE and cannot compute this; read it as a maintained view"
 
 _REGISTERED: dict[int, tuple[ref[View], Relation]] = {}
