@@ -15,6 +15,7 @@ from catalog.types import Physical
 from ivm.analysis.fact import fact
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import value_range
+from sql.ir.limits import is_exact
 from sql.ir.relation import (
     Filter,
     Join,
@@ -200,12 +201,32 @@ def _leads_on(scalar: Scalar, input_: Relation, largest: bool) -> bool:
     known = value_range(scalar)
     if known is not None and (known[1] <= 0 if largest else known[0] >= 0):
         return True
-    for predicate in known_predicates(input_):
-        match predicate:
-            case Call(function, (one, Literal(int() as bound))) if one == scalar:
-                if function in _ABOVE[largest] and (bound <= 0 if largest else bound >= 0):
-                    return True
+    while isinstance(scalar, Call) and scalar.function == "cast" and is_exact(scalar.args[0].type):
+        (scalar,) = scalar.args  # which changes no sign
+    return any(_shows(predicate, scalar, largest) for predicate in known_predicates(input_))
+
+
+def _shows(predicate: Scalar, scalar: Scalar, largest: bool) -> bool:
+    """Whether a predicate says that an exact number is not negative, or if the greatest is asked not positive."""
+    match predicate:
+        case Call("not", (Call(function, (one, Literal(int() as bound))),)) if one == scalar:
+            return function in _BELOW[largest] and _is_beyond(bound, largest, strict=function in ("le", "ge"))
+        case Call(function, (Literal(int() as bound), one)) if one == scalar:
+            return function in _BELOW[largest] and _is_beyond(bound, largest, strict=function in ("lt", "gt"))
+        case Call("eq" | "in", (one, *others)) if one == scalar:
+            bounds = [other.value for other in others if isinstance(other, Literal) and isinstance(other.value, int)]
+            return len(bounds) == len(others) and all(_is_beyond(each, largest, strict=False) for each in bounds)
+        case Call(function, (one, Literal(int() as bound))) if one == scalar:
+            return function in _ABOVE[largest] and _is_beyond(bound, largest, strict=function in ("lt", "gt"))
     return False
+
+
+def _is_beyond(bound: int, largest: bool, *, strict: bool) -> bool:
+    """Whether what is at least a bound, or if `strict` above it, is not negative; mirrored if the greatest is asked.
+
+    Numbers and bounds are integers of one scale.
+    """
+    return (bound - strict <= 0) if largest else (bound + strict >= 0)
 
 
 def _check_filter(predicate: Scalar, below: tuple[_Kind, ...], largest: bool) -> None:
