@@ -23,13 +23,12 @@ from ivm.dataflow.feedback import Feedback
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
-from ivm.operators.by_round import ByRound
 from ivm.operators.entered import Entered
 from ivm.operators.held_back import MfpByRound
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
 from ivm.operators.operator import Contents, Kept
-from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments, segment_of
 from ivm.trace.consolidate import consolidate
@@ -64,7 +63,7 @@ class Scope:
     graph: Graph = field(default_factory=Graph)
     entering: list[Node] = field(default_factory=list)
     bindings: list[Fed] = field(default_factory=list)
-    groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    groups: list[tuple[RoundNode, Node]] = field(default_factory=list)
     holding: list[MfpByRound] = field(default_factory=list)
     looking: list[Entered] = field(default_factory=list)
     valued: dict[int, ByValue] = field(default_factory=dict)

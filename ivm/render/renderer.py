@@ -22,7 +22,7 @@ from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
 from ivm.operators.numbered import Numbered
 from ivm.operators.operator import Operator
-from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import (
@@ -178,7 +178,7 @@ class Renderer(RenderContext):
         self.holding.append(MfpByRound(program, types))
         return self.holding[-1]
 
-    def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce | RoundExtreme:
+    def _by_round(self, plan: ByRoundPlan) -> RoundNode:
         """A node of groups within a loop."""
         if plan.adds_up:
             return round_reduce(plan, self.dictionary)
