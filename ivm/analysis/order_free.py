@@ -47,13 +47,11 @@ class Valued:
 class RoundOrder:
     """How rounds are run. `exact`: as they are counted; else the loop's rows only lead to more rows.
 
-    `is_bag`: nothing tells equal rows from one, so that rounds need not be told apart at all. `valued`: bindings that
-    take the least of values, where small values may come first; where there is none, a row may stay in the round in
-    which it came for as long as something of no later round leads to it.
+    `valued`: bindings that take the least of values, where small values may come first; where there is none, a row may
+    stay in the round in which it came for as long as something of no later round leads to it.
     """
 
     exact: bool
-    is_bag: bool = False
     valued: tuple[Valued, ...] = ()
 
 
@@ -87,7 +85,8 @@ def order_of(loop: LetRec) -> RoundOrder:
             walk.binding(number, binding.relation, values.get(binding.name))
     except _NotFreeError:
         return _EXACT
-    return RoundOrder(False, not walk.groups, tuple(walk.valued))
+    # Without groups a row counts as often as there are ways to it, and rounds tell those that lead in circles.
+    return RoundOrder(False, tuple(walk.valued)) if walk.groups else _EXACT
 
 
 @fact

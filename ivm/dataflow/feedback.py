@@ -17,8 +17,8 @@ class Feedback:
     """Changes of bindings on their way to where they come back, each with its round last; at first what enters.
 
     If it `waits`, each comes in the pass of its round, added up with all others of the row in that round: a row that
-    is passed on for as long as it is there would else be followed for ever by what takes it back. Where rows only lead
-    to more rows, all come at once, and groups wait for their round.
+    leads to itself would else be followed for ever by what takes it back. Where all pass groups on their way, these
+    wait for the round, and all may come at once.
     """
 
     def __init__(self, entering: Mapping[Node, Delta], *, waits: bool) -> None:
@@ -40,8 +40,9 @@ class Feedback:
         if not self._waits or first == rounds.max():
             self._put(first, node, delta, types)
             return
-        for each in np.unique(rounds).tolist():
-            self._put(each, node, delta.take(np.flatnonzero(rounds == each)), types)
+        order = np.argsort(rounds, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(rounds[order])) + 1):
+            self._put(int(rounds[rows[0]]), node, delta.take(rows), types)
 
     def take(self, number: int) -> dict[Node, Delta]:
         """What comes back in the pass of a round."""

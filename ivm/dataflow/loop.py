@@ -55,8 +55,8 @@ class Fed:
 class Scope:
     """What a loop is made of: what people call it; its dataflow; of each input the node at which it enters; bindings;
     nodes of groups, each with the node at which its changes go on, those that others read first; programs that may
-    raise; what looks up outside; of bindings whose rounds go by value, how; whether rounds are told apart at all; and
-    whether they are run as they are counted.
+    raise; what looks up outside; of bindings whose rounds go by value, how; and whether what comes back waits for its
+    round.
     """
 
     names: Sequence[str] = ()
@@ -67,8 +67,7 @@ class Scope:
     holding: list[MfpByRound] = field(default_factory=list)
     looking: list[Entered] = field(default_factory=list)
     valued: dict[int, ByValue] = field(default_factory=dict)
-    keeps_rounds: bool = True
-    is_exact: bool = True
+    waits: bool = True
 
 
 class Clock(State):
@@ -176,8 +175,8 @@ class Iterate(Kept):
         self.kept = dict(read)
         self.changes: dict[int, Delta | None] = {}
         self._scope, self._limit, self._last, self._most = scope, limit, tuple(last), most
-        self.passed = self.deepest = 0
-        """How many rounds were run, and the greatest number that one has had."""
+        self.passed = self.longest = 0
+        """How many rounds were run, and for one time at most."""
         self._clock = Clock(scope)
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
@@ -224,7 +223,7 @@ class Iterate(Kept):
     def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int]:
         """The rounds of one time; what bindings that are read change is added to what was `found`."""
         scope, number, run = self._scope, -1, 0
-        coming = Feedback(changes, waits=scope.is_exact)
+        coming = Feedback(changes, waits=scope.waits)
         while True:
             firsts = [coming.first, *(group.due for group, _ in scope.groups)]
             due = [each for each in firsts if each is not None]
@@ -235,7 +234,7 @@ class Iterate(Kept):
                 if any(rows.count for rows in self._last):
                     self._refuse(self._limit or 0)
                 return
-            before, number = number, min(due) if scope.keeps_rounds else number + 1
+            before, number = number, min(due)
             assert number > before, "rounds ascend"
             # Rounds by value are numbered by values.
             if self._limit is None and (run if scope.valued else number) >= self._most:
@@ -250,10 +249,9 @@ class Iterate(Kept):
                     changed = group.evaluate(number, self._clock.tick)
                     if changed is not None:
                         self._carry({node: changed}, given)
-            if scope.keeps_rounds:
-                self._settle(number)
+            self._settle(number)
             self._feed(given, time, found, coming)
-            self.passed, self.deepest = self.passed + 1, max(self.deepest, number)
+            self.passed, self.longest = self.passed + 1, max(self.longest, run)
             yield number
 
     def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
@@ -292,9 +290,7 @@ class Iterate(Kept):
             if binding.back is None:
                 continue
             valued = self._scope.valued.get(number)
-            later: Ints = rounds.values.astype(np.int64, copy=False)
-            if self._scope.keeps_rounds:
-                later = later + 1
+            later: Ints = rounds.values.astype(np.int64, copy=False) + 1
             if valued is not None:
                 later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))

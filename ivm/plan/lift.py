@@ -140,7 +140,7 @@ class _Lift:
         self._constants: dict[str, Relation] = {}
         self._known: dict[int, tuple[Relation, Relation | None]] = {}
         order = order_of(loop)
-        self._settled = not (order.exact or order.is_bag or order.valued)
+        self._settled = not (order.exact or order.valued)
         self._numbered: dict[int, tuple[int, int]] = {}
         """The unions, by identity, whose inputs enter in rounds of their own: of which binding, by which column."""
         for each in order.valued:

@@ -30,7 +30,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     within = context.within(partial(_enter, scope, arrangements))
     for each in plan.order.valued:
         within.by_value[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
-    scope.valued, scope.keeps_rounds, scope.is_exact = within.by_value, not plan.order.is_bag, plan.order.exact
+    scope.valued, scope.waits = within.by_value, plan.waits
     within.graph.install(Installation(lambda rows: None))
     scope.graph = within.graph
     scope.entering = [within.node(each) for each in inputs]

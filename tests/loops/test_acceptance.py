@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
@@ -20,7 +21,7 @@ ORDERS = {
     "components": "rounds apart, small values first",
     "shortest paths": "rounds by value",
     "same generation": "settled rounds",
-    "bill of materials": "no rounds",
+    "bill of materials": "exact rounds",
     "sums up a tree": "exact rounds",
     "even and odd": "settled rounds",
     "won positions": "exact rounds",
@@ -87,6 +88,26 @@ def test_lengths_are_known_not_to_be_negative(check: str, order: str) -> None:
     with ivm.connect(compile="off") as db:
         db.sql(_CHECKED.replace("CHECK (c > 0)", check))
         assert f": {order}\n" in _explained(db, PROGRAMS["shortest paths"].sql)
+
+
+def test_rows_and_rounds_are_expected_and_what_is_computed_anew_is_said() -> None:
+    with ivm.connect(compile="off") as db:
+        db.sql(_CHECKED)
+        db.sql("INSERT INTO e SELECT i, i + 1 FROM range(1000) r(i); INSERT INTO roots VALUES (990)")
+        state = _explained(db, PROGRAMS["reach"].sql).split("state:")[1]
+        assert re.search(r"loop of .*: new, about 1,000 rows, .* kB, about 11 rounds\n", state)
+        db.sql(f"CREATE MATERIALIZED VIEW v AS {PROGRAMS['reach'].sql}")
+        state = _explained(db, PROGRAMS["reach"].sql).split("state:")[1]
+        assert re.search(r"loop of .*: shared, \d+ rows, \d+ bytes, 1[12] rounds at most so far\n", state)
+        ranks = _explained(db, PROGRAMS["page ranks"].sql)
+        assert "about 8 rounds\n" in ranks
+        said = "the loop of p adds up what it passes on: a change that moves all sums in all rounds costs as much as computing it anew"
+        assert said in ranks
+        assert "adds up" not in state
+        first = """WITH RECURSIVE q(a, b) AS (SELECT s, d FROM e UNION SELECT a, b FROM (SELECT q.a, e.d AS b, {} AS n FROM q JOIN e
+            ON q.b = e.s) WHERE n < 3) SELECT * FROM q"""
+        for window in ("row_number() OVER (PARTITION BY q.a ORDER BY e.d)", "sum(e.d) OVER (PARTITION BY q.a)"):
+            assert "a change within a loop reads all rows of its group in" in _explained(db, first.format(window))
 
 
 def test_a_length_may_be_null_where_a_check_lets_it() -> None:

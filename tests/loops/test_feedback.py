@@ -35,3 +35,31 @@ def test_what_was_found_is_passed_on_for_as_long_as_it_is_there(union: str, bran
         db.sql(change)
         db.verify()
     assert db.view("v").fetchall() == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH RECURSIVE w(v) AS (SELECT v FROM roots UNION ALL SELECT d FROM w JOIN e ON v = s) SELECT * FROM w",
+        "WITH RECURSIVE w(v) AS (SELECT v FROM roots UNION SELECT d FROM w JOIN e ON v = s) SELECT * FROM w",
+        """WITH MUTUALLY RECURSIVE a(v BIGINT) AS (SELECT v FROM roots UNION SELECT v FROM b), b(v BIGINT) AS (
+            SELECT d FROM a JOIN e ON v = s UNION ALL SELECT d FROM b JOIN e ON v = s WHERE v > 2) SELECT * FROM a""",
+        """WITH MUTUALLY RECURSIVE a(v BIGINT, x BIGINT) AS (SELECT v, min(x) FROM (SELECT v, 0 AS x FROM roots
+            UNION ALL SELECT v, x FROM b) GROUP BY v), b(v BIGINT, x BIGINT) AS (SELECT d, x + 1 FROM a JOIN e ON v = s
+            UNION ALL SELECT d, x + 1 FROM b JOIN e ON v = s WHERE v > 2) SELECT v FROM a""",
+    ],
+)
+def test_a_circle_that_closes_when_nothing_leads_to_it_any_more(query: str) -> None:
+    db = ivm.connect(compile="off", recursion_limit=60)
+    db.sql("CREATE TABLE e (s BIGINT NOT NULL, d BIGINT NOT NULL); CREATE TABLE roots (v BIGINT NOT NULL)")
+    db.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
+    db.sql("INSERT INTO e VALUES (0, 1), (1, 3), (3, 4); INSERT INTO roots VALUES (0)")
+    for edge in ({"s": 1, "d": 0}, {"s": 4, "d": 3}):
+        assert sorted(set(db.view("v").fetchall())) == [(0,), (1,), (3,), (4,)]
+        with db.transaction() as tx:
+            tx.delete("roots", [{"v": 0}])
+            tx.insert("e", [edge])
+        assert db.view("v").fetchall() == []
+        with db.transaction() as tx:
+            tx.insert("roots", [{"v": 0}])
+            tx.delete("e", [edge])

@@ -18,6 +18,8 @@ FOUND = {
         SELECT a, b FROM f UNION ALL (SELECT a, max(b) FROM r GROUP BY a ORDER BY a LIMIT 2 OFFSET 1)),
         p(a BIGINT, b BIGINT) AS (SELECT a, max(b) FROM f GROUP BY a), r(a BIGINT, b BIGINT) AS (
         SELECT a, b FROM e UNION ALL SELECT a, max(b) OVER (PARTITION BY a) FROM p) FROM q""",
+    "a row that leads to itself alone": """WITH RECURSIVE q(a, b) AS (SELECT a, b FROM e
+        UNION ALL SELECT x.a, x.b FROM q x SEMI JOIN f y ON x.b = y.a WHERE x.a < x.b AND x.b < 9) SELECT * FROM q""",
     "what is passed on for as long as it is there": """WITH RECURSIVE q(a, b) AS (SELECT a, b FROM f WHERE a < b
         UNION ALL SELECT x.a, y.b FROM q x JOIN q y ON x.b = y.a WHERE x.a < y.b) SELECT * FROM q""",
 }
