@@ -112,10 +112,10 @@ def bind_closed(context: BindContext, node: exp.Expr, cte: exp.CTE, own: Sequenc
         pairs = zip(context.outer_rows, before, strict=True)
         read = next((row.read[count] for row, count in pairs if len(row.read) > count), cte.args["alias"])
         what = f"{cte.alias} is recursive and reads a column of the query around"
-        context.refuse(read, f"{what}, which is not supported; join with it afterwards")
+        context.refuse(read, f"{what}, which is not supported; let it carry that, and join afterwards")
     if not names_read(relation) <= set(own):
         what = f"{cte.alias} is a loop that reads the name of a loop around it"
-        context.refuse(cte.args["alias"], f"{what}, which is not supported; make one of them a view")
+        context.refuse(cte.args["alias"], f"{what}, which is not supported; write both in one WITH MUTUALLY RECURSIVE")
     return relation
 
 

@@ -38,6 +38,14 @@ QUERIES = {
         SELECT DISTINCT s FROM edge WHERE s NOT IN (SELECT v FROM r)""",
     "two": """WITH RECURSIVE a(v) AS (SELECT v FROM root UNION SELECT d FROM a JOIN edge ON v = s),
         b(v) AS (SELECT v FROM a UNION SELECT s FROM b JOIN edge ON v = d) SELECT a.v AS x, b.v AS y FROM a FULL JOIN b USING (v)""",
+    "within_another": """WITH RECURSIVE z AS (SELECT s, d FROM edge WHERE w > 0), q(s, d) AS (SELECT s, d FROM z UNION
+        SELECT q.s, x.d FROM q JOIN (WITH RECURSIVE t AS (FROM z UNION SELECT t.s, z.d FROM t JOIN z ON t.d = z.s) FROM t) x
+        ON q.d = x.s) SELECT * FROM q""",
+    "within_one_of_its_name": """WITH RECURSIVE q(s, d) AS (SELECT s, d FROM edge UNION SELECT q.s, x.v FROM q JOIN (
+        WITH RECURSIVE q(v) AS (SELECT v FROM root UNION SELECT d FROM q JOIN edge ON v = s) SELECT v FROM q) x ON q.d = x.v)
+        SELECT * FROM q""",
+    "beside_the_row": """SELECT id, (WITH RECURSIVE r(v, k) AS (SELECT v, 0 FROM root UNION SELECT d, k + 1 FROM r JOIN edge ON v = s
+        WHERE k < 3) SELECT count(*) FROM r WHERE r.v = person.boss) AS n FROM person""",
     "over_null": """WITH RECURSIVE r(v, w) AS (SELECT v, NULL::INTEGER FROM root UNION SELECT d, edge.w FROM r JOIN edge ON v = s)
         SELECT * FROM r""",
 }
