@@ -24,6 +24,8 @@ class Catalog:
     def __init__(self) -> None:
         self.content: Mapping[str, Table | View] = {}
         """All there is by the keys of its names: another mapping after each change."""
+        self.making = ""
+        """The view that is being made, which is not there yet, nor any that it is to replace."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
 
     @property
@@ -48,6 +50,8 @@ class Catalog:
         """The table or view called `name`; BindError with the closest names if there is none."""
         entry = self.find(name)
         if entry is None:
+            if key(name) == key(self.making):
+                raise BindError(f"view {name!r} cannot read itself; write WITH RECURSIVE in it, or read another view")
             known = (each.name for each in self.content.values())
             raise BindError(f"there is no table or view {name!r}{suggestion(name, known)}")
         return entry

@@ -47,6 +47,10 @@ class NumericError(DataError):
     """A computation overflowed or has no result (overflow, division by zero, a cast out of range)."""
 
 
+class RecursionLimitError(NumericError):
+    """A recursive view has not ended within its limit of rounds, or the database's; names the view and what recurs."""
+
+
 class ViewDroppedError(OperationalError):
     """A view is read or listened to that was dropped, or whose place one has taken that cannot stand for it."""
 

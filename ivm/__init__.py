@@ -16,6 +16,7 @@ from catalog.errors import (
     MemoryLimitError,
     NumericError,
     ParseError,
+    RecursionLimitError,
     StorageError,
     TypeMismatchError,
     UnsupportedError,
@@ -51,6 +52,7 @@ __all__ = [
     "NumericError",
     "ParseError",
     "Progress",
+    "RecursionLimitError",
     "Result",
     "StorageError",
     "Subscription",
@@ -127,7 +129,7 @@ def connect(
             left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is
             no limit for changes: a commit is never refused for its size. Default: None, no limit.
         recursion_limit: Rounds before which a recursive view must have ended; a commit in which it has not is refused
-            (NumericError). One that has a RECURSION LIMIT of its own goes by that. Default: None, a million.
+            (RecursionLimitError). One that has a RECURSION LIMIT of its own goes by that. Default: None, a million.
         external_access: True lets SQL text read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
             `read_text`, `https://`). False (default): it sees the tables and views of this database and nothing else,
             whoever wrote it, and is refused with AccessError; and what does not fit into memory is refused rather than

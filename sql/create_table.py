@@ -13,7 +13,7 @@ from catalog.errors import UnsupportedError
 from catalog.names import key, written
 from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
 from catalog.types import INTERVAL, SqlType
-from sql.bind.query import bind_condition
+from sql.bind.check_condition import bind_condition
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
 from sql.statements import CreateTable

@@ -14,6 +14,7 @@ from catalog.names import key, quoted
 from catalog.schema import Index
 from sql import parse_changes
 from sql.arguments import declared, refuse_unread
+from sql.asked_loops import asked_loops, text_without
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.named_types import about_type, is_about_type
@@ -109,9 +110,11 @@ def _query_within(
     """The query that a part of a statement is, with its tree and its tokens; whether it is to be `answered`."""
     first, last = tokens[0], tokens[-1]
     written = source.text[first.start : last.end + 1]
-    _refuse_within(tree, source, answered=answered)
+    _refuse_within(tree, source, answered=answered and dialect != "duckdb")
     text = written if dialect == "duckdb" else duckdb_text(tree)
-    return Query(text, names_read(tree), written, source.position(first.start))
+    loops = asked_loops(tree, tokens, source) if answered else ()
+    names = (*names_read(tree), *(loop.name for loop in loops))
+    return Query(text_without(text, loops, first.start), names, written, source.position(first.start), None, loops)
 
 
 def _refuse_within(tree: exp.Expr, source: SqlText, *, answered: bool) -> None:
@@ -121,7 +124,7 @@ def _refuse_within(tree: exp.Expr, source: SqlText, *, answered: bool) -> None:
             what = f"{node.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
             source.refuse(node, what)
         if isinstance(node, exp.With) and MUTUALLY in node.meta and answered:
-            what = "DuckDB, which answers SELECTs, has no WITH MUTUALLY RECURSIVE"
+            what = "WITH MUTUALLY RECURSIVE is not supported in a SELECT of another dialect"
             source.refuse(node, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
 
 

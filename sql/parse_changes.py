@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.names import quoted, written
+from sql.asked_loops import asked_loops, tree_without
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Query, Update
@@ -30,8 +31,9 @@ def insert(syntax: Syntax, source: SqlText, dialect: str) -> Insert:
     else:
         rows = _rows(tree, source)
         values = () if tree.args.get("by_name") else _written_rows(rows)
-        text = "" if values else duckdb_text(rows)
-        query = Query(text, names_read(rows), text)
+        loops = asked_loops(rows, syntax.tokens, source)
+        text = "" if values else duckdb_text(tree_without(rows, loops))
+        query = Query(text, (*names_read(rows), *(loop.name for loop in loops)), text, loops=loops)
     return Insert(
         table,
         columns,

@@ -15,6 +15,8 @@ from sqlglot.tokenizer_core import TokenType
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
 
+MOST_ROUNDS = 2**31 - 1
+"""The greatest limit that a loop may have."""
 MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
 
@@ -148,6 +150,8 @@ class _Keeping(Parser):
         number = self._curr.text
         if not (self._match(TokenType.NUMBER) and number.isdecimal() and int(number) > 0):
             self.raise_error("Expected a number of rounds, 1 or more")
+        if int(number) > MOST_ROUNDS:
+            self.raise_error(f"Expected a number of rounds up to {MOST_ROUNDS}")
         self._match_r_paren()
         return int(number), not returns
 

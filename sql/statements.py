@@ -84,12 +84,26 @@ class CreateType:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedLoop:
+    """A query with WITH MUTUALLY RECURSIVE within another, from `start` to `end` of the statement's text.
+
+    The text of the other reads its answer as the relation `name`. It begins at `origin` (line, column).
+    """
+
+    name: str
+    text: str
+    origin: tuple[int, int]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A query to answer once.
 
     `text` is it in DuckDB's dialect, `names` the tables and views that it reads. `written` is it as
     the user wrote it, which begins at `origin` (line, column) of the statement's text. `syntax`: that of `text`,
-    for one reader, if the query is to be explained.
+    for one reader, if the query is to be explained. `loops`: what `text` reads that is computed before; among `names`.
     """
 
     text: str
@@ -97,6 +111,7 @@ class Query:
     written: str
     origin: tuple[int, int] = (1, 1)
     syntax: Syntax | None = field(default=None, compare=False, repr=False)
+    loops: tuple[AskedLoop, ...] = ()
 
 
 Assignments = tuple[tuple[str, str | None], ...]

@@ -1,10 +1,10 @@
-"""Predicates that are true of every row of a relation, because a filter below has tested them."""
+"""Predicates that are true of every row of a relation: a filter below has tested them, or a table's CHECK has."""
 
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import Filter, Get, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Column, Scalar, columns_of, remap
 
 
@@ -12,6 +12,8 @@ from sql.ir.scalar import Column, Scalar, columns_of, remap
 def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
     """Predicates over the columns of `relation` that hold for all of its rows, each once."""
     match relation:
+        case Get():
+            return relation.holding
         case Filter():
             return tuple(dict.fromkeys((*known_predicates(relation.input), *relation.predicates)))
         case Map() | Negate() | Threshold() | TopK() | Window():

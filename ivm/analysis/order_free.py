@@ -16,6 +16,7 @@ from ivm.analysis.fact import fact
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.lifted import is_lifted
 from ivm.analysis.ranges import value_range
+from sql.ir.limits import is_exact
 from sql.ir.relation import (
     Filter,
     Join,
@@ -46,13 +47,11 @@ class Valued:
 class RoundOrder:
     """How rounds are run. `exact`: as they are counted; else the loop's rows only lead to more rows.
 
-    `is_bag`: nothing tells equal rows from one, so that rounds need not be told apart at all. `valued`: bindings that
-    take the least of values, where small values may come first; where there is none, a row may stay in the round in
-    which it came for as long as something of no later round leads to it.
+    `valued`: bindings that take the least of values, where small values may come first; where there is none, a row may
+    stay in the round in which it came for as long as something of no later round leads to it.
     """
 
     exact: bool
-    is_bag: bool = False
     valued: tuple[Valued, ...] = ()
 
 
@@ -86,7 +85,8 @@ def order_of(loop: LetRec) -> RoundOrder:
             walk.binding(number, binding.relation, values.get(binding.name))
     except _NotFreeError:
         return _EXACT
-    return RoundOrder(False, not walk.groups, tuple(walk.valued))
+    # Without groups a row counts as often as there are ways to it, and rounds tell those that lead in circles.
+    return RoundOrder(False, tuple(walk.valued)) if walk.groups else _EXACT
 
 
 def _value_of(relation: Relation) -> tuple[int, bool] | None:
@@ -192,12 +192,32 @@ def _leads_on(scalar: Scalar, input_: Relation, largest: bool) -> bool:
     known = value_range(scalar)
     if known is not None and (known[1] <= 0 if largest else known[0] >= 0):
         return True
-    for predicate in known_predicates(input_):
-        match predicate:
-            case Call(function, (one, Literal(int() as bound))) if one == scalar:
-                if function in _ABOVE[largest] and (bound <= 0 if largest else bound >= 0):
-                    return True
+    while isinstance(scalar, Call) and scalar.function == "cast" and is_exact(scalar.args[0].type):
+        (scalar,) = scalar.args  # which changes no sign
+    return any(_shows(predicate, scalar, largest) for predicate in known_predicates(input_))
+
+
+def _shows(predicate: Scalar, scalar: Scalar, largest: bool) -> bool:
+    """Whether a predicate says that an exact number is not negative, or if the greatest is asked not positive."""
+    match predicate:
+        case Call("not", (Call(function, (one, Literal(int() as bound))),)) if one == scalar:
+            return function in _BELOW[largest] and _is_beyond(bound, largest, strict=function in ("le", "ge"))
+        case Call(function, (Literal(int() as bound), one)) if one == scalar:
+            return function in _BELOW[largest] and _is_beyond(bound, largest, strict=function in ("lt", "gt"))
+        case Call("eq" | "in", (one, *others)) if one == scalar:
+            bounds = [other.value for other in others if isinstance(other, Literal) and isinstance(other.value, int)]
+            return len(bounds) == len(others) and all(_is_beyond(each, largest, strict=False) for each in bounds)
+        case Call(function, (one, Literal(int() as bound))) if one == scalar:
+            return function in _ABOVE[largest] and _is_beyond(bound, largest, strict=function in ("lt", "gt"))
     return False
+
+
+def _is_beyond(bound: int, largest: bool, *, strict: bool) -> bool:
+    """Whether what is at least a bound, or if `strict` above it, is not negative; mirrored if the greatest is asked.
+
+    Numbers and bounds are integers of one scale.
+    """
+    return (bound - strict <= 0) if largest else (bound + strict >= 0)
 
 
 def _check_filter(predicate: Scalar, below: tuple[_Kind, ...], largest: bool) -> None:

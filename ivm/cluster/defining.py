@@ -57,4 +57,4 @@ class Defining:
 def over_rows(new: Sequence[New], error: NumericError) -> NumericError:
     """What is wrong with what is new over the rows there are."""
     names = ", ".join(each.view.name for each in new)
-    return NumericError(f"cannot create view {names} over the rows there are: {error.__cause__ or error}")
+    return type(error)(f"cannot create view {names} over the rows there are: {error.__cause__ or error}")

@@ -182,7 +182,7 @@ class Resident:
                 sent = self.engine.go_on(level, self._arrived(rows))
         except NumericError as error:
             names = ", ".join(sorted(self.engine.failed()))
-            raise NumericError(f"cannot commit: view {names}: {error}; nothing was changed") from error
+            raise type(error)(f"cannot commit: view {names}: {error}; nothing was changed") from error
         self._check_guards(level)
         self.teller.told |= self.teller.changes(commit.watched, level)
         boxes: Boxes = {}

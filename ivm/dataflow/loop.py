@@ -17,17 +17,18 @@ from typing import cast
 
 import numpy as np
 
-from catalog.errors import NumericError
+from catalog.errors import RecursionLimitError
 from catalog.types import SqlType
+from ivm.dataflow.feedback import Feedback
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
-from ivm.operators.by_round import ByRound
 from ivm.operators.entered import Entered
+from ivm.operators.held_back import MfpByRound
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
 from ivm.operators.operator import Contents, Kept
-from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments, segment_of
 from ivm.trace.consolidate import consolidate
@@ -44,7 +45,6 @@ MOST_ROUNDS = 1_000_000
 class Fed:
     """A binding: its node in the loop, and the node at which its changes come back, if somebody reads them there."""
 
-    name: str
     node: Node
     back: Node | None
     types: tuple[SqlType, ...]
@@ -53,18 +53,21 @@ class Fed:
 
 @dataclass(slots=True)
 class Scope:
-    """What a loop is made of: its dataflow; of each input the node at which it enters; bindings; nodes of groups, each
-    with the node at which its changes go on, those that others read first; what looks up outside; of bindings whose
-    rounds go by value, how; and whether rounds are told apart at all.
+    """What a loop is made of: what people call it; its dataflow; of each input the node at which it enters; bindings;
+    nodes of groups, each with the node at which its changes go on, those that others read first; programs that may
+    raise; what looks up outside; of bindings whose rounds go by value, how; and whether what comes back waits for its
+    round.
     """
 
+    names: Sequence[str] = ()
     graph: Graph = field(default_factory=Graph)
     entering: list[Node] = field(default_factory=list)
     bindings: list[Fed] = field(default_factory=list)
-    groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    groups: list[tuple[RoundNode, Node]] = field(default_factory=list)
+    holding: list[MfpByRound] = field(default_factory=list)
     looking: list[Entered] = field(default_factory=list)
     valued: dict[int, ByValue] = field(default_factory=dict)
-    keeps_rounds: bool = True
+    waits: bool = True
 
 
 class Clock(State):
@@ -79,9 +82,11 @@ class Clock(State):
         return self.tick, [each.counted for each in self._scope.valued.values()]
 
     def rollback(self, mark: tuple[int, list[tuple[int, int] | None]]) -> None:
-        """See `State.rollback`: nothing is due any more."""
+        """See `State.rollback`: nothing is due any more, nor held back."""
         for group, _ in self._scope.groups:
             group.forget()
+        for program in self._scope.holding:
+            program.forget()
         self.tick, counted = mark
         for each, before in zip(self._scope.valued.values(), counted, strict=True):
             each.counted = before
@@ -170,8 +175,8 @@ class Iterate(Kept):
         self.kept = dict(read)
         self.changes: dict[int, Delta | None] = {}
         self._scope, self._limit, self._last, self._most = scope, limit, tuple(last), most
-        self.passed = self.deepest = 0
-        """How many rounds were run, and the greatest number that one has had."""
+        self.passed = self.longest = 0
+        """How many rounds were run, and for one time at most."""
         self._clock = Clock(scope)
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
@@ -192,7 +197,7 @@ class Iterate(Kept):
     def passes(self, inputs: Sequence[Delta | None], begins_at: int | None = None) -> Iterator[int]:
         """The same, yielding the number of each round that was run. `begins_at`: the time at which there is a loop.
 
-        Raises NumericError where it does not end within its rounds, and what operators raise. Cost: that of what
+        Raises RecursionLimitError where it does not end within its rounds, and what operators raise. Cost: that of what
         changes in each round; some tens of microseconds for each node that a round reaches.
         """
         found: dict[int, list[Delta]] = {number: [] for number in self.kept}
@@ -217,30 +222,36 @@ class Iterate(Kept):
 
     def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int]:
         """The rounds of one time; what bindings that are read change is added to what was `found`."""
-        waiting, first, number = dict(changes), 0, -1
+        scope, number, run = self._scope, -1, 0
+        coming = Feedback(changes, waits=scope.waits)
         while True:
-            due = [first if self._scope.keeps_rounds else number + 1] if waiting else []
-            due += [each for group, _ in self._scope.groups if (each := group.due) is not None]
+            firsts = [coming.first, *(group.due for group, _ in scope.groups)]
+            due = [each for each in firsts if each is not None]
             if not due:
-                for group, _ in self._scope.groups:
+                for group, _ in scope.groups:
                     group.close()
+                self._settle()
                 if any(rows.count for rows in self._last):
                     self._refuse(self._limit or 0)
                 return
             before, number = number, min(due)
             assert number > before, "rounds ascend"
-            if number >= self._most:
+            # Rounds by value are numbered by values.
+            if self._limit is None and (run if scope.valued else number) >= self._most:
+                self._settle()
                 self._refuse(self._most)
-            given: list[list[Delta]] = [[] for _ in self._scope.bindings]
-            self._carry(waiting, given)
-            for group, node in self._scope.groups:
+            run += 1
+            given: list[list[Delta]] = [[] for _ in scope.bindings]
+            self._carry(coming.take(number), given)
+            for group, node in scope.groups:
                 if group.due == number:
                     self._clock.tick += 1
                     changed = group.evaluate(number, self._clock.tick)
                     if changed is not None:
                         self._carry({node: changed}, given)
-            waiting, first = self._fed(given, time, found)
-            self.passed, self.deepest = self.passed + 1, max(self.deepest, number)
+            self._settle(number)
+            self._feed(given, time, found, coming)
+            self.passed, self.longest = self.passed + 1, max(self.longest, run)
             yield number
 
     def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
@@ -260,11 +271,10 @@ class Iterate(Kept):
             if delta is not None and delta.length:
                 given[number].append(Delta(delta.groups, delta.layout, delta.length, 0, delta.diffs))
 
-    def _fed(
-        self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]]
-    ) -> tuple[dict[Node, Delta], int]:
-        """What comes back of what bindings have given, as of the rounds after; and the first of these."""
-        waiting, first = dict[Node, Delta](), self._most
+    def _feed(
+        self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]], coming: Feedback
+    ) -> None:
+        """Let what bindings have given come back, as of the rounds after."""
         for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
             merged = concat_deltas(deltas)
             net = None if merged is None else consolidate(merged, binding.types)
@@ -280,26 +290,30 @@ class Iterate(Kept):
             if binding.back is None:
                 continue
             valued = self._scope.valued.get(number)
-            later: Ints = rounds.values.astype(np.int64, copy=False)
-            if self._scope.keeps_rounds:
-                later = later + 1
+            later: Ints = rounds.values.astype(np.int64, copy=False) + 1
             if valued is not None:
                 later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
             if self._limit is not None and (over := later >= self._limit).any():
                 back, later = back.take(np.flatnonzero(~over)), later[~over]
-            if len(back):
-                waiting[binding.back] = back
-                first = min(first, int(later.min()))
-        return waiting, first
+            coming.add(binding.back, back, later, binding.types)
+
+    def _settle(self, number: int | None = None) -> None:
+        """All has come of the rounds up to a number, or of all rounds: what then raises does."""
+        for program in self._scope.holding:
+            program.settle(number)
 
     def _refuse(self, rounds: int) -> None:
-        names = [each.name for each in self._scope.bindings]
-        bound = tuple(f"{name} " for name in names)  # so begins what the binder has made of a name
-        said = ", ".join(each for each in names if not each.startswith(bound))
-        raise NumericError(
-            f"the loop of {said} has not ended after {rounds} rounds; let it find no more rows at some time, or write "
-            "RETURN AT RECURSION LIMIT n to have what it holds after n rounds"
+        """It does not end: so many rounds were its limit, or that of all loops."""
+        said = f"the loop of {', '.join(self._scope.names)} has not ended after {rounds} rounds"
+        if self._limit is not None:
+            raise RecursionLimitError(
+                f"{said}; let it find no more rows by then, raise its limit, or write RETURN AT RECURSION LIMIT "
+                f"{rounds} to have what it holds by then"
+            )
+        raise RecursionLimitError(
+            f"{said}; let it find no more rows at some time, write RETURN AT RECURSION LIMIT n to have what it holds "
+            "after n rounds, or give the database a greater recursion_limit"
         )
 
 

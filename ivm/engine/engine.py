@@ -190,7 +190,7 @@ class Engine:
         except BaseException as error:
             self.sweep()
             if isinstance(error, NumericError):
-                raise NumericError(f"cannot create view {name} over the rows there are: {error}") from error
+                raise type(error)(f"cannot create view {name} over the rows there are: {error}") from error
             raise
         return node
 
@@ -243,7 +243,7 @@ class Engine:
             self._decided = None if trial else decided
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
-            raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
+            raise type(error)(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
         except SystemError as error:  # so numba passes on what is raised while it makes Python's objects of a result
             raise error.__cause__ or error from None
         finally:

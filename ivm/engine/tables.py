@@ -22,7 +22,7 @@ from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.state import Marks
 from ivm.trace.text.dictionary import TextDictionary
-from sql.bind.query import condition_of
+from sql.bind.check_condition import condition_of
 from sql.ir.conditions import negation
 
 _SHOWN = 3

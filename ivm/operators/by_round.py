@@ -8,13 +8,14 @@ is differential dataflow's rule, for the one time that a commit has: Differentia
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from catalog.types import BIGINT, SqlType
-from ivm.operators.operator import Contents, Kept, Operator
+from ivm.operators.operator import Operator
+from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas, delta_of
@@ -27,12 +28,11 @@ _NOW = 1
 """The time at which a node is stepped from nothing."""
 
 
-class ByRound(Kept):
+class ByRound(RoundNode):
     """A node of groups over rows of columns of `given`, which makes rows of columns of `made`, with the round last.
 
     `make` makes the node, without any rows. Groups are told by the columns `key` of the input, `key_made` of the
-    output. State: input and output, by group. It is stepped with what comes, and gives nothing by itself: see
-    `evaluate`.
+    output. State: input and output, by group.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ByRound(Kept):
         self.states = (self._given, self._made)
 
     def begin(self) -> None:
-        """Nothing has come yet: what there is of no rows is due in the first round."""
+        """See `RoundNode.begin`."""
         if self._initial is not None:
             self._add(0, np.zeros((1, self._layout.words), np.int64))
 
@@ -69,27 +69,17 @@ class ByRound(Kept):
             self._add(each, words[rounds == each])
         return None
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """Nobody reads it but the loop."""
-        raise AssertionError("what is in a loop is read of its result")
-
     @property
     def due(self) -> int | None:
-        """The first round in which some group is to be looked at."""
+        """See `RoundNode.due`."""
         return min(self._due, default=None)
 
-    def close(self) -> None:
-        """All rounds of a time are over."""
-
     def forget(self) -> None:
-        """Nothing is due any more."""
+        """See `RoundNode.forget`."""
         self._due.clear()
 
     def evaluate(self, number: int, tick: int) -> Delta | None:
-        """What changes in the output in a round in which groups are due, with the round last, as of a tick.
-
-        Cost: reads all rows of these groups up to the round.
-        """
+        """See `RoundNode.evaluate`. Cost: reads all rows of these groups up to the round."""
         words = np.unique(np.concatenate(self._due.pop(number)), axis=0)
         given, made = self._rows(self._given, words, number, tick), self._rows(self._made, words, number, tick)
         parts = [] if given is None else self._stepped(given)

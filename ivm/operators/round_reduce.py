@@ -6,7 +6,8 @@ What a group has in a round is the sum of what rounds up to it add, so nothing i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -20,20 +21,39 @@ from ivm.kernels.groups.rounds import DONE, FAILED, NO_SLOTS, NOT_READABLE, eval
 from ivm.kernels.groups.settled import evaluate_settled
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
-from ivm.operators.operator import Contents, Kept
+from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
-from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, frame_of
+from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, Rounds, frame_of
 from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 
+G = TypeVar("G", bound=Rounds)
 
-class RoundReduce(Kept):
+
+class _Cells(RoundNode, Generic[G]):
+    """Groups whose state knows what is due in it."""
+
+    def __init__(self, groups: G) -> None:
+        self._groups = groups
+        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
+        self.states = (groups,)
+
+    @property
+    def due(self) -> int | None:
+        """See `RoundNode.due`."""
+        return self._groups.due
+
+    def close(self) -> None:
+        """See `RoundNode.close`."""
+        self._groups.close()
+
+
+class RoundReduce(_Cells[RoundGroups]):
     """Groups by the first columns, `keys`, of which sums are kept; the last column of input and output is the round.
 
     Without aggregates a row is a group. `clamps`: it is there as often as its multiplicity is above zero, else once
-    where that is not zero. `settled`: see `ivm.kernels.groups.settled`. It is stepped with what comes, and gives
-    nothing by itself: see `evaluate`.
+    where that is not zero. `settled`: see `ivm.kernels.groups.settled`.
     """
 
     def __init__(
@@ -48,31 +68,17 @@ class RoundReduce(Kept):
     ) -> None:
         """`width`: of the input, without the round."""
         always = not keys
-        self._groups = RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled)
+        super().__init__(RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled))
         self._parts, self._clamps, self._keys, self._width, self._always = parts, clamps, len(keys), width, always
         self._form = OutputForm(parts, self._groups.layout)
         self._plan = parts.plan.copy()
         self._plan[:, FIELD] += HEADS
-        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
-        self.states = (self._groups,)
 
     def begin(self) -> None:
-        """Nothing has come yet: the one group without keys is there from the first round on."""
+        """See `RoundNode.begin`: the one group without keys is there from the first round on."""
         if self._always:
             columns = [Column(np.zeros(1, np.int64)) for _ in range(self._width + 1)]
             self.step([delta_of(columns, 0, np.zeros(1, np.int64), 1)])
-
-    @property
-    def due(self) -> int | None:
-        """The first round in which some group is to be looked at."""
-        return self._groups.due
-
-    def close(self) -> None:
-        """All rounds of a time are over."""
-        self._groups.close()
-
-    def forget(self) -> None:
-        """Nothing is due any more: the groups have said so themselves."""
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Note what comes, for the rounds that it is of. Cost: two random accesses a change."""
@@ -93,16 +99,12 @@ class RoundReduce(Kept):
         return None
 
     def evaluate(self, number: int, tick: int) -> Delta | None:
-        """What changes in a round in which groups are due, with the round last, as of a tick."""
+        """See `RoundNode.evaluate`."""
         found = self._counts(number, tick) if not self._parts.aggregates else self._sums(number, tick)
         if found is None or not found.length:
             return None
         rounds = Column(np.full(found.length, number, np.int64))
         return found.bind(Group(Columns([rounds])), len(found.layout), 1)
-
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """Nobody reads it but the loop."""
-        raise AssertionError("what is in a loop is read of its result")
 
     def _counts(self, number: int, tick: int) -> Delta | None:
         groups, layout = self._groups, self._groups.layout
@@ -140,35 +142,17 @@ class RoundReduce(Kept):
         return step
 
 
-class RoundExtreme(Kept):
+class RoundExtreme(_Cells[RoundExtremes]):
     """Groups by the first columns, of which the least value of the one behind these is asked, or the `largest`.
 
-    Both are integers, and none is NULL; the last column of input and output is the round. It is stepped with what
-    comes, and gives nothing by itself: see `evaluate`.
+    Both are integers, and none is NULL; the last column of input and output is the round.
     """
 
     def __init__(
         self, keys: Sequence[tuple[SqlType, bool]], type: SqlType, dictionary: TextDictionary, *, largest: bool
     ) -> None:
-        self._groups = RoundExtremes(keys, dictionary, largest=largest)
+        super().__init__(RoundExtremes(keys, dictionary, largest=largest))
         self._type, self._keys = type, len(keys)
-        self._steps: dict[Layout, tuple[Sources, Frame]] = {}
-        self.states = (self._groups,)
-
-    def begin(self) -> None:
-        """Nothing has come yet, and no group is there over nothing."""
-
-    @property
-    def due(self) -> int | None:
-        """The first round in which some group is to be looked at."""
-        return self._groups.due
-
-    def close(self) -> None:
-        """All rounds of a time are over."""
-        self._groups.close()
-
-    def forget(self) -> None:
-        """Nothing is due any more: the groups have said so themselves."""
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Note what comes, for the rounds that it is of. Cost: a random access and a logarithm a change."""
@@ -186,7 +170,7 @@ class RoundExtreme(Kept):
         return None
 
     def evaluate(self, number: int, tick: int) -> Delta | None:
-        """What changes in a round in which groups are due, with the round last, as of a tick."""
+        """See `RoundNode.evaluate`."""
         groups, layout = self._groups, self._groups.layout
         room = 4 * max(groups.dues, 1)
         keys, values, diffs = (
@@ -200,7 +184,3 @@ class RoundExtreme(Kept):
         found = Column(values[:count].astype(DTYPES[self._type.physical], copy=False))
         columns = [*layout.unpack(keys[:count]), found, Column(np.full(count, number, np.int64))]
         return delta_of(columns, tick, diffs[:count], count)
-
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """Nobody reads it but the loop."""
-        raise AssertionError("what is in a loop is read of its result")

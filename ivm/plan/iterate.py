@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from math import log2
 from typing import ClassVar
 
 from catalog.types import BIGINT, Physical
@@ -12,6 +13,7 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import GROUP, Estimate, rows_of, total
 from ivm.plan.join import JoinPlan
 from ivm.plan.lift import ROUND, SIGN, ByRound, lifted
+from ivm.plan.mfp import MfpPlan
 from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan, lower_reduce
@@ -162,6 +164,11 @@ class ByRoundPlan(PlanOver):
         argument = row[only.argument]
         return not argument.nullable and argument.type.physical in (Physical.INT32, Physical.INT64)
 
+    @property
+    def has_aggregates(self) -> bool:
+        """Whether it is more than which rows there are."""
+        return isinstance(self.over, ReducePlan) and bool(self.over.aggregates)
+
     def named(self, names_of: NamesOf) -> Names:
         """By their places."""
         return tuple(f"#{i}" for i in range(len(self.row)))
@@ -195,11 +202,12 @@ class IteratePlan(Plan):
     """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
     distinct rows of each binding that is `read` outside, with their multiplicities.
 
-    `names_bound` are those of the bindings. With a `limit` it ends after so many rounds, if `fails_at_limit` with an
-    error.
+    `names_bound` are those of the bindings, `names_written` those that people have written. With a `limit` it ends
+    after so many rounds, if `fails_at_limit` with an error.
     """
 
     names_bound: Names
+    names_written: Names
     bindings: tuple[Plan, ...]
     read: tuple[int, ...]
     limit: int | None
@@ -241,11 +249,14 @@ class IteratePlan(Plan):
         order = self.order
         if order.exact:
             return "exact rounds"
-        if order.is_bag:
-            return "no rounds"
         if not order.valued:
             return "settled rounds"
         return "rounds by value" if any(each.grows for each in order.valued) else "rounds apart, small values first"
+
+    @property
+    def waits(self) -> bool:
+        """Whether what comes back waits for its round. If not all passes groups on its way, it has to be net there."""
+        return not self.order.valued or not all(map(_is_grouped, self.bindings))
 
     def below(self) -> tuple[Plan, ...]:
         """What enters."""
@@ -267,6 +278,12 @@ class IteratePlan(Plan):
         """What enters."""
         return sum(map(sizes.count, self.entered))
 
+    def rounds(self, sizes: Sizes) -> float:
+        """As many as its limit, else as paths in a random graph of the rows that enter are long."""
+        if self.limit is not None:
+            return self.limit
+        return 1 + log2(1 + max(map(sizes.count, self.entered), default=0.0))
+
     def passed(self, change: Change, rate: float) -> float:
         """What follows from a change is not known; that of one round is a lookup in each join and each group."""
         stages = sum(isinstance(each, JoinPlan | ByRoundPlan) for each in self.inner)
@@ -284,8 +301,11 @@ class IteratePlan(Plan):
         return (sentence for each in self.inner for sentence in each.costs())
 
     def remarks(self) -> Iterator[str]:
-        """What those within remark."""
-        return (sentence for each in self.inner for sentence in each.remarks())
+        """What those within remark; and where it is computed anew."""
+        yield from (sentence for each in self.inner for sentence in each.remarks())
+        if any(isinstance(each, ByRoundPlan) and each.adds_up and each.has_aggregates for each in self.inner):
+            what = f"the loop of {', '.join(self.names_written)} adds up what it passes on"
+            yield f"{what}: a change that moves all sums in all rounds costs as much as computing it anew"
 
 
 @compared_once
@@ -324,7 +344,8 @@ def lower_loop(relation: LetRec, read: tuple[int, ...], lower: Callable[[Relatio
     """The loop, and what is read of it; `read` are all bindings of the loop that are read outside of it."""
     names = tuple(binding.name for binding in relation.bindings)
     plans = tuple(map(lower, lifted(relation)))
-    loop = IteratePlan(names, plans, read, relation.limit, relation.fails_at_limit, order_of(relation))
+    written = tuple(binding.written for binding in relation.bindings if binding.written)
+    loop = IteratePlan(names, written, plans, read, relation.limit, relation.fails_at_limit, order_of(relation))
     return LoopResultPlan(loop, relation.result, row(relation))
 
 
@@ -360,6 +381,12 @@ def lower_by_round(
             key = tuple(range(len(plan.row)))
     (input_,) = below
     return ByRoundPlan(input_, plan, key, key, row_of(relation.schema), relation.settled)
+
+
+def _is_grouped(plan: Plan) -> bool:
+    while isinstance(plan, MfpPlan):
+        plan = plan.input
+    return isinstance(plan, ByRoundPlan) or not plan.is_lifted
 
 
 def _collect(plan: Plan, found: dict[Plan, None]) -> None:

@@ -17,7 +17,7 @@ from ivm.analysis.order_free import order_of
 from ivm.plan.mfp import peel
 from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.conditions import comparison
-from sql.ir.rebuild import column
+from sql.ir.rebuild import column, is_loop, rebuilt
 from sql.ir.relation import (
     Filter,
     Join,
@@ -129,14 +129,18 @@ def lifted(loop: LetRec) -> tuple[Relation, ...]:
 
 
 class _Lift:
-    """One loop; `done` are the bindings that are lifted already, which those after them see as of the same round."""
+    """One loop; `done` are the bindings that are lifted already, which those after them see as of the same round.
+
+    One that depends on no name is as it is from the first round on: those after it read what it is, which enters.
+    """
 
     def __init__(self, loop: LetRec) -> None:
         self._names = {binding.name: binding.schema for binding in loop.bindings}
         self.done: dict[str, Relation] = {}
+        self._constants: dict[str, Relation] = {}
         self._known: dict[int, tuple[Relation, Relation | None]] = {}
         order = order_of(loop)
-        self._settled = not (order.exact or order.is_bag or order.valued)
+        self._settled = not (order.exact or order.valued)
         self._numbered: dict[int, tuple[int, int]] = {}
         """The unions, by identity, whose inputs enter in rounds of their own: of which binding, by which column."""
         for each in order.valued:
@@ -146,8 +150,14 @@ class _Lift:
 
     def add(self, name: str, relation: Relation) -> None:
         """One more binding, which those that follow read as of the same round."""
-        made = self.entered(relation)
-        self.done[name], self._known = made, {}
+        read = rebuilt(relation, self._constant, done=is_loop)
+        self.done[name] = self.entered(read)
+        if self.lift(read) is None:
+            self._constants[name] = read
+        self._known = {}
+
+    def _constant(self, node: Relation) -> Relation:
+        return self._constants.get(node.name, node) if isinstance(node, RecursiveGet) else node
 
     def entered(self, relation: Relation) -> Relation:
         """The relation, lifted; what depends on no name is there from round 0 on."""

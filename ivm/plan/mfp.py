@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
@@ -147,6 +148,11 @@ class MfpPlan(PlanOver):
     input: Plan
     mfp: Mfp
     row: Row
+
+    @property
+    def is_risky(self) -> bool:
+        """Whether anything in it can raise."""
+        return any(map(can_raise, (*self.mfp.maps, *self.mfp.predicates)))
 
     def named(self, names_of: NamesOf) -> Names:
         """The input's, where they are passed on."""

@@ -11,9 +11,9 @@ from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
-from ivm.operators.by_round import ByRound
+from ivm.operators.held_back import MfpByRound
 from ivm.operators.numbered import ByValue
-from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
@@ -45,7 +45,7 @@ class RenderContext(ABC):
     `rendered`: the nodes there are. `recursion_limit`: before so many rounds a loop without a limit of its own must
     have ended. `outside`: within a loop, what makes a node of a plan that runs outside of it; `groups`: there, what
     takes what comes of each node of groups, and the node at which its changes go on, those that others read first;
-    `by_value`: of its bindings whose rounds go by value, how.
+    `holding`: the programs that may raise; `by_value`: of its bindings whose rounds go by value, how.
     """
 
     graph: Graph
@@ -61,7 +61,8 @@ class RenderContext(ABC):
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     outside: Outside | None = None
     recursion_limit: int = MOST_ROUNDS
-    groups: list[tuple[ByRound | RoundReduce | RoundExtreme, Node]] = field(default_factory=list)
+    groups: list[tuple[RoundNode, Node]] = field(default_factory=list)
+    holding: list[MfpByRound] = field(default_factory=list)
     by_value: dict[int, ByValue] = field(default_factory=dict)
 
     @abstractmethod

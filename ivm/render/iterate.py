@@ -30,7 +30,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     within = context.within(partial(_enter, scope, arrangements))
     for each in plan.order.valued:
         within.by_value[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
-    scope.valued, scope.keeps_rounds = within.by_value, not plan.order.is_bag
+    scope.valued, scope.waits = within.by_value, plan.waits
     within.graph.install(Installation(lambda rows: None))
     scope.graph = within.graph
     scope.entering = [within.node(each) for each in inputs]
@@ -38,12 +38,13 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     within.graph.installation = None
     back = {each.name: node for each, node in within.rendered.items() if isinstance(each, FedPlan)}
     scope.bindings = [
-        Fed(name, node, back.get(name), tuple(column.type for column in each.row))
+        Fed(node, back.get(name), tuple(column.type for column in each.row))
         for name, node, each in zip(plan.names_bound, nodes, plan.bindings, strict=True)
     ]
-    scope.groups = within.groups
+    scope.groups, scope.holding = within.groups, within.holding
     kept = {number: Threshold(types_of(plan.bindings[number].row[:-1]), context.dictionary) for number in plan.read}
     last = [_rows(context, each) for each in plan.bindings if plan.fails_at_limit]
+    scope.names = plan.names_written
     loop = Iterate(scope, kept, plan.limit, last, context.recursion_limit)
     node = context.graph.add(plan.label, loop, tuple(inputs.values()), tuple(arrangements.values()))
     if context.saved is None or not context.saved(plan, node, False):

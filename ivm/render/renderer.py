@@ -17,11 +17,12 @@ from ivm.dataflow.loop import Iterate, LoopResult
 from ivm.dataflow.node import Node
 from ivm.operators.by_round import ByRound
 from ivm.operators.ends import Feed
+from ivm.operators.held_back import MfpByRound
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
 from ivm.operators.numbered import Numbered
 from ivm.operators.operator import Operator
-from ivm.operators.round_reduce import RoundExtreme, RoundReduce
+from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import (
@@ -72,7 +73,7 @@ class Renderer(RenderContext):
     def within(self, outside: Outside) -> Renderer:
         """One for what runs within a loop, which has a graph of its own."""
         apart = replace(self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={})
-        apart.groups, apart.by_value, apart.outside = [], {}, outside
+        apart.groups, apart.holding, apart.by_value, apart.outside = [], [], {}, outside
         return apart
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -145,7 +146,7 @@ class Renderer(RenderContext):
             case ConstantPlan():
                 return _constant_feed(plan, self.dictionary)
             case MfpPlan():
-                return Mfp(self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row])
+                return self._mfp(plan)
             case ReducePlan():
                 return reduce_operator(plan, self.dictionary)
             case TopKPlan():
@@ -170,7 +171,14 @@ class Renderer(RenderContext):
                 return nothing()
         raise AssertionError(f"no rendering of {type(plan).__name__}")
 
-    def _by_round(self, plan: ByRoundPlan) -> ByRound | RoundReduce | RoundExtreme:
+    def _mfp(self, plan: MfpPlan) -> Mfp:
+        program, types = self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row]
+        if self.outside is None or not plan.is_risky:
+            return Mfp(program, types)
+        self.holding.append(MfpByRound(program, types))
+        return self.holding[-1]
+
+    def _by_round(self, plan: ByRoundPlan) -> RoundNode:
         """A node of groups within a loop."""
         if plan.adds_up:
             return round_reduce(plan, self.dictionary)

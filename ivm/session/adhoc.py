@@ -16,15 +16,18 @@ import pyarrow as pa
 from catalog.errors import BindError, Error, UnsupportedError
 from catalog.names import key, quoted, reached
 from catalog.schema import Schema, Table, View
+from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, table_of
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, Reading
+from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
+from sql.bind.query import has_answer
 from sql.duckdb_text import translated
 from sql.sql_text import SqlText
-from sql.statements import Describe, Query, Show, Summarize
+from sql.statements import AskedLoop, Describe, Query, Show, Summarize
 
 T = TypeVar("T")
 _NONE: Mapping[str, pa.Table] = {}
@@ -52,16 +55,16 @@ class Ask(Protocol):
         ...
 
 
-def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
-    """A SELECT in DuckDB's dialect, answered as of now; `names` are the relations it mentions."""
-    return _answer(core, names, seen(core, names), text)
+def query(core: Core, text: str, names: Sequence[str], loops: Sequence[AskedLoop] = ()) -> pa.Table:
+    """A SELECT in DuckDB's dialect, answered as of now; `names` are the relations it mentions, the `loops` too."""
+    return _answer(core, names, seen(core, names, loops=loops), text)
 
 
 def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Table:
     """What a query that was written in `dialect` answers as of now, or a `form` that is made of its text."""
     text = form.replace("{}", text_of(core, statement, dialect))
     try:
-        return query(core, text, statement.names)
+        return query(core, text, statement.names, statement.loops)
     except Error as error:
         place = place_in(error.__cause__, text)
         if place is None or dialect != "duckdb":
@@ -79,7 +82,11 @@ def text_of(core: Core, statement: Query, dialect: str) -> str:
 
 
 def change(
-    core: Core, names: Sequence[str], collect: Callable[[Transaction, Ask], T], watched: Sequence[str] = ()
+    core: Core,
+    names: Sequence[str],
+    collect: Callable[[Transaction, Ask], T],
+    watched: Sequence[str] = (),
+    loops: Sequence[AskedLoop] = (),
 ) -> T:
     """Commit what `collect` puts into the transaction, which may ask SELECTs over `names`; returns what it returns.
 
@@ -87,20 +94,21 @@ def change(
     with the lock, so that no change of others is lost. `watched` is what it reads in another way.
     """
     with core.transaction(settles=False) as tx:
-        first = seen(core, names, watched)
+        first = seen(core, names, watched, loops)
         result = collect(tx, partial(_answer, core, names, first))
         with core.lock:
             if any(_version(name, core) != version for name, version in first.versions.items()):
                 tx.forget()
-                result = collect(tx, partial(_answer, core, names, seen(core, names)))
+                result = collect(tx, partial(_answer, core, names, seen(core, names, loops=loops)))
             tx.commit()
     core.settle()
     return result
 
 
-def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snapshot:
+def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: Sequence[AskedLoop] = ()) -> Snapshot:
     """What the relations called `names`, and all that registered views among them read, hold now; unknown names are
-    left out. Of those that are only `watched` it is known whether they change, not what they hold.
+    left out, but for those of `loops`, which are computed when they are read. Of those that are only `watched` it is
+    known whether they change, not what they hold.
 
     Cost: finding the rows of each table that are alive, and all of the `ivm_*` relations; no rows are copied. Views
     that have changed since they were read last are consolidated when they are read, without the lock.
@@ -108,6 +116,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
     catalog = core.catalog
     stored: dict[str, Reading] = {}
     definitions: dict[str, tuple[str, Sequence[str]]] = {}
+    base = LoopBase(core.engine.renderer.recursion_limit if core.engine.is_whole else MOST_ROUNDS)
 
     def uses(name: str) -> Sequence[str]:
         entry = catalog.find(name)
@@ -121,13 +130,18 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
         for name in reached(names, registered):
             entry = catalog.find(name)
             if isinstance(entry, Table):
-                stored[name] = _for_duckdb(core.engine.tables[entry.name].reading(), entry.fields)
+                stored[name] = _for_duckdb(base.add(entry, core.engine.tables[entry.name].reading()), entry.fields)
             elif isinstance(entry, View) and entry.maintained:
-                stored[name] = _for_duckdb(core.engine.contents(entry.name).arrow, entry.schema)
-            elif isinstance(entry, View):
+                stored[name] = _for_duckdb(base.add(entry, core.engine.contents(entry.name).arrow), entry.schema)
+            elif isinstance(entry, View) and has_answer(core.engine.oracle_sql[entry.name]):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
+            elif isinstance(entry, View):
+                stored[name] = base.view(entry)
             elif name in (relations := core.relations or RELATIONS):
                 stored[name] = cache(relations[name](core.engine))  # as of now: of the engine there are no versions
+        stored.update((key(loop.name), base.loop(loop)) for loop in loops)
+        defined = {*definitions, *(name for name in stored if isinstance(catalog.find(name), View))}
+        base.define([each for each in catalog.views if key(each.name) in defined and not each.maintained])
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
         return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
 

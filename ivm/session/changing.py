@@ -53,7 +53,7 @@ def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
             if loaded is not None:
                 return counted(loaded)
             watched = () if statement.conflict is None else (statement.table,)
-            return change(core, statement.names, partial(_insert, core, statement), watched)
+            return change(core, statement.names, partial(_insert, core, statement), watched, statement.query.loops)
         case Delete():
             return change(core, statement.names, partial(_delete, core, statement))
         case Update():

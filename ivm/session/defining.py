@@ -128,6 +128,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     name = statement.name
     if statement.replace and old is not None:
         name = catalog.drop_view(name).name  # as it was written first
+    catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)

@@ -9,11 +9,13 @@ from textwrap import indent
 from catalog.catalog import Catalog
 from catalog.names import key, reached
 from catalog.schema import Table
+from ivm.dataflow.loop import Iterate
 from ivm.engine.engine import Engine
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.estimate import Estimate, total
+from ivm.plan.estimate import Estimate, rounded, total
 from ivm.plan.existing import question
+from ivm.plan.iterate import IteratePlan
 from ivm.plan.join import JoinPlan, arrangements_of
 from ivm.plan.lower import lower
 from ivm.plan.mfp import MfpPlan
@@ -106,7 +108,7 @@ def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, .
     added = engine.estimate(plan)
     lines = [f"{each.kind} {each.text(names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)]
     stateful = dict.fromkeys(node for node in nodes_of(plan) if node.state_kind)
-    lines += [f"{each.short_text()}: {_shared(engine, each, added)}" for each in stateful]
+    lines += [f"{each.short_text()}: {_shared(engine, each, added)}{_rounds(engine, each)}" for each in stateful]
     lines.append(f"view contents: {_new(added.get(None))}")
     if (in_all := total(added.values())).bytes:  # of tables without rows nothing is known
         lines.append(f"added in all: {in_all}")
@@ -150,6 +152,17 @@ def _contains(plan: Plan, part: Plan) -> bool:
     if isinstance(part, JoinPlan):
         return any(isinstance(each, JoinPlan) and question(each) == question(part) for each in nodes_of(plan))
     return part in nodes_of(plan)
+
+
+def _rounds(engine: Engine, plan: Plan) -> str:
+    """Of a loop how many rounds one time takes at most, so far; of a new one, about how many."""
+    if not isinstance(plan, IteratePlan):
+        return ""
+    node = engine.renderer.rendered.get(plan)
+    if node is None:
+        return f", about {rounded(plan.rounds(Sizes(engine.sizes())))} rounds"
+    assert isinstance(node.operator, Iterate), "it carries out a loop"
+    return f", {node.operator.longest} rounds at most so far"
 
 
 def _new(estimate: Estimate | None) -> str:

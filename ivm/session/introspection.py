@@ -123,7 +123,7 @@ def _operators(engine: Engine) -> Reading:
     users, rows = engine.users_of_nodes(), []
     for node in engine.renderer.graph.nodes:
         loop = node.operator if isinstance(node.operator, Iterate) else None
-        rounds = "" if loop is None else f", {loop.passed} rounds run, the deepest {loop.deepest}"
+        rounds = "" if loop is None else f", {loop.passed} rounds run, {loop.longest} for one time at most"
         counted = [_counted(node, rounds)]
         counted += () if loop is None else [_counted(each, " in a loop") for each in loop.within]
         rows += [(view, *each) for view in users.get(id(node), ()) for each in counted]

@@ -1,4 +1,4 @@
-"""From a query's text to the relation that it denotes, and from that of a CHECK to its condition.
+"""From a query's text to the relation that it denotes.
 
 Once the syntax tree is bound, the text is written from it that DuckDB answers as the engine does: names are in quotes,
 and every LIMIT, DISTINCT ON, window function and aggregate is told how ties are decided.
@@ -15,7 +15,7 @@ from sqlglot import exp
 from catalog.catalog import Catalog
 from catalog.errors import BindError, UnsupportedError
 from catalog.names import quoted, twice
-from catalog.schema import Schema, Table, View
+from catalog.schema import Schema, View
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import is_windowed
 from sql.bind.clauses.from_clause import renamed
@@ -24,16 +24,12 @@ from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Refinement
-from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import UNORDERED, orders_lists
-from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
-from sql.bind.names.scope import Scope, ScopeColumn
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.rebuild import settle
 from sql.ir.relation import Relation
-from sql.ir.scalar import Column, Scalar
 from sql.reader import MUTUALLY
 from sql.refused import too_deep
 from sql.sql_text import SqlText, text_of
@@ -102,6 +98,11 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     schema, hidden = relation.schema[:width], relation.schema[width:]
     return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
+
+
+def has_answer(oracle_sql: str) -> bool:
+    """Whether DuckDB can answer what a query is written for it as; not one with WITH MUTUALLY RECURSIVE."""
+    return _NO_ANSWER not in oracle_sql
 
 
 _NO_ANSWER = "DuckDB has no WITH MUTUALLY RECURSIVE and cannot compute this; read it as a maintained view"
@@ -201,35 +202,6 @@ def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery
         for each in (bound.text, bound.oracle_sql)
     )
     return replace(bound, relation=relation, schema=relation.schema[: len(called)], text=text, oracle_sql=told)
-
-
-_CLAUSE = "CHECK"
-
-
-def condition_of(text: str, table: Table) -> Scalar:
-    """The condition that a text in DuckDB's dialect writes over the columns of `table`; see `bind_condition`."""
-    source = SqlText(f"SELECT {text}")
-    (item,) = query(source, "duckdb").tree.expressions
-    return bind_condition(item, table, source)
-
-
-def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
-    """The condition that `node` writes over the columns of `table`: a BOOLEAN.
-
-    BindError, TypeMismatchError or UnsupportedError, each with its position: for subqueries, aggregates, and functions
-    whose value changes by itself too.
-    """
-    for part in nodes_of(node):
-        if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
-            what = f"a subquery in {_CLAUSE} is not supported, it sees one row; declare a foreign key, or keep a view"
-            source.refuse(part, what)
-    columns = tuple(
-        ScopeColumn(table.name, field.name, Column(place, field.type, field.nullable))
-        for place, field in enumerate(table.fields)
-    )
-    condition = Binder(source, Scope(columns, (table.name,)), HANDLERS, _CLAUSE).condition(node)
-    refuse_unread(nodes_of(node), source)
-    return condition
 
 
 def _oracle_text(tree: exp.Expr, context: BindContext) -> str:

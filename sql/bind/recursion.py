@@ -18,7 +18,6 @@ from sql.bind.expressions.operators import castable
 from sql.bind.working_table import working_table
 from sql.decorrelate.decorrelate import decorrelate
 from sql.ir.linear import Degree, degree, names_read
-from sql.ir.rebuild import FreeOuters
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
 from sql.tree import ENDINGS, nodes_of
 
@@ -65,8 +64,10 @@ def bind_recursive(
     by = degree(branch, name, sets=each_once)
     if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
         sides: Relation = Union((decorrelate(base), decorrelate(branch)))
-        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides),), 0)
-    return working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides, cte.alias),), 0)
+    loop = working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+    first, *others = loop.bindings
+    return replace(loop, bindings=(replace(first, written=cte.alias), *others))
 
 
 def _has_type(query: exp.Expr, column: int) -> bool:
@@ -101,19 +102,11 @@ def either(schema: Schema, other: Schema) -> Schema:
 
 
 def bind_closed(context: BindContext, node: exp.Expr, cte: exp.CTE, own: Sequence[str], ctes: Ctes) -> Relation:
-    """What `node` writes in a binding of a loop, whose names are `own`: it reads neither a row of the query around nor
-    a name of a loop around.
-    """
-    before = [len(row.read) for row in context.outer_rows]
+    """What `node` writes in a binding of a loop, whose names are `own`: it reads no name of a loop around."""
     relation = context.query(context, node, ctes).relation
-    if FreeOuters().of(relation):
-        pairs = zip(context.outer_rows, before, strict=True)
-        read = next((row.read[count] for row, count in pairs if len(row.read) > count), cte.args["alias"])
-        what = f"{cte.alias} is recursive and reads a column of the query around"
-        context.refuse(read, f"{what}, which is not supported; join with it afterwards")
     if not names_read(relation) <= set(own):
         what = f"{cte.alias} is a loop that reads the name of a loop around it"
-        context.refuse(cte.args["alias"], f"{what}, which is not supported; make one of them a view")
+        context.refuse(cte.args["alias"], f"{what}, which is not supported; write both in one WITH MUTUALLY RECURSIVE")
     return relation
 
 

@@ -4,7 +4,8 @@ After Neumann and Kemper, "Unnesting Arbitrary Queries": a relation R that reads
 with the distinct outer rows D and carries d along. Two things keep D out where it is not needed. An equality of a
 column of R with an expression over d makes that column carry d (a `Key`). A predicate that reads both waits until it
 reaches the top, where it becomes one of the join (`pending`), as do expressions (`outputs`). What cannot wait, since a
-group, a limit or a union stands above, is settled by joining D.
+group, a limit or a union stands above, is settled by joining D. A loop goes its way for each outer row: its names carry
+all that it reads of d, by which they meet, from what enters it for the outer rows that there are.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from catalog.schema import Field, Schema
 from sql.decorrelate.expand_joins import distinct, equated, filtered, with_columns
 from sql.decorrelate.pushed import (
     Domain,
@@ -32,14 +34,18 @@ from sql.decorrelate.pushed import (
     unsigned,
 )
 from sql.ir.conditions import conjuncts
-from sql.ir.rebuild import FreeOuters, column
+from sql.ir.linear import names_read
+from sql.ir.rebuild import FreeOuters, column, relation_scalars, row
 from sql.ir.relation import (
     Apply,
+    Binding,
     Filter,
     Join,
+    LetRec,
     Map,
     Negate,
     Project,
+    RecursiveGet,
     Reduce,
     Relation,
     Threshold,
@@ -60,11 +66,14 @@ class Push:
         self._domain = domain
         self._free = free
         self._known: dict[int, tuple[Relation, Pushed]] = {}
+        self._loops: dict[tuple[Binding, ...], tuple[tuple[Binding, ...], Sequence[Scalar]]] = {}
+        self._names: dict[str, Sequence[Scalar]] = {}
+        """Of the loops around by each of their names what they read of the outer row."""
 
     def __call__(self, relation: Relation) -> Pushed:
         """`relation` without its dependence. No Apply in it depends on its own left side any more."""
         if id(relation) not in self._known:
-            depends = self._domain.binding in self._free.of(relation)
+            depends = self._domain.binding in self._free.of(relation) or self._is_lifted(relation)
             self._known[id(relation)] = relation, self._freed(relation) if depends else independent(relation)
         return self._known[id(relation)][1]
 
@@ -95,6 +104,10 @@ class Push:
                 return replace(pushed, carrier=Threshold(pushed.carrier))
             case Apply():
                 return self._apply(relation)
+            case LetRec():
+                return self._loop(relation)
+            case RecursiveGet():
+                return self._read(relation, self._names[relation.name])
         raise AssertionError(f"{type(relation).__name__} reads no outer row")
 
     def _settled(self, pushed: Pushed, also: Iterable[Scalar] = ()) -> Pushed:
@@ -205,7 +218,7 @@ class Push:
     def _union(self, relation: Union) -> Pushed:
         # What is subtracted is negated last: a collection of negative rows alone cannot be joined.
         signed = [unsigned(each) for each in relation.inputs]
-        inputs = [self._settled(self(each)) for each, _ in signed]
+        inputs = [self._entering(each) if self._names else self._settled(self(each)) for each, _ in signed]
         terms = list(dict.fromkeys(key.term for pushed in inputs for key in pushed.keys))
         if any({key.term for key in pushed.keys} != set(terms) for pushed in inputs):
             read = sorted(self._domain.reads(terms))
@@ -227,6 +240,39 @@ class Push:
         if {key.term for key in pushed.keys} < set(terms):
             return self._settled(pushed, terms)
         return self._domain.settled(pushed, terms, restricted=True)
+
+    def _is_lifted(self, relation: Relation) -> bool:
+        return not self._names.keys().isdisjoint(names_read(relation))
+
+    def _entering(self, relation: Relation) -> Pushed:
+        """A part of a union within a loop; what begins it is there for no other outer row than there is."""
+        return self._domain.settled(self(relation), restricted=not self._is_lifted(relation))
+
+    def _loop(self, relation: LetRec) -> Pushed:
+        found = self._loops.get(relation.bindings)
+        if found is None:
+            read = self._domain.reads(relation_scalars(relation))
+            terms: Sequence[Scalar] = [self._domain.outer(c) for c in sorted(read)]
+            self._names |= dict.fromkeys((each.name for each in relation.bindings), terms)
+            found = self._loops[relation.bindings] = tuple(self._binding(b, terms) for b in relation.bindings), terms
+        bindings, terms = found
+        made = replace(relation, bindings=bindings)
+        return self._read(made, terms)
+
+    def _binding(self, binding: Binding, terms: Sequence[Scalar]) -> Binding:
+        pushed = self._anchored(self._settled(self(binding.relation)), terms)
+        null_safe = {term for term in terms if term.nullable}
+        relation = aligned(pushed, len(binding.schema), terms, null_safe)
+        return replace(binding, schema=(*binding.schema, *_carried(terms)), relation=relation)
+
+    def _read(self, relation: LetRec | RecursiveGet, terms: Sequence[Scalar]) -> Pushed:
+        """What a loop has, or one of its names, with what it carries along."""
+        if isinstance(relation, RecursiveGet):
+            relation = replace(relation, schema=(*relation.schema, *_carried(terms)))
+        width = len(relation.schema) - len(terms)
+        keys = tuple(Key(term, width + i, term.nullable) for i, term in enumerate(terms))
+        names = tuple(field.name for field in relation.schema[:width])
+        return Pushed(relation, row(relation)[:width], names, keys)
 
     def _apply(self, relation: Apply) -> Pushed:
         left, right = self(relation.left), self(relation.right)
@@ -304,3 +350,8 @@ class Push:
         keys = tuple(Key(key.term, start + i, null_safe) for i, (key, _, null_safe) in enumerate(pairs))
         outputs = [maybe_missing(s, 0) for s in (*left.outputs, *shifted(right.outputs, width))]
         return Pushed(carrier, tuple(outputs), tuple(f.name for f in relation.schema), keys)
+
+
+def _carried(terms: Sequence[Scalar]) -> Schema:
+    """The columns in which a loop carries what it reads of the outer row."""
+    return tuple(Field(f"outer{i}", term.type, term.nullable) for i, term in enumerate(terms))

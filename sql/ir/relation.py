@@ -37,7 +37,7 @@ class Get(Remembering):
     """The collection called `name`, a base table or a maintained view. Memory: none of its own.
 
     `references`: foreign keys that are enforced. `append_only`: rows come, but never go. `static`: neither.
-    `differs`: it is a difference, of which rows may have negative multiplicities.
+    `differs`: it is a difference, of which rows may have negative multiplicities. `holding`: what is true of all rows.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Get(Remembering):
     append_only: bool = False
     static: bool = False
     differs: bool = False
+    holding: tuple[Scalar, ...] = ()
 
 
 @compared_once
@@ -330,11 +331,15 @@ class Apply(Remembering):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A name of a loop, and the relation that it is in each round, in which the names of the loop may stand."""
+    """A name of a loop, and the relation that it is in each round, in which the names of the loop may stand.
+
+    `written`: what people call it; "" if they have not written it.
+    """
 
     name: str
     schema: Schema
     relation: Relation
+    written: str = ""
 
 
 @compared_once

@@ -39,6 +39,7 @@ class DiskFile:
 
 class Disk:
     """See `ivm.storage.storage.Storage`. `fails`: at which call (of `calls` so far), and how: an errno, or "short".
+    `failed`: what calls have done so, and of which file.
 
     Calls that concern the note of what is certain are not counted; with `without_note` each of them fails.
     """
@@ -50,6 +51,7 @@ class Disk:
         self.steps: list[tuple[Any, ...]] = []
         self.calls = 0
         self.fails: dict[int, int | str] = {}
+        self.failed: list[tuple[str, str]] = []
         self._files: list[bytearray] = []
         self._names: dict[str, int] = {}
         self._notes: set[int] = set()
@@ -69,6 +71,7 @@ class Disk:
         if failure == "short":
             return size // 2
         if failure is not None:
+            self.failed.append((what, name))
             raise OSError(failure, "made to fail")
         return size
 

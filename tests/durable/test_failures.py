@@ -27,7 +27,8 @@ def _run(disk, db):
                 return "unknown"
             assert contents(db) == before
             step(db)
-    assert failed == 1 or "short" in disk.fails.values()  # a sync is not made of parts
+    # A sync is not made of parts, and what a checkpoint needs no more may stay.
+    assert failed == 1 or "short" in disk.fails.values() or [what for what, _ in disk.failed] == ["remove"]
     return "went on"
 
 
@@ -56,7 +57,7 @@ CALLS, HELD = _history()
 @pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO, "short"])
 def test_a_call_that_fails_changes_nothing(failure):
     ways = set()
-    for call in CALLS[::9]:
+    for call in CALLS[:: len(CALLS) // 9]:
         disk = Disk()
         db = opened(disk)
         disk.fails[call] = failure

@@ -17,12 +17,16 @@ Step = Callable[[ivm.Database], object]
 TABLES = (
     "CREATE TABLE sale (id BIGINT PRIMARY KEY, item VARCHAR, price DECIMAL(10,2) DEFAULT 1.5, at DATE)",
     "CREATE TABLE seen (item VARCHAR, n INTEGER CHECK (n < 1000))",
+    "CREATE TABLE leads (a INTEGER NOT NULL, b INTEGER NOT NULL)",
 )
 VIEWS = (
     "CREATE MATERIALIZED VIEW by_item AS SELECT item, sum(price) AS total, count(*) AS n FROM sale GROUP BY item",
     "CREATE MATERIALIZED VIEW top (what, much) AS SELECT item, price FROM sale ORDER BY price DESC, id LIMIT 3",
     "CREATE VIEW dear AS SELECT * FROM sale WHERE price > 5",
     "CREATE MATERIALIZED VIEW met AS SELECT d.item, s.n FROM dear d JOIN seen s USING (item)",
+    "CREATE MATERIALIZED VIEW led AS WITH RECURSIVE l(a) AS (SELECT 0 UNION SELECT b FROM l JOIN leads USING (a)) FROM l",
+    "CREATE MATERIALIZED VIEW ring AS WITH MUTUALLY RECURSIVE r(a INTEGER, first INTEGER) AS (SELECT a, min(first) FROM"
+    " (SELECT a, a AS first FROM leads UNION ALL SELECT b, first FROM r JOIN leads USING (a)) GROUP BY a) FROM r",
 )
 LARGE_TABLES = (
     "CREATE TABLE big (id BIGINT PRIMARY KEY, x BIGINT CHECK (x >= 0))",
@@ -60,6 +64,7 @@ def _step(chance: random.Random, number: int) -> Step:
     rows = _rows(chance, number)
     some, gaps = chance.randint(0, 9), [chance.randint(1, 4) for _ in rows]
     seen = [{"item": row["item"], "n": chance.randint(0, 9)} for row in rows]
+    leads = [{"a": chance.randint(0, 12), "b": chance.randint(0, 12)} for _ in rows[:5]]
 
     def transaction(db):
         with db.transaction(batch=("shop", number)) as tx:
@@ -84,6 +89,8 @@ def _step(chance: random.Random, number: int) -> Step:
         lambda db: db.sql("DELETE FROM sale WHERE id % 13 = ?", [some]),
         lambda db: db.sql("UPDATE sale SET price = price + 1, item = 'ink' WHERE id % 11 = ?", [some]),
         lambda db: db.sql("DELETE FROM seen WHERE n = ?", [some]),
+        lambda db: db.apply({"leads": leads}),
+        lambda db: db.sql("DELETE FROM leads WHERE a = ?", [some]),
         transaction,
         transaction,
         dictionaries,

@@ -74,9 +74,25 @@ VIEWS: dict[str, dict[str, str]] = {
         "one": "SELECT count(*) AS n, sum(x * 2) AS x FROM t WHERE x > 2",
         "counted": "SELECT t.x, count(*) AS n FROM t JOIN u ON t.g = u.k GROUP BY t.x",
     },
+    "loops": {
+        "reached": "WITH RECURSIVE r(v) AS (SELECT id FROM t WHERE x < 3 UNION SELECT u.v FROM r JOIN u ON r.v = u.k) FROM r",
+        "ways": "WITH RECURSIVE p(k, v, n) AS (SELECT k, v, 1 FROM u WHERE k < v UNION ALL SELECT p.k, u.v, n + 1 FROM p JOIN u"
+        " ON p.v = u.k WHERE u.k < u.v) SELECT k, v, count(*) AS n, max(n) AS longest FROM p GROUP BY k, v",
+        "least": "WITH MUTUALLY RECURSIVE c(v BIGINT, l BIGINT) AS (SELECT v, min(l) FROM (SELECT k::BIGINT AS v, k::BIGINT AS l"
+        " FROM u UNION ALL SELECT u.v, c.l FROM c JOIN u ON c.v = u.k) GROUP BY v) FROM c",
+        "distances": "WITH MUTUALLY RECURSIVE d(v BIGINT, x BIGINT) AS (SELECT v, min(x) FROM (SELECT 1 AS v, 0 AS x"
+        " UNION ALL SELECT u.v, d.x + 1 + u.v % 3 FROM d JOIN u ON d.v = u.k WHERE u.v >= 0) GROUP BY v) FROM d",
+        "won": "WITH MUTUALLY RECURSIVE hi(a INTEGER) AS (SELECT DISTINCT k FROM u WHERE v NOT IN (FROM lo)),"
+        " lo(a INTEGER) AS (SELECT DISTINCT k FROM u WHERE v NOT IN (FROM hi)) FROM lo",
+        "added": "WITH MUTUALLY RECURSIVE b(id BIGINT, x BIGINT) AS (SELECT id, sum(x)::BIGINT FROM (SELECT id, x FROM t"
+        " UNION ALL SELECT id // 2, x FROM b WHERE id > 1) GROUP BY id), n(n BIGINT) AS (SELECT count(*) FROM b) FROM b, n",
+        "first_two": "WITH MUTUALLY RECURSIVE (RETURN AT RECURSION LIMIT 5) r(v BIGINT, s VARCHAR) AS (SELECT id, s FROM t WHERE"
+        " x < 3 UNION SELECT v, s FROM (SELECT u.v, r.s, row_number() OVER (PARTITION BY k ORDER BY u.v, s) AS n"
+        " FROM r JOIN u ON r.v = u.k) WHERE n < 3) FROM r",
+    },
 }
 """The views of each scene. Those of "grown" stand over a table in which rows only come; the loops of "walks" are
-compiled, so that these go as far as they can."""
+compiled, so that these go as far as they can. Those of "loops" are one of each order of rounds, and of each state."""
 
 _GROWN = {
     "grown_top": "SELECT g, id, x FROM (SELECT *, row_number() OVER (PARTITION BY g ORDER BY x, id) AS r FROM h) WHERE r < 3",

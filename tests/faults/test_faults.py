@@ -15,8 +15,16 @@ import pytest
 from tests.faults.scenes import READS, VIEWS, commits
 
 ROOT = Path(__file__).parents[2]
-_COMMITS = ["reduces:times", "sets:upsert", "windows:mixed", "joins:upsert", "walks:upsert", "grown:insert"]
-_OTHERS = ["sets:subscribe", "sets:fetch", "joins:drop", "joins:create"]
+_COMMITS = [
+    "reduces:times",
+    "sets:upsert",
+    "windows:mixed",
+    "joins:upsert",
+    "walks:upsert",
+    "grown:insert",
+    "loops:times",
+]
+_OTHERS = ["sets:subscribe", "sets:fetch", "joins:drop", "joins:create", "loops:create"]
 _TODAY = date.today().toordinal()
 """Each day other lines are raised at; what is wrong names the line, and `--file` and `--sample` find it again."""
 

@@ -41,7 +41,7 @@ class Program:
         bindings = list[Binding]()
         for name, _, query in self.bindings:
             relation = optimize(rebuilt(bind(query, core_of(db).catalog).relation, read))
-            bindings.append(Binding(name, relation.schema, relation))
+            bindings.append(Binding(name, relation.schema, relation, name))
         db.close()
         return LetRec(tuple(bindings), self.result, self.limit, self.fails_at_limit)
 

@@ -53,14 +53,6 @@ def test_an_overflow_in_a_late_round_undoes_the_commit(beside: str) -> None:
         world.check()
 
 
-@pytest.mark.xfail(raises=NumericError, strict=True, reason="programs are asked of rows before these are net")
-def test_what_goes_in_the_round_in_which_it_would_overflow_does_not() -> None:
-    world = World(OVERFLOWING)
-    world.commit({"roots": [((0,), 1)], **_path(5)})
-    world.commit({"e": [((1, 2), -1), ((5, 6), 1)]})
-    world.check()
-
-
 def test_a_loop_that_does_not_end_undoes_the_commit() -> None:
     world = World(ENDLESS, recursion_limit=50)
     world.install(PROGRAMS["reach"], "beside")

@@ -38,6 +38,28 @@ QUERIES = {
         SELECT DISTINCT s FROM edge WHERE s NOT IN (SELECT v FROM r)""",
     "two": """WITH RECURSIVE a(v) AS (SELECT v FROM root UNION SELECT d FROM a JOIN edge ON v = s),
         b(v) AS (SELECT v FROM a UNION SELECT s FROM b JOIN edge ON v = d) SELECT a.v AS x, b.v AS y FROM a FULL JOIN b USING (v)""",
+    "within_another": """WITH RECURSIVE z AS (SELECT s, d FROM edge WHERE w > 0), q(s, d) AS (SELECT s, d FROM z UNION
+        SELECT q.s, x.d FROM q JOIN (WITH RECURSIVE t AS (FROM z UNION SELECT t.s, z.d FROM t JOIN z ON t.d = z.s) FROM t) x
+        ON q.d = x.s) SELECT * FROM q""",
+    "within_one_of_its_name": """WITH RECURSIVE q(s, d) AS (SELECT s, d FROM edge UNION SELECT q.s, x.v FROM q JOIN (
+        WITH RECURSIVE q(v) AS (SELECT v FROM root UNION SELECT d FROM q JOIN edge ON v = s) SELECT v FROM q) x ON q.d = x.v)
+        SELECT * FROM q""",
+    "beside_the_row": """SELECT id, (WITH RECURSIVE r(v, k) AS (SELECT v, 0 FROM root UNION SELECT d, k + 1 FROM r JOIN edge ON v = s
+        WHERE k < 3) SELECT count(*) FROM r WHERE r.v = person.boss) AS n FROM person""",
+    "below_each": """SELECT p.id, q.id AS below FROM person p, LATERAL (WITH RECURSIVE b(id) AS (
+        SELECT x.id FROM person x WHERE x.boss = p.id UNION SELECT x.id FROM b JOIN person x ON x.boss = b.id) SELECT id FROM b) q""",
+    "not_under": """SELECT p.id, p.name FROM person p WHERE NOT EXISTS (WITH RECURSIVE up(id) AS (
+        SELECT p.boss UNION SELECT x.boss FROM up JOIN person x ON x.id = up.id) SELECT 1 FROM up WHERE id = 2)""",
+    "count_each": """SELECT root.v, (WITH RECURSIVE r(v) AS (SELECT root.v UNION SELECT d FROM r JOIN edge ON r.v = s)
+        SELECT count(*) FROM r WHERE v > 1) AS n FROM root""",
+    "by_light_edges": """SELECT a.s, a.w, r.v FROM edge a LEFT JOIN LATERAL (WITH RECURSIVE r(v) AS (SELECT v FROM root UNION
+        SELECT d FROM r JOIN edge ON r.v = s WHERE edge.w <= a.w) SELECT v FROM r) r ON TRUE""",
+    "counted_up": """SELECT root.v, n.i FROM root, LATERAL (WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL
+        SELECT i + 1 FROM n WHERE i < root.v) SELECT i FROM n) n""",
+    "twice_each": """SELECT root.v, t.d FROM root, LATERAL (WITH RECURSIVE t(s, d) AS (SELECT s, d FROM edge WHERE s >= root.v
+        UNION SELECT a.s, b.d FROM t a JOIN t b ON a.d = b.s) SELECT d FROM t) t""",
+    "two_each": """SELECT p.id, (SELECT sum(e.w) FROM edge e WHERE e.s = p.id AND EXISTS (WITH RECURSIVE r(v) AS (
+        SELECT e.d UNION SELECT d FROM r JOIN edge ON r.v = s AND d <> p.id) SELECT 1 FROM r JOIN root USING (v))) AS w FROM person p""",
     "over_null": """WITH RECURSIVE r(v, w) AS (SELECT v, NULL::INTEGER FROM root UNION SELECT d, edge.w FROM r JOIN edge ON v = s)
         SELECT * FROM r""",
 }
@@ -110,6 +132,54 @@ def test_recursive_queries_are_right_after_every_commit(seed: int) -> None:
     _end(db, history)
 
 
+EACH = """SELECT a.v AS root, d.v, d.x FROM root a, LATERAL (
+    WITH MUTUALLY RECURSIVE
+        d(v BIGINT, x BIGINT) AS (SELECT v, min(x) FROM (SELECT a.v, 0 AS x UNION ALL SELECT v, x FROM n) GROUP BY v),
+        n(v BIGINT, x BIGINT) AS (SELECT e.d, d.x + e.w FROM d JOIN edge e ON d.v = e.s WHERE e.d <> a.v)
+    SELECT * FROM d) d"""
+ALL_AT_ONCE = """WITH MUTUALLY RECURSIVE
+        d(root BIGINT, v BIGINT, x BIGINT) AS (
+            SELECT root, v, min(x) FROM (SELECT v AS root, v, 0 AS x FROM root UNION ALL SELECT * FROM n) GROUP BY root, v),
+        n(root BIGINT, v BIGINT, x BIGINT) AS (
+            SELECT d.root, e.d, d.x + e.w FROM d JOIN edge e ON d.v = e.s WHERE e.d <> d.root)
+    SELECT root.v, d.v, d.x FROM root JOIN d ON root.v = d.root"""
+
+
+@pytest.mark.parametrize("limit", ["", "(RETURN AT RECURSION LIMIT 3)"])
+def test_a_loop_for_each_row_is_one_loop_that_carries_it_along(limit: str) -> None:
+    db, history = _database(), _History(5)
+    for name, text in {"each": EACH, "at_once": ALL_AT_ONCE}.items():
+        db.sql(
+            f"CREATE MATERIALIZED VIEW {name} AS {text}".replace("MUTUALLY RECURSIVE", f"MUTUALLY RECURSIVE {limit}")
+        )
+    seen = 0
+    for number in range(12):
+        changes = history.step(last=number == 11)
+        if changes:
+            db.apply(changes)
+        found = [sorted(db.view(name).fetchall(), key=repr) for name in ("each", "at_once")]
+        assert found[0] == found[1]
+        seen += len(found[0])
+    assert seen > 20
+    assert not found[0]
+
+
+def test_a_loop_that_would_not_end_for_a_row_that_is_not_there_ends() -> None:
+    db = ivm.connect(recursion_limit=50)
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, step BIGINT NOT NULL)")
+    db.sql("CREATE TABLE begin (a BIGINT NOT NULL, n BIGINT NOT NULL)")
+    db.sql("""CREATE MATERIALIZED VIEW v AS SELECT t.a, c.n FROM t, LATERAL (WITH RECURSIVE c(n) AS (
+        SELECT n FROM begin WHERE begin.a = t.a UNION ALL SELECT n + t.step FROM c WHERE n < 9) SELECT n FROM c) c""")
+    db.sql("INSERT INTO begin VALUES (1, 0), (2, 5)")
+    db.sql("INSERT INTO t VALUES (1, 4)")
+    assert sorted(db.view("v").fetchall()) == [(1, 0), (1, 4), (1, 8), (1, 12)]
+    with pytest.raises(ivm.RecursionLimitError, match="view v"):
+        db.sql("INSERT INTO t VALUES (2, 0)")
+    db.sql("UPDATE t SET step = 9 WHERE a = 1")
+    assert sorted(db.view("v").fetchall()) == [(1, 0), (1, 9)]
+    db.verify()
+
+
 def _end(db: ivm.Database, history: _History) -> None:
     """All rows go, and of no view anything is left."""
     changes = history.step(last=True)
@@ -121,7 +191,7 @@ def _end(db: ivm.Database, history: _History) -> None:
 
 def test_they_are_so_over_shards() -> None:
     db, history = _database(shards=3), _History(7)
-    for name in ("reach", "twice", "paths", "not_reached"):
+    for name in ("reach", "twice", "paths", "not_reached", "below_each", "count_each"):
         db.sql(f"CREATE MATERIALIZED VIEW {name} AS {QUERIES[name]}")
     for _ in range(5):
         changes = history.step()

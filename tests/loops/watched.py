@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ivm.dataflow.feedback import Feedback
 from ivm.dataflow.loop import Iterate
 from ivm.operators.by_round import ByRound
 from ivm.operators.round_reduce import RoundReduce
@@ -47,7 +48,7 @@ class Watched:
 def watched() -> Iterator[Watched]:
     """The loop that is installed within; it is held against what goes through a loop at all."""
     found, plans, operators = Watched(), list[tuple[ByRoundNode, ByRoundPlan]](), dict[ByRoundPlan, Any]()
-    render, rounds, fed = Renderer._by_round, Iterate._rounds, Iterate._fed
+    render, rounds, fed, add = Renderer._by_round, Iterate._rounds, Iterate._feed, Feedback.add
 
     def lowered(relation: ByRoundNode, *given: Any) -> ByRoundPlan:
         plan = lower_by_round(relation, *given)
@@ -66,23 +67,24 @@ def watched() -> Iterator[Watched]:
             found.rounds.append(number)
             yield number
 
-    def feed(loop: Iterate, given: Any, *more: Any) -> Any:
+    def feed(loop: Iterate, given: Any, *more: Any) -> None:
         for number, deltas in enumerate(given):
             for delta in deltas:
                 found.note(number, rows_of(delta), delta.diff_array().tolist())
-        waiting, first = fed(loop, given, *more)
-        for delta in waiting.values():
-            rows = rows_of(delta)
-            assert len(set(rows)) == len(rows), "what is fed back is consolidated"
-            assert all(delta.diff_array()), "what is fed back is consolidated"
-            assert min(row[-1] for row in rows) >= first
-        return waiting, first
+        fed(loop, given, *more)
+
+    def back(feedback: Feedback, node: Any, delta: Delta, *more: Any) -> None:
+        rows = rows_of(delta)
+        assert len(set(rows)) == len(rows), "what is fed back is consolidated"
+        assert all(delta.diff_array()), "what is fed back is consolidated"
+        add(feedback, node, delta, *more)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lower, "lower_by_round", lowered)
         patch.setattr(Renderer, "_by_round", rendered)
         patch.setattr(Iterate, "_rounds", run)
-        patch.setattr(Iterate, "_fed", feed)
+        patch.setattr(Iterate, "_feed", feed)
+        patch.setattr(Feedback, "add", back)
         for kind in (ByRound, RoundReduce):
             patch.setattr(kind, "evaluate", _only_of_its_round(kind.evaluate))
         yield found

@@ -12,6 +12,7 @@ from catalog.errors import BindError
 from catalog.names import key
 from catalog.schema import Field, Table, View
 from sql.arguments import refuse_unread
+from sql.bind.check_condition import holding
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.clauses.values import bind_series, bind_values
 from sql.bind.context import BindContext, Ctes
@@ -152,7 +153,7 @@ def _table(context: BindContext, table: Table) -> Relation:
         Reference(table.places(each.columns), target.name, target.places(each.referenced)) for each, target in enforced
     )
     return Get(
-        table.name, table.fields, keys, references=references, append_only=table.append_only, static=table.static
+        table.name, table.fields, keys, True, references, table.append_only, table.static, holding=holding(table)
     )
 
 

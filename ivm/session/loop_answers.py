@@ -1,0 +1,77 @@
+"""What WITH MUTUALLY RECURSIVE answers in a SELECT: DuckDB has none, so that an engine of its own computes it, once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import NumericError
+from catalog.schema import Schema, Table, View
+from ivm.analysis.tables import tables_of
+from ivm.duck import with_hugeints
+from ivm.engine.engine import Engine
+from ivm.intake.ingest import Intake
+from ivm.session.introspection import Reading
+from sql.bind.query import bind
+from sql.ir.relation import Relation
+from sql.statements import AskedLoop
+
+_NAME = "asked"
+
+
+class LoopBase:
+    """What loops of a query may read: relations that hold rows, as they were at one moment, and views by their SQL.
+
+    `recursion_limit`: that of the database.
+    """
+
+    def __init__(self, recursion_limit: int) -> None:
+        self._recursion_limit = recursion_limit
+        self._stored: dict[str, tuple[Schema, Reading]] = {}
+        self._views: list[View] = []
+
+    def add(self, entry: Table | View, read: Reading) -> Reading:
+        """A relation that holds rows; how they are read, once for all."""
+        fields, known = entry.fields if isinstance(entry, Table) else entry.schema, cache(read)
+        self._stored[entry.name] = fields, known
+        return known
+
+    def define(self, views: Sequence[View]) -> None:
+        """Views by their SQL, each after those that it reads."""
+        self._views += views
+
+    def loop(self, loop: AskedLoop) -> Reading:
+        """The answer of a loop, once for all who ask. Raises what binding it raises, and NumericError."""
+        return cache(lambda: self._answered(loop.text, loop.origin))
+
+    def view(self, view: View) -> Reading:
+        """The answer of a view that has one, in the same way."""
+        return cache(lambda: self._answered(view.sql).rename_columns([field.name for field in view.schema]))
+
+    def _answered(self, text: str, origin: tuple[int, int] = (1, 1)) -> pa.Table:
+        """What a query answers, for DuckDB. Cost: that of a view which comes in, and of copies of what it reads."""
+        catalog, engine = Catalog(), Engine(None, 0)
+        engine.renderer.recursion_limit = self._recursion_limit
+        try:
+            for name, (fields, _) in self._stored.items():
+                catalog.add_table(Table(name, fields))
+            for each in self._views:
+                catalog.add_view(each)
+            bound = bind(text, catalog, "duckdb", origin)
+            definition = View(_NAME, text, bound.schema, bound.uses, True, bound.order, bound.hidden)
+            return with_hugeints(self._computed(engine, definition, bound.relation), bound.schema)
+        except NumericError as error:
+            raise type(error)(f"cannot answer this query: {error.__cause__ or error}") from error
+        finally:
+            engine.close()
+
+    def _computed(self, engine: Engine, definition: View, relation: Relation) -> pa.Table:
+        for name in sorted(tables_of(relation)):
+            fields, read = self._stored[name]
+            rows, _ = Intake(fields, f"table {name}").rows(read())
+            engine.put_table(name, engine.tables.made(Table(name, fields), rows, 1))
+        installed = engine.installed(definition, engine.planned(relation), lambda progress: None)
+        return installed.contents(engine.dictionary).arrow()

@@ -1,0 +1,53 @@
+"""From the text of a CHECK to its condition, and to what it says of rows."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+
+from catalog.schema import Table
+from sql.arguments import refuse_unread
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.names.scope import Scope, ScopeColumn
+from sql.ir.conditions import conjuncts
+from sql.ir.scalar import Column, Scalar
+from sql.sql_text import SqlText
+from sql.syntax import query
+from sql.tree import nodes_of
+
+_CLAUSE = "CHECK"
+
+
+def condition_of(text: str, table: Table) -> Scalar:
+    """The condition that a text in DuckDB's dialect writes over the columns of `table`; see `bind_condition`."""
+    source = SqlText(f"SELECT {text}")
+    (item,) = query(source, "duckdb").tree.expressions
+    return bind_condition(item, table, source)
+
+
+def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
+    """The condition that `node` writes over the columns of `table`: a BOOLEAN.
+
+    BindError, TypeMismatchError or UnsupportedError, each with its position: for subqueries, aggregates, and functions
+    whose value changes by itself too.
+    """
+    for part in nodes_of(node):
+        if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
+            what = f"a subquery in {_CLAUSE} is not supported, it sees one row; declare a foreign key, or keep a view"
+            source.refuse(part, what)
+    columns = tuple(
+        ScopeColumn(table.name, field.name, Column(place, field.type, field.nullable))
+        for place, field in enumerate(table.fields)
+    )
+    condition = Binder(source, Scope(columns, (table.name,)), HANDLERS, _CLAUSE).condition(node)
+    refuse_unread(nodes_of(node), source)
+    return condition
+
+
+@lru_cache(512)
+def holding(table: Table) -> tuple[Scalar, ...]:
+    """What is true of all rows of a table, since its CHECKs are never false of them, and these parts never NULL."""
+    found = conjuncts(condition_of(check.condition, table) for check in table.checks)
+    return tuple(each for each in found if not each.nullable)
