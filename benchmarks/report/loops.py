@@ -20,7 +20,7 @@ def loops(found: Found) -> str:
         each = {figure: found.one("graph", figure, workload=name) for figure in SHOWN}
         values = {figure: one.value for figure, one in each.items() if one is not None}
         rows += rows_of(name, values, WORKLOADS[name].asked if is_whole else {})
-    commits = {name: each for name in names if (each := found.one("graph", "commit", workload=name)) is not None}
+    commits = {str(each.of["workload"]): each for each in found.select("graph", "commit")}
     beside = published(anchor for name in names for anchor in WORKLOADS[name].anchors)
     return (
         text(
