@@ -44,7 +44,7 @@ def _open(files, path):
 @pytest.mark.parametrize("kind", ["manifest", "file", "head", "record"])
 def test_content_that_nobody_wrote(whole, tmp_path, kind, caplog):
     refused = 0
-    for seed in range(40):
+    for seed in range(40 if kind == "file" else 25):  # of which not each is read
         chance = random.Random(f"{kind} {seed}")
         said = _open(whole | MUTATIONS[kind](whole, chance), tmp_path / f"{seed}.ivm")
         refused += bool(said)
