@@ -217,7 +217,7 @@ class Iterate(Kept):
 
     def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int]:
         """The rounds of one time; what bindings that are read change is added to what was `found`."""
-        waiting, first, number = dict(changes), 0, -1
+        waiting, first, number, begun = dict(changes), 0, -1, self.passed
         while True:
             due = [first if self._scope.keeps_rounds else number + 1] if waiting else []
             due += [each for group, _ in self._scope.groups if (each := group.due) is not None]
@@ -229,7 +229,8 @@ class Iterate(Kept):
                 return
             before, number = number, min(due)
             assert number > before, "rounds ascend"
-            if number >= self._most:
+            # Rounds by value have numbers far apart: of those, how many were run counts.
+            if (self.passed - begun if self._scope.valued else number) >= self._most:
                 self._refuse(self._most)
             given: list[list[Delta]] = [[] for _ in self._scope.bindings]
             self._carry(waiting, given)
@@ -264,7 +265,7 @@ class Iterate(Kept):
         self, given: Sequence[Sequence[Delta]], time: int, found: dict[int, list[Delta]]
     ) -> tuple[dict[Node, Delta], int]:
         """What comes back of what bindings have given, as of the rounds after; and the first of these."""
-        waiting, first = dict[Node, Delta](), self._most
+        waiting, firsts = dict[Node, Delta](), list[int]()
         for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
             merged = concat_deltas(deltas)
             net = None if merged is None else consolidate(merged, binding.types)
@@ -279,19 +280,16 @@ class Iterate(Kept):
                 )
             if binding.back is None:
                 continue
-            valued = self._scope.valued.get(number)
             later: Ints = rounds.values.astype(np.int64, copy=False)
             if self._scope.keeps_rounds:
                 later = later + 1
-            if valued is not None:
-                later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
             if self._limit is not None and (over := later >= self._limit).any():
                 back, later = back.take(np.flatnonzero(~over)), later[~over]
             if len(back):
                 waiting[binding.back] = back
-                first = min(first, int(later.min()))
-        return waiting, first
+                firsts.append(int(later.min()))
+        return waiting, min(firsts, default=0)
 
     def _refuse(self, rounds: int) -> None:
         names = [each.name for each in self._scope.bindings]
