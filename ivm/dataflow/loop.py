@@ -173,6 +173,7 @@ class Iterate(Kept):
         self.passed = self.deepest = 0
         """How many rounds were run, and the greatest number that one has had."""
         self._clock = Clock(scope)
+        self._grouped = {node for _, node in scope.groups}
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
         self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)
@@ -268,7 +269,9 @@ class Iterate(Kept):
         waiting, firsts = dict[Node, Delta](), list[int]()
         for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
             merged = concat_deltas(deltas)
-            net = None if merged is None else consolidate(merged, binding.types)
+            # What a group changes in a round is net, if nothing else comes of it.
+            is_net = merged is None or (len(deltas) == 1 and binding.node in self._grouped)
+            net = merged if merged is None or is_net else consolidate(merged, binding.types)
             if net is None:
                 continue
             *columns, rounds = net.columns()

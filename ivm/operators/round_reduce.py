@@ -22,6 +22,7 @@ from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.operator import Contents, Kept
 from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.consolidate import one_each
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, frame_of
 from ivm.trace.sources import Frame, Sources
@@ -113,7 +114,7 @@ class RoundReduce(Kept):
         else:
             plan, exists = self._parts.plan, not self._clamps
             count = evaluate_counts(groups.table(), groups.block, plan, number, exists, keys, diffs)
-        return delta_of(layout.unpack(keys[:count]), tick, diffs[:count], count) if count else None
+        return delta_of(layout.unpack(keys[:count]), tick, one_each(diffs[:count]), count) if count else None
 
     def _sums(self, number: int, tick: int) -> Delta | None:
         groups, parts, form = self._groups, self._parts, self._form
@@ -199,7 +200,7 @@ class RoundExtreme(Kept):
             return None
         found = Column(values[:count].astype(DTYPES[self._type.physical], copy=False))
         columns = [*layout.unpack(keys[:count]), found, Column(np.full(count, number, np.int64))]
-        return delta_of(columns, tick, diffs[:count], count)
+        return delta_of(columns, tick, one_each(diffs[:count]), count)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """Nobody reads it but the loop."""

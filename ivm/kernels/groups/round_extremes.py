@@ -6,25 +6,23 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTITIONS, PARTS, SIZE, STATE, USED
+from ivm.kernels.groups.block import KEY_WORDS, SIZE, STATE
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
     CELL,
     CURSOR,
     DUE,
     LENGTH,
-    MADE,
     MARK,
     OF,
-    OPEN,
     ROUND,
-    SLOT,
     TOUCH,
     opened_in,
 )
 from ivm.kernels.groups.round_block import NEW as IS_NEW
 from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due
+from ivm.kernels.groups.round_open import BLOCK, open_groups
 from ivm.kernels.groups.rounds import (
     DIFFS,
     DONE,
@@ -39,8 +37,6 @@ from ivm.kernels.groups.rounds import (
     READS,
     ROW,
 )
-from ivm.kernels.groups.slots import find_slot, has_place, put_slot, shift_of
-from ivm.kernels.groups.table import make_group, new_slot
 from ivm.kernels.groups.treap import first_from, insert
 from ivm.kernels.groups.value_block import (
     COUNT,
@@ -56,9 +52,8 @@ from ivm.kernels.groups.value_block import (
     changed_in,
     values_in,
 )
-from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.hashing.keys import FORM
-from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_of, ints_at, words_at, words_in
 from ivm.kernels.memory.places import lay_updates, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
@@ -90,40 +85,24 @@ def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints)
     diffs = ints_at(np.int64(0), 0)
     if frame[DIFFS] != 0:
         diffs = ints_at(data_of(frame[DIFFS]), rows)
-    size, directory = table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    scratch, shift, opened = np.empty(size, np.int64), shift_of(directory), opened_in(block)
-    for i in range(frame[ROW], rows):
-        tag = np.uint64(hash_words(words, i, width)) >> _TAG_BITS
-        slot, made = find_slot(tag, words, i, shift, size, directory, entries, state), np.int64(0)
-        if slot < 0:
-            full = table[FREE] == 0 and table[USED] == len(state)
-            if full or not has_place(tag, shift, size, directory, parts, entries, table, PARTITIONS, scratch):
-                frame[ROW] = i
-                return np.int64(NO_SLOTS)
-            slot, made = new_slot(width, state, table), np.int64(1)
-            make_group(slot, words, i, width, state)
-            put_slot(tag, slot, shift, size, directory, parts, entries)
-        mark = state[slot, width]
-        if mark == 0:
-            mark = block[OPEN + LENGTH] + 1
-            opened[mark - 1] = 0
-            opened[mark - 1, SLOT], opened[mark - 1, DUE], opened[mark - 1, MADE] = slot, np.int64(-1), made
-            opened[mark - 1, THERE] = SAME
-            block[OPEN + LENGTH] = state[slot, width] = mark
-        value = ~values[i, 0] if largest else values[i, 0]
-        diff = diffs[i] if len(diffs) else np.int64(1)
-        _put(block, state, slot, width, mark - 1, rounds[i, 0], value, diff)
-    frame[ROW] = rows
+    state, cells, first = words_in(table, STATE), values_in(block), frame[ROW]
+    tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
+    while first < rows:
+        stop = open_groups(table, block, words, first, np.int64(2), np.int64(SAME), cells, tags, slots, scratch)
+        for i in range(first, stop):
+            value, diff = ~values[i, 0] if largest else values[i, 0], diffs[i] if len(diffs) else np.int64(1)
+            _put(block, state, slots[i - first], width, rounds[i, 0], value, diff)
+        frame[ROW] = stop
+        if stop < min(first + BLOCK, rows):
+            return np.int64(NO_SLOTS)
+        first = stop
     return np.int64(DONE)
 
 
 @part(counted=True)
-def _put(
-    block: Ints, state: Ints, slot: Word, width: Word, group: Word, number: Word, value: Word, diff: Word
-) -> None:  # fmt: skip
+def _put(block: Ints, state: Ints, slot: Word, width: Word, number: Word, value: Word, diff: Word) -> None:
     """Add to the cell of a value of a group in a round; the group is due then, if that may change what is least."""
-    values, opened, touched = values_in(block), opened_in(block), changed_in(block)
+    values, opened, touched, group = values_in(block), opened_in(block), changed_in(block), state[slot, width] - 1
     node, made = first_from(values, state[slot, width + 1], value, number), np.int64(0)
     if node == 0 or values[node - 1, VALUE] != value or values[node - 1, ROUND] != number:
         node, made = new_cell(block, values, number), np.int64(1)
