@@ -16,7 +16,7 @@ from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR
 from ivm.trace.columns import growable
 from ivm.trace.columns.growable import Growable
-from ivm.trace.keyed import group_table
+from ivm.trace.keyed import group_table, round_groups
 from ivm.trace.text.dictionary import TextDictionary
 from tests.found_rounds import Cells, Row, found_cells, found_values
 from tests.loops.rounds import Change, Extremes, Rounds, summed, without_nothing
@@ -82,6 +82,8 @@ def capacities(request: pytest.FixtureRequest) -> Iterator[None]:
 
             patch.setattr(Growable, "_grow", exactly)
             patch.setattr(growable, "_START", 1)
+            patch.setattr(round_groups, "_LEAST_ROOM", 0)
+            patch.setattr(round_groups, "_MORE_ROOM", 0)
             patch.setattr(group_table, "_SMALLEST", 1)
             patch.setattr(group_table, "_LARGEST", 2)
         yield

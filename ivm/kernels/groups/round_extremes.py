@@ -58,8 +58,6 @@ from ivm.kernels.memory.places import lay_updates, place_of, references_of, word
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
-_TAG_BITS = np.uint64(32)
-
 
 @njit(cache=True, nogil=True, fastmath=False)
 def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints) -> Word:

@@ -47,7 +47,6 @@ key, the round, the arguments; None. Then how far it is, which accumulator has o
 list of the sources, which are written down behind it. Arrays are told of by their `id`."""
 DONE, NO_SLOTS, NOT_READABLE, OVERFLOWED = range(4)
 _PLAN_WIDTH = len(PlanRow._fields)
-_TAG_BITS = np.uint64(32)
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -48,6 +48,8 @@ Mark = tuple[int, int]
 """How many groups and cells had been noted."""
 _SEGMENT, _EXTREMES = "rounds", "rounds.values"
 _NONE: Ints = np.empty(0, np.int64)
+_LEAST_ROOM, _MORE_ROOM = 1 << 16, 8
+"""Memory for as many notes stays between commits, and for so many times those of the last."""
 
 
 class Rounds(State):
@@ -73,6 +75,8 @@ class Rounds(State):
         }
         for which in self._arrays:
             self._room(which, 2)
+        self._noted = 0
+        """The most notes that there were of a commit since they have been let go."""
 
     @property
     def due(self) -> int | None:
@@ -92,7 +96,7 @@ class Rounds(State):
     def expect(self, rows: int) -> None:
         """Make room for so many rows that are put, of as many groups and rounds."""
         for which in self._arrays:
-            self._room(which, self.block.item(which + LENGTH) + 2 * rows)
+            self._room(which, self.block.item(which + LENGTH) + rows)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
@@ -106,6 +110,24 @@ class Rounds(State):
     @abstractmethod
     def close(self) -> None:
         """The time is over in which all was put that is not closed yet."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Cells and groups that hold nothing go, and all that was noted."""
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`. Not between two rounds, as when a loop is filled."""
+        if self.dues:
+            return
+        self.close()
+        noted = self.block.item(TOUCH + LENGTH)
+        self.settle()
+        self._noted = max(self._noted, noted)
+        if self._noted > max(_LEAST_ROOM, _MORE_ROOM * noted):  # not between two rounds of a fill that are as large
+            for which in (OPEN, TOUCH, HEAP):
+                self._arrays[which].forget()
+            self._noted = noted
+        self.edition += 1
 
     def mark(self) -> Mark:
         """See `State.mark`."""
@@ -165,13 +187,9 @@ class RoundGroups(Rounds):
         """See `State.rollback`."""
         undo_rounds(self.table(), self.block, *mark)
 
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: cells and groups that hold nothing go. Not between two rounds, as when a loop is filled."""
-        if self.dues:
-            return
-        self.close()
+    def settle(self) -> None:
+        """See `Rounds.settle`."""
         settle_rounds(self.table(), self.block, self._always)
-        self.edition += 1
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`: each cell with its key. Cost of the call: copies all."""
@@ -247,13 +265,9 @@ class RoundExtremes(Rounds):
         """See `State.rollback`."""
         undo_values(self.table(), self.block, *mark)
 
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: what holds nothing goes. Not between two rounds, as when a loop is filled."""
-        if self.dues:
-            return
-        self.close()
+    def settle(self) -> None:
+        """See `Rounds.settle`."""
         settle_values(self.table(), self.block)
-        self.edition += 1
 
     def put(self, sources: Sources, frame: Frame, delta: Delta) -> None:
         """Add rows; NotReadable if some column is to be copied first. `sources` and `frame`: see `frame_of`."""
