@@ -178,6 +178,7 @@ class Iterate(Kept):
         self.passed = self.longest = 0
         """How many rounds were run, and for one time at most."""
         self._clock = Clock(scope)
+        self._grouped = {node for _, node in scope.groups}
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
         self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)
@@ -277,7 +278,9 @@ class Iterate(Kept):
         """Let what bindings have given come back, as of the rounds after."""
         for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
             merged = concat_deltas(deltas)
-            net = None if merged is None else consolidate(merged, binding.types)
+            # What a group changes in a round is net, if nothing else comes of it.
+            is_net = merged is None or (len(deltas) == 1 and binding.node in self._grouped)
+            net = merged if merged is None or is_net else consolidate(merged, binding.types)
             if net is None:
                 continue
             *columns, rounds = net.columns()
@@ -289,10 +292,7 @@ class Iterate(Kept):
                 )
             if binding.back is None:
                 continue
-            valued = self._scope.valued.get(number)
             later: Ints = rounds.values.astype(np.int64, copy=False) + 1
-            if valued is not None:
-                later = valued.following(later, columns)
             back = delta_of([*columns, Column(later)], 0, net.diffs, len(net))
             if self._limit is not None and (over := later >= self._limit).any():
                 back, later = back.take(np.flatnonzero(~over)), later[~over]

@@ -17,37 +17,34 @@ _STEPS = 64
 
 
 class ByValue:
-    """In which rounds rows come, by the value in a `column`, the least of which counts, or the greatest if `largest`.
+    """In which rounds rows come, by a value of which the least counts, or the greatest if `largest`.
 
     Values that are passed on unchanged enter in rounds by their length in bits, counted from the least: small ones are
-    everywhere before larger ones come. If they `grow` they enter in round 0, and what follows comes in the round of its
-    value, in units, or later: which is Dijkstra's order. `counted`: the value from which is counted, and the unit, once
-    some value is known. They stay as they are, for what goes has to go in the round in which it came.
+    everywhere before larger ones come. Of values that grow each comes in its own round, in units, or later, which is
+    Dijkstra's order: what is the least by then stays so, but for what less than a unit leads to. `counted`: the value
+    from which is counted, and the unit, 0 until some other value is known. They stay as they are, for what goes has to
+    go in the round in which it came.
     """
 
-    def __init__(self, column: int, largest: bool, *, grows: bool) -> None:
-        self.column, self._largest, self._grows = column, largest, grows
+    def __init__(self, largest: bool) -> None:
+        self._largest = largest
         self.counted: tuple[int, int] | None = None
 
     def entering(self, column: Column) -> Ints:
         """The rounds in which values enter; NULL, which counts for nothing, in round 0."""
-        if self._grows:
-            return np.zeros(len(column.values), np.int64)
         bits: Ints = np.frexp(self._above(column).astype(np.float64))[1].astype(np.int64)
         return _APART * bits
 
-    def following(self, rounds: Ints, columns: Sequence[Column]) -> Ints:
-        """The rounds in which rows of these columns come back, which are those given, or later."""
-        if not self._grows or not len(rounds):
-            return rounds
-        above = self._above(columns[self.column])
+    def delayed(self, rounds: Ints, column: Column) -> Ints:
+        """The rounds in which values come that are there in those given, or later."""
+        above = self._above(column)
         if self.counted is None:
             return rounds
         base, unit = self.counted
         if not unit and above.any():
             unit = max(1, int(above.max()) // _STEPS)
             self.counted = base, unit
-        return np.maximum(rounds, above // unit) if unit else rounds
+        return np.maximum(rounds, above if unit <= 1 else above // unit)
 
     def _above(self, column: Column) -> Ints:
         """How far values are from that from which is counted, on the side on which more are expected."""
@@ -76,8 +73,28 @@ class Numbered(Operator):
         if delta is None or not delta.length:
             return None
         rounds = self._by_value.entering(delta.column(self._column))
-        return delta.bind(Group(Columns([Column(rounds)])), len(delta.layout), 1)
+        return _with_rounds(delta, len(delta.layout), rounds)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """Nobody reads it but the loop."""
         raise AssertionError("what is in a loop is read of its result")
+
+
+class Delayed(Numbered):
+    """The input in rounds by its values, or later: in the last column. State: the loop's."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The input's changes. Cost: reads both columns."""
+        delta = inputs[0]
+        if delta is None or not delta.length:
+            return None
+        width = len(delta.layout) - 1
+        rounds = delta.column(width).values.astype(np.int64, copy=False)
+        later = self._by_value.delayed(rounds, delta.column(self._column))
+        return _with_rounds(delta, width, later)
+
+
+def _with_rounds(delta: Delta, width: int, rounds: Ints) -> Delta:
+    """The first columns of a delta, so many, and the round."""
+    kept = Delta(delta.groups, delta.layout.first(width), delta.length, delta.times, delta.diffs)
+    return kept.bind(Group(Columns([Column(rounds)])), width, 1)

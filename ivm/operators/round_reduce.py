@@ -16,13 +16,14 @@ from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
 from ivm.kernels.groups.emit_rounds import STATES, WRITTEN, emit_rounds
 from ivm.kernels.groups.round_block import HEADS
-from ivm.kernels.groups.round_extremes import evaluate_values
+from ivm.kernels.groups.round_least import evaluate_values
 from ivm.kernels.groups.rounds import DONE, FAILED, NO_SLOTS, NOT_READABLE, evaluate_counts, evaluate_sums, put_rounds
 from ivm.kernels.groups.settled import evaluate_settled
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.consolidate import one_each
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, Rounds, frame_of
 from ivm.trace.sources import Frame, Sources
@@ -115,7 +116,7 @@ class RoundReduce(_Cells[RoundGroups]):
         else:
             plan, exists = self._parts.plan, not self._clamps
             count = evaluate_counts(groups.table(), groups.block, plan, number, exists, keys, diffs)
-        return delta_of(layout.unpack(keys[:count]), tick, diffs[:count], count) if count else None
+        return delta_of(layout.unpack(keys[:count]), tick, one_each(diffs[:count]), count) if count else None
 
     def _sums(self, number: int, tick: int) -> Delta | None:
         groups, parts, form = self._groups, self._parts, self._form
@@ -183,4 +184,4 @@ class RoundExtreme(_Cells[RoundExtremes]):
             return None
         found = Column(values[:count].astype(DTYPES[self._type.physical], copy=False))
         columns = [*layout.unpack(keys[:count]), found, Column(np.full(count, number, np.int64))]
-        return delta_of(columns, tick, diffs[:count], count)
+        return delta_of(columns, tick, one_each(diffs[:count]), count)

@@ -98,6 +98,20 @@ class NumberedPlan(PlanOver):
 
 
 @compared_once
+class DelayedPlan(PlanOver):
+    """The input, which comes in rounds by a column's value: see `ivm.plan.lift.Delayed`. State: the loop's."""
+
+    input: Plan
+    binding: int
+    column: int
+    row: Row
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """By which column."""
+        return [f"rounds by {self.input.names(names_of)[self.column]}"]
+
+
+@compared_once
 class SignedPlan(PlanOver):
     """The input with one more column, the sign. State: none."""
 

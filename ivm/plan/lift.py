@@ -64,6 +64,20 @@ class Numbered(Remembering):
 
 
 @compared_once
+class Delayed(Remembering):
+    """What comes, with the round last, in rounds by its value in a column, or later; see `Numbered`."""
+
+    input: Relation
+    binding: int
+    column: int
+
+    @property
+    def schema(self) -> Schema:
+        """The input's fields."""
+        return self.input.schema
+
+
+@compared_once
 class ByRound(Remembering):
     """What `over`, a node of groups, makes of its input in each round: the changes from round to round.
 
@@ -143,9 +157,13 @@ class _Lift:
         self._settled = not (order.exact or order.valued)
         self._numbered: dict[int, tuple[int, int]] = {}
         """The unions, by identity, whose inputs enter in rounds of their own: of which binding, by which column."""
+        self._delayed: dict[int, tuple[int, int]] = {}
+        """The reduces, by identity, whose input comes in rounds of its own, in the same way."""
         for each in order.valued:
-            found = _union_of(loop.bindings[each.binding].relation)
-            if found is not None and not each.grows:
+            reduce = loop.bindings[each.binding].relation
+            if each.grows:
+                self._delayed[id(reduce)] = each.binding, _value_of(reduce)
+            elif (found := _union_of(reduce)) is not None:
                 self._numbered[id(found[0])] = each.binding, found[1]
 
     def add(self, name: str, relation: Relation) -> None:
@@ -194,17 +212,24 @@ class _Lift:
             return Union(tuple(_among(Numbered(own, *numbered)) if each is None else each for own, each in pairs))
         (only,) = below
         assert only is not None
-        return _over(relation, only, self._settled)
+        delayed = self._delayed.get(id(relation))
+        return _over(relation, only if delayed is None else _among(Delayed(only, *delayed)), self._settled)
 
 
 def _union_of(relation: Relation) -> tuple[Union, int] | None:
     """The union of which a binding takes the least value of a column, and this; None if it is of nothing such."""
     assert isinstance(relation, Reduce), "a reduce takes the least"
+    base, mfp = peel(relation.input)
+    place = mfp.projection[_value_of(relation)]
+    return (base, place) if isinstance(base, Union) and place < mfp.width else None
+
+
+def _value_of(relation: Relation) -> int:
+    """The column of the input of which a binding takes the least value."""
+    assert isinstance(relation, Reduce), "a reduce takes the least"
     (arg,) = (each.arg for each in relation.aggregates)
     assert isinstance(arg, Column), "the value is a column"
-    base, mfp = peel(relation.input)
-    place = mfp.projection[arg.index]
-    return (base, place) if isinstance(base, Union) and place < mfp.width else None
+    return arg.index
 
 
 def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
@@ -260,6 +285,6 @@ def _entering(relation: Relation) -> Relation:
     return _among(Entered(relation)) if isinstance(peel(relation)[0], Reduce) else relation
 
 
-def _among(node: Fed | Numbered | ByRound | Signed | Entered | Unsigned) -> Relation:
+def _among(node: Fed | Numbered | Delayed | ByRound | Signed | Entered | Unsigned) -> Relation:
     """One that stands among relations from here to the plan, and nowhere else."""
     return cast(Relation, node)

@@ -6,9 +6,18 @@ from dataclasses import replace
 
 from catalog.errors import UnsupportedError
 from ivm.plan.existing import Existing
-from ivm.plan.iterate import EnteredPlan, FedPlan, NumberedPlan, SignedPlan, UnsignedPlan, lower_by_round, lower_loop
+from ivm.plan.iterate import (
+    DelayedPlan,
+    EnteredPlan,
+    FedPlan,
+    NumberedPlan,
+    SignedPlan,
+    UnsignedPlan,
+    lower_by_round,
+    lower_loop,
+)
 from ivm.plan.join_lowering import lower_join
-from ivm.plan.lift import ByRound, Entered, Fed, Numbered, Signed, Unsigned
+from ivm.plan.lift import ByRound, Delayed, Entered, Fed, Numbered, Signed, Unsigned
 from ivm.plan.mfp import Mfp, apply_mfp, identity, peel
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan, nodes_of
@@ -117,6 +126,8 @@ class _Lowering:
                 return lower_by_round(relation, self.lower, self.mapped)
             case Numbered():
                 return NumberedPlan(self.lower(relation.input), relation.binding, relation.column, row(relation))
+            case Delayed():
+                return DelayedPlan(self.lower(relation.input), relation.binding, relation.column, row(relation))
             case Entered():
                 return EnteredPlan(self.lower(relation.input), row(relation))
             case Signed():

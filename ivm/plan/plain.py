@@ -17,6 +17,7 @@ from ivm.analysis.order_free import RoundOrder, Valued
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.iterate import (
     ByRoundPlan,
+    DelayedPlan,
     EnteredPlan,
     FedPlan,
     GivenPlan,
@@ -41,8 +42,18 @@ from sql.ir.window_function import Frame
 PARTS = (
     *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan),
     *(UnionPlan, NegatePlan, ThresholdPlan, ArrangementPlan, PathPlan, RacePlan, StagePlan, BoundPlan),
-    *(IteratePlan, LoopResultPlan, FedPlan, NumberedPlan, EnteredPlan, SignedPlan, UnsignedPlan, ByRoundPlan),
-    *(GivenPlan, RoundOrder, Valued),
+    *(
+        IteratePlan,
+        LoopResultPlan,
+        FedPlan,
+        NumberedPlan,
+        DelayedPlan,
+        EnteredPlan,
+        SignedPlan,
+        UnsignedPlan,
+        ByRoundPlan,
+    ),
+    *(UnsignedPlan, ByRoundPlan, GivenPlan, RoundOrder, Valued),
     *(AggregatePlan, WindowFunctionPlan, Frame, Order, Mfp, Column, Literal, Call, SqlType),
 )
 """All that plans are made of, beside tuples, numbers and texts."""

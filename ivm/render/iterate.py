@@ -29,7 +29,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     scope = Scope()
     within = context.within(partial(_enter, scope, arrangements))
     for each in plan.order.valued:
-        within.by_value[each.binding] = ByValue(each.column, each.largest, grows=each.grows)
+        within.by_value[each.binding] = ByValue(each.largest)
     scope.valued, scope.waits = within.by_value, plan.waits
     within.graph.install(Installation(lambda rows: None))
     scope.graph = within.graph

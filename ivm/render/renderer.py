@@ -20,13 +20,14 @@ from ivm.operators.ends import Feed
 from ivm.operators.held_back import MfpByRound
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Passed, Signed, Threshold, Union, Unsigned
-from ivm.operators.numbered import Numbered
+from ivm.operators.numbered import Delayed, Numbered
 from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import (
     ByRoundPlan,
+    DelayedPlan,
     EnteredPlan,
     FedPlan,
     IteratePlan,
@@ -161,6 +162,8 @@ class Renderer(RenderContext):
                 return Threshold(types_of(plan.row), self.dictionary)
             case NumberedPlan():
                 return Numbered(self.by_value[plan.binding], plan.column)
+            case DelayedPlan():
+                return Delayed(self.by_value[plan.binding], plan.column)
             case SignedPlan():
                 return Signed()
             case UnsignedPlan():

@@ -32,7 +32,12 @@ def consolidate(delta: Delta, types: Sequence[SqlType], compared: Sequence[Colum
     if len(rows) == 0:
         return None
     merged = delta if len(rows) == len(delta) else delta.take(rows)
-    return merged.with_diffs(None if np.count_nonzero(sums != 1) == 0 else sums)
+    return merged.with_diffs(one_each(sums))
+
+
+def one_each(diffs: Ints) -> Ints | None:
+    """The diffs as deltas have them: None if all are one."""
+    return None if np.count_nonzero(diffs != 1) == 0 else diffs
 
 
 def merge_equal(

@@ -144,8 +144,9 @@ class Extremes(RoundExtreme):
         return found
 
     def _shown(self, rows: Counter[Row], number: int) -> Counter[Row]:
-        values: dict[Row, list[Any]] = {}
-        for (*key, value, of), n in rows.items():
-            if of <= number and n > 0:
-                values.setdefault(tuple(key), []).append(value)
+        there, values = Counter[Row](), dict[Row, list[Any]]()
+        for (*row, of), n in rows.items():
+            there[tuple(row)] += n if of <= number else 0
+        for *key, value in +there:
+            values.setdefault(tuple(key), []).append(value)
         return Counter([(*key, self.best(each)) for key, each in values.items()])

@@ -66,6 +66,16 @@ def test_a_loop_that_does_not_end_undoes_the_commit() -> None:
         world.check()
 
 
+@pytest.mark.parametrize("name", ["shortest paths", "components"])
+def test_rounds_by_value_count_as_often_as_they_are_run(name: str) -> None:
+    world = World(PROGRAMS[name], recursion_limit=50)
+    world.commit({"roots": [((0,), 1)], "e": [((0, 1), 1), ((1, 10**9), 1), ((10**9, 7), 1)]})
+    world.check()
+    _refuses(world, _path(60, 7), NumericError, "has not ended after 50 rounds")
+    world.commit({"e": [((1, 10**9), -1), ((7, 8), 1)]})
+    world.check()
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 6])
 def test_a_limit_is_the_number_of_rounds(limit: int) -> None:
     for name in ("reach", "closure of itself", "sums", "won positions", "first two"):

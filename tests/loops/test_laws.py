@@ -176,6 +176,19 @@ def test_a_copy_of_an_edge_is_over_in_the_rounds_of_its_ends() -> None:
         world.check()
 
 
+def test_of_values_that_grow_each_comes_in_its_turn() -> None:
+    query = """SELECT v, min(x) AS x FROM (
+        SELECT v, 0 AS x FROM roots UNION ALL SELECT e.d, p.x + e.d FROM p JOIN e ON p.v = e.s WHERE e.d > 0
+    ) GROUP BY v"""
+    random, world, nodes = Random(1), World(), 100
+    edges = {(random.randrange(nodes), random.randrange(nodes)) for _ in range(5 * nodes)}
+    world.commit({"roots": [((0,), 1)], "e": [(edge, 1) for edge in edges]})
+    with watched() as seen:
+        world.install(Program((("p", "v BIGINT, x BIGINT", query),)))
+    changed = [n for rows in seen.given[0].values() for n in rows.values()]
+    assert changed == [1] * world.rows().total(), "no node has a distance first that is not its least"
+
+
 def test_one_loop_is_read_in_several_places() -> None:
     world = World()
     for name, result in (("evens", 0), ("odds", 1)):

@@ -16,7 +16,7 @@ from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR
 from ivm.trace.columns import growable
 from ivm.trace.columns.growable import Growable
-from ivm.trace.keyed import group_table
+from ivm.trace.keyed import group_table, round_groups
 from ivm.trace.text.dictionary import TextDictionary
 from tests.found_rounds import Cells, Row, found_cells, found_values
 from tests.loops.rounds import Change, Extremes, Rounds, summed, without_nothing
@@ -82,6 +82,8 @@ def capacities(request: pytest.FixtureRequest) -> Iterator[None]:
 
             patch.setattr(Growable, "_grow", exactly)
             patch.setattr(growable, "_START", 1)
+            patch.setattr(round_groups, "_LEAST_ROOM", 0)
+            patch.setattr(round_groups, "_MORE_ROOM", 0)
             patch.setattr(group_table, "_SMALLEST", 1)
             patch.setattr(group_table, "_LARGEST", 2)
         yield
@@ -220,3 +222,52 @@ def test_least_values_do_what_their_twin_does(name: str, largest: bool) -> None:
                 assert +found_values(state) == rows
             else:
                 state.seal(time, time)
+
+
+@pytest.mark.parametrize("most", [3, 12])
+@pytest.mark.parametrize("largest", [False, True])
+def test_so_do_those_that_stay_for_some_rounds_alone(largest: bool, most: int) -> None:
+    for seed in range(20):
+        random, stays, time = Random(seed), Counter[Row](), 0
+        groups = Extremes(KEYS["a number"], TextDictionary(), largest=largest)
+        state = groups._groups
+        for commit in range(1, 16):
+            mark, before = state.mark(), stays
+            for _ in range(random.randint(1, 3)):
+                time, was, change = time + 1, stays, list[tuple[Row, int, int]]()
+                stays = _moved(was, random, most, all_go=commit % 8 == 0)
+                rows, now = _by_round(was), _by_round(stays)
+                for row in {*rows, *now}:
+                    if rows[row] != now[row]:
+                        change.append((row, now[row] - rows[row], random.randint(0, row[-1])))
+                assert groups.change(change, time) == groups.changes(rows, now)
+                assert _without_zeros(found_values(state)) == now
+            if random.random() < 0.3:
+                state.rollback(mark)
+                stays = before
+            else:
+                state.seal(time, time)
+                assert _without_zeros(found_values(state)) == found_values(state), "what holds nothing goes"
+            assert _without_zeros(found_values(state)) == _by_round(stays)
+
+
+def _moved(stays: Counter[Row], random: Random, most: int, *, all_go: bool) -> Counter[Row]:
+    """Rows of a key, a value, the round in which it comes and that in which it goes, some of which are others now."""
+    moved = Counter({row: n for row, n in stays.items() if not all_go and random.random() < 0.7})
+    for _ in range(random.randint(0, 5)):
+        first = random.randint(0, most)
+        moved[random.randrange(2), random.randrange(6), first, random.randint(first + 1, most + 3)] += 1
+    return moved
+
+
+def _by_round(stays: Counter[Row]) -> Counter[Row]:
+    """What each round changes of rows that stay from one round to another."""
+    rows = Counter[Row]()
+    for (*row, first, last), n in stays.items():
+        rows[*row, first] += n
+        rows[*row, last] -= n
+    return _without_zeros(rows)
+
+
+def _without_zeros(rows: Counter[Row]) -> Counter[Row]:
+    return Counter({row: n for row, n in rows.items() if n})

@@ -56,6 +56,19 @@ def test_less_is_reserved_where_the_system_refuses(monkeypatch: pytest.MonkeyPat
     assert array.view().tolist() == list(range(400_000))
 
 
+def test_rows_that_nobody_reads_any_more_go_with_their_memory() -> None:
+    block = np.zeros(2, np.int64)
+    array = Growable(np.dtype(np.int64), 2, block=block)
+    for rows in (100_000, 0, 5):
+        array.append(np.ones((rows, 2), np.int64))
+        array.forget()
+        assert array.length == 0
+        assert block.tolist() == [array.array.ctypes.data, 0]
+    array.append(np.full((3, 2), 7))
+    assert array.view().tolist() == [[7, 7]] * 3
+    assert block.tolist() == [array.array.ctypes.data, len(array.array)]
+
+
 def test_what_was_never_written_is_zero() -> None:
     for width in (None, 3):
         array = Growable(np.dtype(np.int32), width)

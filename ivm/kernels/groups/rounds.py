@@ -7,7 +7,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.accumulate import ARGUMENT, COUNT, KIND, SUM_WIDE, PlanRow, accumulate, add_before
-from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTITIONS, PARTS, SIZE, STATE, USED
+from ivm.kernels.groups.block import KEY_WORDS, SIZE, STATE
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
     CELL,
@@ -16,12 +16,10 @@ from ivm.kernels.groups.round_block import (
     FIELDS,
     HEADS,
     LENGTH,
-    MADE,
     MARK,
     NEW,
     NEXT,
     OF,
-    OPEN,
     OPENED,
     ROUND,
     SLOT,
@@ -33,11 +31,9 @@ from ivm.kernels.groups.round_block import (
 )
 from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
-from ivm.kernels.groups.slots import find_slot, has_place, put_slot, shift_of
-from ivm.kernels.groups.table import make_group, new_slot
-from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.groups.round_open import BLOCK, open_groups
 from ivm.kernels.hashing.keys import FORM
-from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_in, ints_at, ints_in, words_at, words_in
+from ivm.kernels.memory.at import address_of, bools_at, data_of, ints_at, words_at, words_in
 from ivm.kernels.memory.places import lay_updates, mask_of, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
@@ -51,7 +47,6 @@ key, the round, the arguments; None. Then how far it is, which accumulator has o
 list of the sources, which are written down behind it. Arrays are told of by their `id`."""
 DONE, NO_SLOTS, NOT_READABLE, OVERFLOWED = range(4)
 _PLAN_WIDTH = len(PlanRow._fields)
-_TAG_BITS = np.uint64(32)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -73,13 +68,13 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
         words = key_words(words_at(data_of(frame[KEY_FORM]), keys, FORM), sources, rows, width)
     place, references = place_of(sources, reads[keys, 0], reads[keys, 1]), references_of(sources, reads[keys, 0])
     rounds = words_of(place, references, rows, 1)
-    frame[ROW] = _find_cells(table, block, words, rounds, frame[ROW], row_cell)
-    if frame[ROW] < rows:
-        return np.int64(NO_SLOTS)
-    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
     diffs = ints_at(np.int64(0), 0)
     if frame[DIFFS] != 0:
         diffs = ints_at(data_of(frame[DIFFS]), rows)
+    frame[ROW] = _find_cells(table, block, words, rounds, diffs, frame[ROW], row_cell)
+    if frame[ROW] < rows:
+        return np.int64(NO_SLOTS)
+    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
     for k in range(len(plan)):
         values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
         if plan[k, ARGUMENT] >= 0:
@@ -95,38 +90,30 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
 
 
 @part(counted=True)
-def _find_cells(table: Ints, block: Ints, words: Ints, rounds: Ints, start: Word, row_cell: Int32s) -> Word:
+def _find_cells(
+    table: Ints, block: Ints, words: Ints, rounds: Ints, diffs: Ints, start: Word, row_cell: Int32s
+) -> Word:  # fmt: skip
     """Find or make the cells of all rows from `start` on; the row for whose group there is no room, or their number."""
-    width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
-    parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
-    scratch, shift = np.empty(size, np.int64), shift_of(directory)
-    opened = opened_in(block)
-    for i in range(start, len(row_cell)):
-        tag = np.uint64(hash_words(words, i, width)) >> _TAG_BITS
-        slot, made = find_slot(tag, words, i, shift, size, directory, entries, state), np.int64(0)
-        if slot < 0:
-            full = table[FREE] == 0 and table[USED] == len(state)
-            if full or not has_place(tag, shift, size, directory, parts, entries, table, PARTITIONS, scratch):
-                return np.int64(i)
-            slot, made = new_slot(width, state, table), np.int64(1)
-            make_group(slot, words, i, width, state)
-            put_slot(tag, slot, shift, size, directory, parts, entries)
-        mark = state[slot, width]
-        if mark == 0:
-            mark = block[OPEN + LENGTH] + 1
-            opened[mark - 1] = 0
-            opened[mark - 1, SLOT], opened[mark - 1, DUE], opened[mark - 1, MADE] = slot, np.int64(-1), made
-            if state.shape[1] > width + 2:
-                opened[mark - 1, OPENED] = state[slot, width + 2]
-            block[OPEN + LENGTH] = state[slot, width] = mark
-        row_cell[i] = _touch(block, state, slot, width, mark - 1, rounds[i, 0])
+    width, state, cells = table[KEY_WORDS], words_in(table, STATE), cells_in(block)
+    tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
+    is_ranked, first = state.shape[1] > width + 2, start
+    while first < len(row_cell):
+        stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), cells, tags, slots, scratch)
+        for i in range(first, stop):
+            slot, number = slots[i - first], rounds[i, 0]
+            # One more of a row that stands in no later round changes nothing; see `groups.settled`.
+            stands = is_ranked and 0 < state[slot, width + 2] <= number + 1 and (len(diffs) == 0 or diffs[i] > 0)
+            row_cell[i] = _touch(block, state, slot, width, number, not stands)
+        if stop < min(first + BLOCK, len(row_cell)):
+            return np.int64(stop)
+        first = stop
     return np.int64(len(row_cell))
 
 
 @part(counted=True)
-def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, number: Word) -> Word:
-    """The cell of a group in a round, noted; the group is due then."""
-    cells, opened, touched = cells_in(block), opened_in(block), touched_in(block)
+def _touch(block: Ints, state: Ints, slot: Word, width: Word, number: Word, matters: bool) -> Word:
+    """The cell of a group in a round, noted; the group is due then, if that `matters`."""
+    cells, opened, touched, group = cells_in(block), opened_in(block), touched_in(block), state[slot, width] - 1
     before = opened[group, CURSOR]
     at = cells[before - 1, NEXT] if before != 0 else state[slot, width + 1]
     while at != 0 and cells[at - 1, ROUND] < number:
@@ -146,7 +133,7 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, group: Word, numbe
         for f in range(block[FIELDS]):
             touched[note, TOUCHED + f] = cells[at - 1, HEADS + f]
         block[TOUCH + LENGTH] = cells[at - 1, MARK] = note + 1
-    if opened[group, DUE] < 0 or number < opened[group, DUE]:
+    if matters and (opened[group, DUE] < 0 or number < opened[group, DUE]):
         make_due(block, group, number)
     return at - 1
 

@@ -1,23 +1,34 @@
-"""The tree of the values of a group: a treap, whose priorities are hashes of places. See `groups.value_block`."""
+"""The tree of a group's values by round: a treap, whose priorities are hashes of places. See `groups.value_block`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.round_block import ROUND
 from ivm.kernels.groups.value_block import LEFT, RIGHT, VALUE
 from ivm.kernels.hashing.function import hash_word
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
 
+@part(inline=True)
+def is_before(values: Ints, node: Word, value: Word, number: Word) -> bool:
+    """Whether a node + 1 has a lesser value, or the same in an earlier round."""
+    own = values[node - 1, VALUE]
+    return own < value or (own == value and values[node - 1, ROUND] < number)
+
+
 @part()
-def find(values: Ints, root: Word, value: Word) -> Word:
-    """The node + 1 of a value in a tree; 0 if it has none."""
-    node = root
-    while node != 0 and values[node - 1, VALUE] != value:
-        node = values[node - 1, LEFT] if value < values[node - 1, VALUE] else values[node - 1, RIGHT]
-    return node
+def first_from(values: Ints, root: Word, value: Word, number: Word) -> Word:
+    """The first node + 1 of a tree that is of this value in this round, or behind that; 0 if there is none."""
+    node, found = root, np.int64(0)
+    while node != 0:
+        if is_before(values, node, value, number):
+            node = values[node - 1, RIGHT]
+        else:
+            found, node = node, values[node - 1, LEFT]
+    return found
 
 
 @part(inline=True)
@@ -27,17 +38,17 @@ def _priority(node: Word) -> Word:
 
 @part()
 def insert(values: Ints, root: Word, node: Word) -> Word:
-    """The tree with one more node, whose value it has not: its root."""
-    value, priority = values[node - 1, VALUE], _priority(node)
+    """The tree with one more node, whose value and round it has not: its root."""
+    value, number, priority = values[node - 1, VALUE], values[node - 1, ROUND], _priority(node)
     above, at, left = np.int64(0), root, False
     while at != 0 and _priority(at) >= priority:
-        above, left = at, value < values[at - 1, VALUE]
+        above, left = at, not is_before(values, at, value, number)
         at = values[at - 1, LEFT] if left else values[at - 1, RIGHT]
-    # What is below is split by the value: the smaller ones to the left of the node, the greater ones to its right.
+    # What is below is split: what comes before the node to its left, the rest to its right.
     small, great = node, node
     first_small, first_great = True, True
     while at != 0:
-        if values[at - 1, VALUE] < value:
+        if is_before(values, at, value, number):
             if first_small:
                 values[small - 1, LEFT] = at
             else:
@@ -65,10 +76,10 @@ def insert(values: Ints, root: Word, node: Word) -> Word:
 @part()
 def remove(values: Ints, root: Word, node: Word) -> Word:
     """The tree without one of its nodes: its root."""
-    value = values[node - 1, VALUE]
+    value, number = values[node - 1, VALUE], values[node - 1, ROUND]
     above, at, left = np.int64(0), root, False
     while at != node:
-        above, left = at, value < values[at - 1, VALUE]
+        above, left = at, not is_before(values, at, value, number)
         at = values[at - 1, LEFT] if left else values[at - 1, RIGHT]
     one, other = values[node - 1, LEFT], values[node - 1, RIGHT]
     # Both are joined, the greater priority above; `above` and `left` say where the rest goes.

@@ -1,42 +1,43 @@
-"""The least value of each group, by round of a loop. See `groups.round_block` for rounds, cells and what is due.
+"""The least value of each group, by round of a loop. See `groups.round_block` for rounds and what is due.
 
-A group's values stand in a tree by value, a treap whose priorities are hashes of their places, so that it is shallow
-whatever comes in whatever order. `values` int64 (capacity, 5): the value; the first of its cells + 1, by round; the
-values to its left and right + 1; how much of it the commit has changed up to the round that was looked at last. A cell
-has one field, how often the round adds the value.
+Each value of a group has a cell for each round in which it changes, int64 (capacity, VALUE_WORDS): the round; the cell
+to its left + 1; where the commit has noted it + 1; how often the round adds the value; the cell to its right + 1; the
+value. The cells of a group stand in a tree by value, those of a value by round: a treap whose priorities are hashes of
+their places, so that it is shallow whatever comes in whatever order. The one field of the table of groups is the tree
++ 1.
 
-A group has, besides, a cell for each round in which it has cells of values; its field counts these, and its mark is the
-first cell that the commit has changed in that round, by its place in `touched` + 1. The table of groups has two fields:
-the tree + 1, and the first of these cells + 1.
+`opened` has in place of the cell that was looked at last the last of `touched` + 1; in place of the fields what was
+found in the round that was looked at last: the least values, as they were and as they are, and which of these are
+there, SAME if all values are what they were. `touched` int64 (n, TOUCHED_WORDS): a cell that was changed, the group's
+slot, whether it was made; its count before; the group's one before it + 1.
 
-`opened` has in place of the cell that was looked at last how many values are not what they were, up to that round.
-`touched` int64 (n, 8): a cell that was changed, the group's slot, whether it was made; its value, the cell of the group
-in its round, the next such cell + 1 of that round; its field before; whether its value was made.
+A round in which no cell says anything of a least value, or of one below, changes nothing: so a group waits for those
+rounds alone in which some cell has a value below its least one, or takes of that. As long as a group differs in no
+value from what it was, only cells that the commit has changed matter, and of these all.
 """
 
 from __future__ import annotations
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.round_block import BLOCK_WORDS, CAPACITY, HEADS, TOUCH
+from ivm.kernels.groups.round_block import CAPACITY, CELLS, HEADS, NEXT, OPENED, TOUCH
 from ivm.kernels.memory.at import words_at
 from ivm.kernels.types import Ints
 
-VALUE, HEAD, LEFT, RIGHT, CHANGED = range(5)
-VALUE_WORDS = 5
-NODE, ROUND_CELL, FOLLOWING, WAS, NEW_VALUE = range(3, 8)
-TOUCHED_WORDS = 8
-COUNT = HEADS
-"""The one field of a cell."""
-VALUES = BLOCK_WORDS
-FREE_VALUE = VALUES + 3
-EXTREME_WORDS = VALUES + 4
-"""What the block says besides: where the values lie, how many fit, how many there are; the first free one + 1."""
+LEFT, COUNT, RIGHT, VALUE = NEXT, HEADS, HEADS + 1, HEADS + 2
+VALUE_WORDS = HEADS + 3
+FOUND_FIELDS = 2
+"""So many fields groups have for what `opened` knows of them."""
+THERE, WAS_LEAST, LEAST = OPENED, OPENED + 1, OPENED + 2
+OLD, NEW, SAME = 1, 2, 4
+"""What THERE says, in bits."""
+WAS, EARLIER = 3, 4
+TOUCHED_WORDS = 5
 
 
 @part(inline=True, counted=True)
 def values_in(block: Ints) -> Ints:
-    """The values of groups."""
-    return words_at(block[VALUES], block[VALUES + CAPACITY], VALUE_WORDS)
+    """The cells of values."""
+    return words_at(block[CELLS], block[CELLS + CAPACITY], VALUE_WORDS)
 
 
 @part(inline=True, counted=True)

@@ -119,6 +119,11 @@ class Growable(Generic[_Item]):
         """Cut the tail off."""
         self.length = min(self.length, length)
 
+    def forget(self) -> None:
+        """Let all rows go, which nobody reads any more, and their memory."""
+        self.length = 0
+        self._move(np.empty((0, *self.array.shape[1:]), self.array.dtype))
+
     def _grow(self, length: int) -> None:
         row_bytes = self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
         wanted = [max(length + length // 2, 2 * len(self.array), _START)]
@@ -133,13 +138,17 @@ class Growable(Generic[_Item]):
                 if rows == wanted[-1]:
                     raise MemoryError(str(error)) from error
         grown[: self.length] = self.array[: self.length]
+        self._move(grown)
+
+    def _move(self, array: npt.NDArray[_Item]) -> None:
+        """Let this be the array."""
         block, at, room = self._block, self._at, self._room
         if block is None:
-            self.array = grown
+            self.array = array
             return
-        address, length = grown.ctypes.data, len(grown)
+        address, length = array.ctypes.data, len(array)
         # In one line, for nothing is raised between stores, and nobody else runs: the two always agree.
-        block[at], block[room], self.array = address, length, grown
+        block[at], block[room], self.array = address, length, array
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +31,7 @@ from ivm.kernels.groups.round_end import close_rounds, settle_rounds, undo_round
 from ivm.kernels.groups.round_extremes import put_values
 from ivm.kernels.groups.rounds import FRAME, NO_SLOTS, NOT_READABLE
 from ivm.kernels.groups.table import index_groups
-from ivm.kernels.groups.value_block import EXTREME_WORDS, HEAD, LEFT, RIGHT, TOUCHED_WORDS, VALUE, VALUE_WORDS, VALUES
+from ivm.kernels.groups.value_block import COUNT, FOUND_FIELDS, LEFT, RIGHT, TOUCHED_WORDS, VALUE, VALUE_WORDS
 from ivm.kernels.groups.value_end import close_values, settle_values, undo_values
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.growable import Growable
@@ -49,6 +48,8 @@ Mark = tuple[int, int]
 """How many groups and cells had been noted."""
 _SEGMENT, _EXTREMES = "rounds", "rounds.values"
 _NONE: Ints = np.empty(0, np.int64)
+_LEAST_ROOM, _MORE_ROOM = 1 << 16, 8
+"""Memory for as many notes stays between commits, and for so many times those of the last."""
 
 
 class Rounds(State):
@@ -58,23 +59,24 @@ class Rounds(State):
     """
 
     def __init__(
-        self, keys: Sequence[tuple[SqlType, bool]], heads: int, words: int, widths: Mapping[int, int],
-        dictionary: TextDictionary,
-    ) -> None:  # fmt: skip
-        """`heads`: how many fields groups have in the table. `words`: how many the block has, which tells at each of
-        `widths` of an array whose rows are so wide.
+        self, keys: Sequence[tuple[SqlType, bool]], heads: int, widths: Mapping[int, int], dictionary: TextDictionary
+    ) -> None:
+        """`heads`: how many fields groups have in the table. `widths`: where the block tells of an array whose rows
+        are so wide.
         """
         self.layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
         self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
         self._heads = Fields((None,) * heads)
         self._store: Store[Fields] = empty_store(self.layout.words, self._heads)
-        self.block: Ints = np.zeros(words, np.int64)
+        self.block: Ints = np.zeros(BLOCK_WORDS, np.int64)
         self.block[FIRST] = -1
         self._arrays = {
             at: Growable(np.dtype(np.int64), width, block=self.block, at=at) for at, width in widths.items()
         }
         for which in self._arrays:
             self._room(which, 2)
+        self._noted = 0
+        """The most notes that there were of a commit since they have been let go."""
 
     @property
     def due(self) -> int | None:
@@ -94,7 +96,7 @@ class Rounds(State):
     def expect(self, rows: int) -> None:
         """Make room for so many rows that are put, of as many groups and rounds."""
         for which in self._arrays:
-            self._room(which, self.block.item(which + LENGTH) + 2 * rows)
+            self._room(which, self.block.item(which + LENGTH) + rows)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
@@ -108,6 +110,24 @@ class Rounds(State):
     @abstractmethod
     def close(self) -> None:
         """The time is over in which all was put that is not closed yet."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Cells and groups that hold nothing go, and all that was noted."""
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`. Not between two rounds, as when a loop is filled."""
+        if self.dues:
+            return
+        self.close()
+        noted = self.block.item(TOUCH + LENGTH)
+        self.settle()
+        self._noted = max(self._noted, noted)
+        if self._noted > max(_LEAST_ROOM, _MORE_ROOM * noted):  # not between two rounds of a fill that are as large
+            for which in (OPEN, TOUCH, HEAP):
+                self._arrays[which].forget()
+            self._noted = noted
+        self.edition += 1
 
     def mark(self) -> Mark:
         """See `State.mark`."""
@@ -124,11 +144,8 @@ class Rounds(State):
         store, cells = self._store, self.block.item(CELLS + LENGTH)
         table = int(store.counts[USED]) * store.table.rows.array.shape[1] * 8
         index = store.index.nbytes(int(store.counts[PARTITIONS]))
-        arrays = sum(self.block.item(which + LENGTH) * self._arrays[which].array.shape[1] for which in self._kept)
-        return StateSize(rows=cells - self.block.item(FREE_CELLS), bytes=table + index + arrays * 8)
-
-    _kept: ClassVar[tuple[int, ...]] = (CELLS,)
-    """The arrays that are there between commits."""
+        arrays = cells * self._arrays[CELLS].array.shape[1] * 8
+        return StateSize(rows=cells - self.block.item(FREE_CELLS), bytes=table + index + arrays)
 
     def _room(self, which: int, rows: int) -> None:
         """Room for so many rows of an array."""
@@ -158,7 +175,7 @@ class RoundGroups(Rounds):
         settled: bool = False,
     ) -> None:  # fmt: skip
         widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
-        super().__init__(keys, 1 + settled, BLOCK_WORDS, widths, dictionary)
+        super().__init__(keys, 1 + settled, widths, dictionary)
         self.block[FIELDS] = fields
         self.fields, self.settled, self._always = fields, settled, always
 
@@ -170,13 +187,9 @@ class RoundGroups(Rounds):
         """See `State.rollback`."""
         undo_rounds(self.table(), self.block, *mark)
 
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: cells and groups that hold nothing go. Not between two rounds, as when a loop is filled."""
-        if self.dues:
-            return
-        self.close()
+    def settle(self) -> None:
+        """See `Rounds.settle`."""
         settle_rounds(self.table(), self.block, self._always)
-        self.edition += 1
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`: each cell with its key. Cost of the call: copies all."""
@@ -233,18 +246,15 @@ class RoundGroups(Rounds):
 class RoundExtremes(Rounds):
     """Groups of which the least value is asked, an integer; if the `largest` is, its complement is kept.
 
-    See `groups.value_block`. Size: a key, for each value five words, for each round of it four, and for each round
-    of a group four.
+    See `groups.value_block`. Size: a key, and six words for each value and round of it.
     """
-
-    _kept = (CELLS, VALUES)
 
     def __init__(
         self, keys: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, *, largest: bool
     ) -> None:  # fmt: skip
-        widths = {CELLS: HEADS + 1, OPEN: OPENED + 2, TOUCH: TOUCHED_WORDS, HEAP: 2, VALUES: VALUE_WORDS}
-        super().__init__(keys, 2, EXTREME_WORDS, widths, dictionary)
-        self.block[FIELDS] = 1
+        widths = {CELLS: VALUE_WORDS, OPEN: OPENED + 2 * FOUND_FIELDS, TOUCH: TOUCHED_WORDS, HEAP: 2}
+        super().__init__(keys, 1, widths, dictionary)
+        self.block[FIELDS] = FOUND_FIELDS
         self.largest = largest
 
     def close(self) -> None:
@@ -255,13 +265,9 @@ class RoundExtremes(Rounds):
         """See `State.rollback`."""
         undo_values(self.table(), self.block, *mark)
 
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`: what holds nothing goes. Not between two rounds, as when a loop is filled."""
-        if self.dues:
-            return
-        self.close()
+    def settle(self) -> None:
+        """See `Rounds.settle`."""
         settle_values(self.table(), self.block)
-        self.edition += 1
 
     def put(self, sources: Sources, frame: Frame, delta: Delta) -> None:
         """Add rows; NotReadable if some column is to be copied first. `sources` and `frame`: see `frame_of`."""
@@ -275,13 +281,12 @@ class RoundExtremes(Rounds):
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`: each value of each round with its key. Cost of the call: copies all."""
-        slots, nodes, places = self._live()
+        slots, places = self._live()
         state, cells, width = self._store.table.rows.array, self._arrays[CELLS].array, self.layout.words
         words = np.ascontiguousarray(state[slots, :width])
         columns = columns_to_arrow(self.layout.unpack(words), self._keys.types, self._keys.dictionary.now())
-        values = self._arrays[VALUES].array[nodes, VALUE]
-        values = ~values if self.largest else values
-        numbers = {"round": cells[places, ROUND], "value": values, "count": cells[places, HEADS]}
+        values = ~cells[places, VALUE] if self.largest else cells[places, VALUE]
+        numbers = {"round": cells[places, ROUND], "value": values, "count": cells[places, COUNT]}
         return iter([segment_of(_EXTREMES, {**{name: pa.array(each) for name, each in numbers.items()}, **columns})])
 
     def restore(self, segments: Iterable[Segment]) -> None:
@@ -295,30 +300,19 @@ class RoundExtremes(Rounds):
         self.close()  # what was put is not due: it was evaluated by whoever wrote it
         settle_values(self.table(), self.block)
 
-    def _live(self) -> tuple[Ints, Ints, Ints]:
-        """Of each cell of a value the slot, the value, and the cell."""
-        state, cells, values = self._store.table.rows.array, self._arrays[CELLS].array, self._arrays[VALUES].array
-        width = self.layout.words
+    def _live(self) -> tuple[Ints, Ints]:
+        """The slot of each cell, and the cell."""
+        state, cells, width = self._store.table.rows.array, self._arrays[CELLS].array, self.layout.words
         slots = np.flatnonzero(state[: int(self._store.counts[USED]), width] >= 0)
-        waiting, nodes, owners = [(slots, state[slots, width + 1])], list[Ints](), list[Ints]()
+        waiting, found, owners = [(slots, state[slots, width + 1])], list[Ints](), list[Ints]()
         while waiting:
             of, at = waiting.pop()
             of, at = of[at > 0], at[at > 0] - 1
             if len(at):
-                nodes.append(at)
+                found.append(at)
                 owners.append(of)
-                waiting += [(of, values[at, LEFT]), (of, values[at, RIGHT])]
-        of, node = np.concatenate([_NONE, *owners]), np.concatenate([_NONE, *nodes])
-        found = list[tuple[Ints, Ints, Ints]]()
-        at = values[node, HEAD]
-        while len(at):
-            of, node, at = of[at > 0], node[at > 0], at[at > 0] - 1
-            found.append((of, node, at))
-            at = cells[at, NEXT]
-        slots, nodes_of, places = (
-            (np.concatenate([_NONE, *each]) for each in zip(*found, strict=True)) if found else (_NONE,) * 3
-        )
-        return slots, nodes_of, places
+                waiting += [(of, cells[at, LEFT]), (of, cells[at, RIGHT])]
+        return np.concatenate([_NONE, *owners]), np.concatenate([_NONE, *found])
 
 
 def frame_of(layout: KeyLayout, columns: Sequence[int], deltas: Layout, *before: int) -> tuple[Sources, Frame]:

@@ -45,7 +45,11 @@ class SignedRows(DerivedRows[Arranged]):
             return
         assert isinstance(delta.times, int), "changes of a loop come one tick after the other"
         types = self.store.types[:-1]
-        net = consolidate(delta, types, delta.columns()[: len(types)])
+        columns = delta.columns()[: len(types)]
+        if delta.diffs is None and not self._has_negative:  # nothing is taken back, here or there
+            self._append(delta_of([*columns, Column(np.ones(len(delta), np.int64))], delta.times, None))
+            return
+        net = consolidate(delta, types, columns)
         if net is None:
             return
         columns, diffs = net.columns()[: len(types)], net.diff_array()
@@ -59,8 +63,12 @@ class SignedRows(DerivedRows[Arranged]):
         at = np.flatnonzero(left)
         if len(at):
             self._has_negative = self._has_negative or bool((signs[at] < 0).any())
-            self.store.append(_with_signs(columns, rows[at], signs[at], delta.times), len(at), delta.times)
-            self.arranged.catch_up()
+            self._append(_with_signs(columns, rows[at], signs[at], delta.times))
+
+    def _append(self, rows: Delta) -> None:
+        """Add rows of one time, with their signs."""
+        self.store.append(rows, len(rows), rows.times)
+        self.arranged.catch_up()
 
     def _without_opposite(self, columns: Sequence[Column], rows: Ints, signs: Ints, time: int) -> Bools:
         """Let the opposites of these rows die, where they are there; which have none."""
