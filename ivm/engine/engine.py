@@ -247,7 +247,11 @@ class Engine:
         except SystemError as error:  # so numba passes on what is raised while it makes Python's objects of a result
             raise error.__cause__ or error from None
         finally:
-            self.settle()
+            try:
+                self.settle()
+            except BaseException:  # it may be interrupted, and readers, who wait for nobody, are to see what came of it
+                self.settle()
+                raise
         return time
 
     def settle(self) -> None:
@@ -259,11 +263,7 @@ class Engine:
             if self.journal is not None and self.journal.is_pending:
                 self.journal.take_back()
             return
-        try:
-            self._settle()
-        except BaseException:
-            self._settle()
-            raise
+        self._settle()
 
     def contents(self, view: str) -> Contents:
         """The present rows of a view, whatever happens later."""
