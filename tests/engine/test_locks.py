@@ -169,8 +169,8 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     looked: list[Any] = []
     seen = adhoc.seen
 
-    def look(core: Any, names: Any, watched: Any = ()) -> Any:
-        looked.append(seen(core, names, watched))
+    def look(*asked: Any, **more: Any) -> Any:
+        looked.append(seen(*asked, **more))
         return looked[-1]
 
     monkeypatch.setattr(adhoc, "seen", look)
