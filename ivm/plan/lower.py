@@ -6,16 +6,7 @@ from dataclasses import replace
 
 from catalog.errors import UnsupportedError
 from ivm.plan.existing import Existing
-from ivm.plan.iterate import (
-    DelayedPlan,
-    EnteredPlan,
-    FedPlan,
-    NumberedPlan,
-    SignedPlan,
-    UnsignedPlan,
-    lower_by_round,
-    lower_loop,
-)
+from ivm.plan.iterate import lower_loop
 from ivm.plan.join_lowering import lower_join
 from ivm.plan.lift import ByRound, Delayed, Entered, Fed, Numbered, Signed, Unsigned
 from ivm.plan.mfp import Mfp, apply_mfp, identity, peel
@@ -25,6 +16,15 @@ from ivm.plan.reduce import lower_reduce
 from ivm.plan.table import ConstantPlan, lower_get
 from ivm.plan.top_k import lower_top_k
 from ivm.plan.window import lower_window
+from ivm.plan.within_loop import (
+    DelayedPlan,
+    EnteredPlan,
+    FedPlan,
+    NumberedPlan,
+    SignedPlan,
+    UnsignedPlan,
+    lower_by_round,
+)
 from sql.ir.rebuild import nodes, row
 from sql.ir.relation import (
     Constant,

@@ -15,18 +15,7 @@ from catalog.plain import Plain, plain_type, type_of
 from catalog.types import SqlType
 from ivm.analysis.order_free import RoundOrder, Valued
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.iterate import (
-    ByRoundPlan,
-    DelayedPlan,
-    EnteredPlan,
-    FedPlan,
-    GivenPlan,
-    IteratePlan,
-    LoopResultPlan,
-    NumberedPlan,
-    SignedPlan,
-    UnsignedPlan,
-)
+from ivm.plan.iterate import IteratePlan, LoopResultPlan
 from ivm.plan.join import BoundPlan, JoinPlan, PathPlan, RacePlan, StagePlan
 from ivm.plan.mfp import Mfp, MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
@@ -35,6 +24,16 @@ from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
+from ivm.plan.within_loop import (
+    ByRoundPlan,
+    DelayedPlan,
+    EnteredPlan,
+    FedPlan,
+    GivenPlan,
+    NumberedPlan,
+    SignedPlan,
+    UnsignedPlan,
+)
 from sql.ir.relation import Order
 from sql.ir.scalar import Call, Column, Literal
 from sql.ir.window_function import Frame

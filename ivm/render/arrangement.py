@@ -12,8 +12,8 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.iterate import SignedPlan
 from ivm.plan.table import TablePlan
+from ivm.plan.within_loop import SignedPlan
 from ivm.render.context import RenderContext
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout

@@ -13,8 +13,9 @@ from ivm.operators.ends import Feed
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.iterate import FedPlan, IteratePlan
+from ivm.plan.iterate import IteratePlan
 from ivm.plan.node import Plan
+from ivm.plan.within_loop import FedPlan
 from ivm.render.context import RenderContext, types_of
 from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement

@@ -10,8 +10,8 @@ from catalog.types import Kind
 from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.reduce import Reduce
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
-from ivm.plan.iterate import ByRoundPlan
 from ivm.plan.reduce import AggregatePlan, ReducePlan
+from ivm.plan.within_loop import ByRoundPlan
 from ivm.render.context import types_of
 from ivm.trace.ordered.row_order import Term
 from ivm.trace.text.dictionary import TextDictionary

@@ -25,17 +25,7 @@ from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.existing import Existing
-from ivm.plan.iterate import (
-    ByRoundPlan,
-    DelayedPlan,
-    EnteredPlan,
-    FedPlan,
-    IteratePlan,
-    LoopResultPlan,
-    NumberedPlan,
-    SignedPlan,
-    UnsignedPlan,
-)
+from ivm.plan.iterate import IteratePlan, LoopResultPlan
 from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
@@ -44,6 +34,7 @@ from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowPlan
+from ivm.plan.within_loop import ByRoundPlan, DelayedPlan, EnteredPlan, FedPlan, NumberedPlan, SignedPlan, UnsignedPlan
 from ivm.render.arrangement import render_arrangement
 from ivm.render.context import Outside, RenderContext, types_of
 from ivm.render.iterate import nothing, render_loop

@@ -15,8 +15,8 @@ from ivm.dataflow.loop import Iterate
 from ivm.operators.by_round import ByRound
 from ivm.operators.round_reduce import RoundReduce
 from ivm.plan import lower
-from ivm.plan.iterate import ByRoundPlan, lower_by_round
 from ivm.plan.lift import ByRound as ByRoundNode
+from ivm.plan.within_loop import ByRoundPlan, lower_by_round
 from ivm.render.renderer import Renderer
 from ivm.trace.delta import Delta
 from sql.ir.relation import LetRec
