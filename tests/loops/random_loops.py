@@ -213,7 +213,7 @@ class History:
         try:
             self.db.sql(f"CREATE MATERIALIZED VIEW v AS {query}")
         except ivm.NumericError as error:
-            return "" if meant is None else f"cannot come in over {self.tables}: {error}"
+            return "" if meant is None else _refused(error) or f"cannot come in over {self.tables}: {error}"
         found = Counter(self.db.view("v").fetchall())
         return "" if found == meant else f"comes in over {self.tables}: found {found}, meant {meant}"
 
@@ -233,7 +233,7 @@ class History:
         try:
             self.db.apply(batches)
         except ivm.NumericError as error:
-            return "" if meant is None else f"refused {changes}: {error}"
+            return "" if meant is None else _refused(error) or f"refused {changes}: {error}"
         self.tables = after
         found = Counter(self.db.view("v").fetchall())
         return "" if found == meant else f"after {changes}: found {found}, meant {meant}"
@@ -245,6 +245,11 @@ class History:
         values = (0, 1, 1, 2, 2, 3, 4) + ((None,) if name == "e" else ())
         come = [(random.choice(values), random.choice(values)) for _ in range(random.choice((0, 1, 1, 2, 4)))]
         return [(*row, -1) for row in gone] + [(*row, 1) for row in come]
+
+
+def _refused(error: ivm.NumericError) -> str:
+    """Equal rows are kept as often as they are there, which the model need not."""
+    return "refused: too many rows" if "more and more often" in str(error) else ""
 
 
 def query_of(seed: int) -> str:

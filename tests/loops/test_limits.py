@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import ivm
+from ivm.trace.rows import signed_rows
 
 _M = "WITH MUTUALLY RECURSIVE"
 _TABLES = "CREATE TABLE e (s BIGINT NOT NULL, d BIGINT NOT NULL, w BIGINT NOT NULL, CHECK (w > 0))"
@@ -182,3 +183,21 @@ def test_many_names_that_need_each_other(limit: str) -> None:
     assert sorted(db.view("v").fetchall()) == [(1,), (2,)]
     db.sql("INSERT INTO e VALUES (6, 7, 1); DELETE FROM e WHERE s = 1")
     assert sorted(db.view("v").fetchall()) == [(2,), (6,)]
+
+
+def test_rows_that_double_in_each_round_are_refused_before_memory_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signed_rows, "_MOST_COPIES", 10_000)
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE e (s BIGINT, d BIGINT)")
+    ways = "SELECT s, d FROM e UNION ALL SELECT r.a, e.d FROM r JOIN e ON r.b = e.s"
+    db.sql(f"CREATE MATERIALIZED VIEW v AS WITH RECURSIVE r(a, b) AS ({ways}) SELECT * FROM r")
+    db.sql("INSERT INTO e VALUES (1, 2), (1, 2), (2, 3)")
+    with pytest.raises(ivm.NumericError, match=r"cannot commit: view v: rows within a loop .* write UNION"):
+        db.sql("INSERT INTO e VALUES (3, 1)")
+    assert sorted(db.view("v").fetchall()) == [(1, 2), (1, 2), (1, 3), (1, 3), (2, 3)]
+    db.sql("DROP VIEW v; INSERT INTO e VALUES (3, 1)")
+    with pytest.raises(ivm.NumericError, match=r"cannot create view v .* write UNION"):
+        db.sql(f"CREATE MATERIALIZED VIEW v AS WITH RECURSIVE r(a, b) AS ({ways}) SELECT * FROM r")
+    db.sql("DELETE FROM e WHERE s = 3")
+    db.sql(f"CREATE MATERIALIZED VIEW v AS WITH RECURSIVE r(a, b) AS ({ways}) SELECT * FROM r")
+    db.verify()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from catalog.errors import NumericError
 from catalog.types import BIGINT, SqlType
 from ivm.trace.columns.column import Bools, Column, Ints
 from ivm.trace.columns.segment import Segment
@@ -15,6 +16,9 @@ from ivm.trace.rows.changes import Changes
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.rows.rows import Arranged, DerivedRows
 from ivm.trace.text.dictionary import TextDictionary
+
+_MOST_COPIES, _MANY = 1 << 22, 256
+"""So many rows of one change are not kept if each is there so often: it only gets worse from round to round."""
 
 
 class SignedRows(DerivedRows[Arranged]):
@@ -39,7 +43,7 @@ class SignedRows(DerivedRows[Arranged]):
     def apply(self, delta: Delta) -> None:
         """Add the changes, all of one time; what follows the columns of theirs is not looked at.
 
-        Cost: 20-100 ns a row and hash.
+        NumericError where they are few rows, each very often. Cost: 20-100 ns a row, as often as it is there, and hash.
         """
         if not delta.length:
             return
@@ -53,7 +57,14 @@ class SignedRows(DerivedRows[Arranged]):
         if net is None:
             return
         columns, diffs = net.columns()[: len(types)], net.diff_array()
-        rows = np.repeat(np.arange(len(net)), np.abs(diffs))
+        copies = np.abs(diffs)
+        many = float(copies.sum(dtype=np.float64))
+        if many > max(_MOST_COPIES, _MANY * len(net)):
+            raise NumericError(
+                f"rows within a loop are there more and more often, some {many:.0f} times by now; where UNION ALL goes "
+                "round in a circle it has no end: write UNION, or let its branch stop"
+            )
+        rows = np.repeat(np.arange(len(net)), copies)
         signs = np.sign(diffs)[rows]
         looked_for = (signs < 0) | self._has_negative
         left = np.ones(len(rows), np.bool_)
