@@ -224,6 +224,9 @@ class _Way:
                 if said > 0:
                     yield self._result(route, delta), self.end, False
                 elif said == STRIDED:
+                    self._end(route)
+                    if own is not None:  # it is the next one
+                        self._idle.append(own)
                     packed = self.run(_packed(delta))
                     yield from [(part, self.end, False) for part in packed] if isinstance(packed, list) else packed
                     return  # of the whole delta, whichever stretch has said so

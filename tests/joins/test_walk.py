@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -234,6 +235,23 @@ def test_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_in_parts_where_little_is_found_at_once(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(route, "MOST_FOUND", most)
     assert compare(25) > 300
+
+
+def test_memory_that_walks_needed_is_there_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large deltas and small ones by turns: also what look-ups take for themselves alone is remembered."""
+    taken, met = Mock(side_effect=route._arena), 0
+    monkeypatch.setattr(route, "_arena", taken)
+    for seed in range(30):
+        case = Case(seed)
+        case.commit()
+        walk, delta = Walk(case.stages()), case.delta()
+        for number in range(16 if len(delta) else 0):
+            if number == 8:
+                met += taken.called
+                taken.reset_mock()
+            walk.all(delta.slice(0, 1) if number % 2 else delta)
+        assert not taken.called, seed
+    assert met > 5, "walks that lacked memory, and do no longer"
 
 
 def test_where_all_memory_is_wanting_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
