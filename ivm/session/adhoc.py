@@ -140,8 +140,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
             elif name in (relations := core.relations or RELATIONS):
                 stored[name] = cache(relations[name](core.engine))  # as of now: of the engine there are no versions
         stored.update((key(loop.name), base.loop(loop)) for loop in loops)
-        defined = {*definitions, *(name for name in stored if isinstance(catalog.find(name), View))}
-        base.define([each for each in catalog.views if key(each.name) in defined and not each.maintained])
+        base.define(catalog.fixed(), {*definitions, *stored})
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
         return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
 

@@ -91,11 +91,12 @@ class Database:
         core = self._open
         callback(progress, "progress")
         try:
+            text = sql_text(text)
             if params is not None and dialect == "duckdb":
-                inserted = insert_values(core, sql_text(text), params)
+                inserted = insert_values(core, text, params)
                 if inserted is not None:
                     return inserted
-            written = filled(sql_text(text), params, dialect)
+            written = filled(text, params, dialect)
             if written is not text:
                 sql_text(written)
             make_room()

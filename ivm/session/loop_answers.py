@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Set
 from functools import cache
 
 import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import NumericError
+from catalog.names import key
 from catalog.schema import Schema, Table, View
 from ivm.analysis.tables import tables_of
 from ivm.duck import with_hugeints
@@ -31,7 +32,7 @@ class LoopBase:
     def __init__(self, recursion_limit: int) -> None:
         self._recursion_limit = recursion_limit
         self._stored: dict[str, tuple[Schema, Reading]] = {}
-        self._views: list[View] = []
+        self._catalog, self._defined = Catalog(), frozenset[str]()
 
     def add(self, entry: Table | View, read: Reading) -> Reading:
         """A relation that holds rows; how they are read, once for all."""
@@ -39,9 +40,9 @@ class LoopBase:
         self._stored[entry.name] = fields, known
         return known
 
-    def define(self, views: Sequence[View]) -> None:
-        """Views by their SQL, each after those that it reads."""
-        self._views += views
+    def define(self, catalog: Catalog, names: Set[str]) -> None:
+        """The views by their SQL are those of these names in a catalog. Cost: none, where no loop is answered."""
+        self._catalog, self._defined = catalog, frozenset(names)
 
     def loop(self, loop: AskedLoop) -> Reading:
         """The answer of a loop, once for all who ask. Raises what binding it raises, and NumericError."""
@@ -58,8 +59,9 @@ class LoopBase:
         try:
             for name, (fields, _) in self._stored.items():
                 catalog.add_table(Table(name, fields))
-            for each in self._views:
-                catalog.add_view(each)
+            for each in self._catalog.views:
+                if key(each.name) in self._defined and not each.maintained:
+                    catalog.add_view(each)
             bound = bind(text, catalog, "duckdb", origin)
             definition = View(_NAME, text, bound.schema, bound.uses, True, bound.order, bound.hidden)
             return with_hugeints(self._computed(engine, definition, bound.relation), bound.schema)

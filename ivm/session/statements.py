@@ -178,8 +178,10 @@ def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
 
     They are what their literals would be; where that is not certain, nothing has changed.
     """
-    statement = open_insert(text) if len(text) <= _MOST_CHARACTERS and type(params) in (list, tuple) else None
-    if statement is None or not isinstance(params, list | tuple) or len(params) != statement.width * statement.rows:
+    if len(text) > _MOST_CHARACTERS or not isinstance(params, list | tuple):
+        return None
+    statement = open_insert(text)
+    if statement is None or len(params) != statement.width * statement.rows:
         return None
     table, intake, named = _columns(core, statement)
     columns = {name: params[place :: statement.width] for place, name in enumerate(named)}
