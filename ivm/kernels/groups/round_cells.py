@@ -20,7 +20,8 @@ def new_cell(block: Ints, cells: Ints, number: Word) -> Word:
     else:
         block[CELLS + LENGTH] += 1
         at = block[CELLS + LENGTH]
-    cells[at - 1] = 0
+    for f in range(cells.shape[1]):
+        cells[at - 1, f] = 0
     cells[at - 1, ROUND] = number
     return at
 

@@ -54,6 +54,7 @@ from ivm.kernels.groups.value_block import (
 )
 from ivm.kernels.hashing.keys import FORM
 from ivm.kernels.memory.at import address_of, data_of, ints_at, words_at, words_in
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import lay_updates, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
@@ -86,7 +87,9 @@ def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints)
     state, cells, first = words_in(table, STATE), values_in(block), frame[ROW]
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
     while first < rows:
-        stop = open_groups(table, block, words, first, np.int64(2), np.int64(SAME), cells, tags, slots, scratch)
+        stop = open_groups(table, block, words, first, np.int64(2), np.int64(SAME), tags, slots, scratch)
+        for i in range(first, stop):
+            prefetch(cells, (state[slots[i - first], width + 1] - 1) * cells.shape[1])
         for i in range(first, stop):
             value, diff = ~values[i, 0] if largest else values[i, 0], diffs[i] if len(diffs) else np.int64(1)
             _put(block, state, slots[i - first], width, rounds[i, 0], value, diff)

@@ -21,14 +21,14 @@ BLOCK = 64
 
 @part(counted=True)
 def open_groups(
-    table: Ints, block: Ints, words: Ints, first: Word, field: Word, begun: Word, cells: Ints, tags: Hashes,
-    slots: Ints, scratch: Ints,
+    table: Ints, block: Ints, words: Ints, first: Word, field: Word, begun: Word, tags: Hashes, slots: Ints,
+    scratch: Ints,
 ) -> Word:  # fmt: skip
     """Find or make the groups of at most BLOCK rows from `first` on, and open them: in which `slots` (BLOCK,) they are.
 
     The first row for which there is no room, or the one behind the last. Of a group that is opened, the field number
     `field` of the table, if there is one, is kept, else `begun` is what is known of it. `tags` (BLOCK,) and `scratch`
-    (partition,) are written to; the first of a group's `cells` is fetched.
+    (partition,) are written to.
     """
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
@@ -36,7 +36,6 @@ def open_groups(
     guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
     for i in range(first, stop):
         if slots[i - first] >= 0:
-            prefetch(cells, (state[slots[i - first], width + 1] - 1) * cells.shape[1])
             prefetch(opened, (state[slots[i - first], width] - 1) * opened.shape[1])
     for i in range(first, stop):
         slot, made = slots[i - first], np.int64(0)
@@ -52,7 +51,8 @@ def open_groups(
                 put_slot(tag, slot, shift, size, directory, parts, entries)
         if state[slot, width] == 0:
             mark = block[OPEN + LENGTH] + 1
-            opened[mark - 1] = 0
+            for f in range(opened.shape[1]):
+                opened[mark - 1, f] = 0
             opened[mark - 1, SLOT], opened[mark - 1, DUE], opened[mark - 1, MADE] = slot, np.int64(-1), made
             opened[mark - 1, OPENED] = state[slot, width + field] if state.shape[1] > width + field else begun
             block[OPEN + LENGTH] = state[slot, width] = mark

@@ -34,6 +34,7 @@ from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.round_open import BLOCK, open_groups
 from ivm.kernels.hashing.keys import FORM
 from ivm.kernels.memory.at import address_of, bools_at, data_of, ints_at, words_at, words_in
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import lay_updates, mask_of, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
@@ -95,29 +96,44 @@ def _find_cells(
 ) -> Word:  # fmt: skip
     """Find or make the cells of all rows from `start` on; the row for whose group there is no room, or their number."""
     width, state, cells = table[KEY_WORDS], words_in(table, STATE), cells_in(block)
+    opened, touched = opened_in(block), touched_in(block)
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
     is_ranked, first = state.shape[1] > width + 2, start
     while first < len(row_cell):
-        stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), cells, tags, slots, scratch)
+        stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), tags, slots, scratch)
+        for i in range(first, stop):
+            slot = slots[i - first]
+            begin = opened[state[slot, width] - 1, CURSOR]
+            prefetch(cells, ((begin if begin != 0 else state[slot, width + 1]) - 1) * cells.shape[1])
         for i in range(first, stop):
             slot, number = slots[i - first], rounds[i, 0]
             # One more of a row that stands in no later round changes nothing; see `groups.settled`.
             stands = is_ranked and 0 < state[slot, width + 2] <= number + 1 and (len(diffs) == 0 or diffs[i] > 0)
-            row_cell[i] = _touch(block, state, slot, width, number, not stands)
+            row_cell[i] = _touch(block, state, cells, opened, touched, slot, width, number, is_ranked, not stands)
         if stop < min(first + BLOCK, len(row_cell)):
             return np.int64(stop)
         first = stop
     return np.int64(len(row_cell))
 
 
-@part(counted=True)
-def _touch(block: Ints, state: Ints, slot: Word, width: Word, number: Word, matters: bool) -> Word:
-    """The cell of a group in a round, noted; the group is due then, if that `matters`."""
-    cells, opened, touched, group = cells_in(block), opened_in(block), touched_in(block), state[slot, width] - 1
+@part(inline=True)
+def _touch(
+    block: Ints, state: Ints, cells: Ints, opened: Ints, touched: Ints, slot: Word, width: Word, number: Word,
+    is_ranked: bool, matters: bool,
+) -> Word:  # fmt: skip
+    """The cell of a group in a round, noted; the group is due then, if that `matters`.
+
+    Of groups that are ranked the cell is that which is looked at first the next time.
+    """
+    group = state[slot, width] - 1
     before = opened[group, CURSOR]
-    at = cells[before - 1, NEXT] if before != 0 else state[slot, width + 1]
-    while at != 0 and cells[at - 1, ROUND] < number:
-        before, at = at, cells[at - 1, NEXT]
+    if is_ranked and before != 0 and cells[before - 1, ROUND] > number:
+        before = np.int64(0)
+    at = before
+    if before == 0 or cells[before - 1, ROUND] != number:
+        at = cells[before - 1, NEXT] if before != 0 else state[slot, width + 1]
+        while at != 0 and cells[at - 1, ROUND] < number:
+            before, at = at, cells[at - 1, NEXT]
     made = np.int64(0)
     if at == 0 or cells[at - 1, ROUND] != number:
         following, made = at, np.int64(1)
@@ -130,9 +146,11 @@ def _touch(block: Ints, state: Ints, slot: Word, width: Word, number: Word, matt
     if cells[at - 1, MARK] == 0:
         note = block[TOUCH + LENGTH]
         touched[note, CELL], touched[note, OF], touched[note, NEW] = at - 1, slot, made
-        for f in range(block[FIELDS]):
-            touched[note, TOUCHED + f] = cells[at - 1, HEADS + f]
+        for f in range(TOUCHED, touched.shape[1]):
+            touched[note, f] = cells[at - 1, HEADS - TOUCHED + f]
         block[TOUCH + LENGTH] = cells[at - 1, MARK] = note + 1
+    if is_ranked:
+        opened[group, CURSOR] = at
     if matters and (opened[group, DUE] < 0 or number < opened[group, DUE]):
         make_due(block, group, number)
     return at - 1
