@@ -25,7 +25,6 @@ from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
 from ivm.operators.entered import Entered
 from ivm.operators.held_back import MfpByRound
-from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
 from ivm.operators.operator import Contents, Kept
 from ivm.operators.round_node import RoundNode
@@ -155,7 +154,7 @@ class Ticking(State):
 
 
 class Iterate(Kept):
-    """A loop. State: that of the nodes within, its ticks, and the rows of each binding that is read outside.
+    """A loop. State: that of the nodes within, its ticks, and of bindings that are read outside what these do not keep.
 
     Its own change says only how much there is to read: `changes` has what each binding that is read has changed in the
     last step. With a `limit` it ends after so many rounds, without one it must have ended before `most`.
@@ -164,12 +163,12 @@ class Iterate(Kept):
     def __init__(
         self,
         scope: Scope,
-        read: Mapping[int, Threshold],
+        read: Mapping[int, Kept],
         limit: int | None = None,
         last: Sequence[SignedRows[Arrangement]] = (),
         most: int = MOST_ROUNDS,
     ) -> None:
-        """`read`: for the number of each binding that is read outside what keeps its rows. `last`: if it is an error
+        """`read`: for the number of each binding that is read outside what knows its rows. `last`: if it is an error
         that something changes in the last round of the limit, what keeps of each binding what that changes.
         """
         self.kept = dict(read)
@@ -318,7 +317,7 @@ class Iterate(Kept):
 
 
 class LoopResult(Kept):
-    """What a binding of a loop holds at the end. State: none of its own, the loop keeps the rows."""
+    """What a binding of a loop holds at the end. State: none of its own, the loop knows the rows."""
 
     def __init__(self, loop: Iterate, binding: int) -> None:
         self._loop, self._binding = loop, binding

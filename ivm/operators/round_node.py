@@ -10,7 +10,12 @@ from ivm.trace.delta import Delta
 
 
 class RoundNode(Kept):
-    """A node of groups by round. It is stepped with what comes, and gives nothing by itself: see `evaluate`."""
+    """A node of groups by round. It is stepped with what comes, and gives nothing by itself: see `evaluate`.
+
+    One that `shows_all` knows what it has given in all: its `contents` are those at the end of the loop.
+    """
+
+    shows_all = False
 
     @property
     @abstractmethod
@@ -31,5 +36,5 @@ class RoundNode(Kept):
         """Nothing is due any more."""
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """Nobody reads it but the loop."""
+        """What it has given in all rounds, without the round, if it `shows_all`."""
         raise AssertionError("what is in a loop is read of its result")

@@ -6,7 +6,7 @@ What a group has in a round is the sum of what rounds up to it add, so nothing i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -17,12 +17,14 @@ from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
 from ivm.kernels.groups.emit_rounds import STATES, WRITTEN, emit_rounds
 from ivm.kernels.groups.round_block import HEADS
 from ivm.kernels.groups.round_least import evaluate_values
+from ivm.kernels.groups.round_read import read_counts, read_values
 from ivm.kernels.groups.rounds import DONE, FAILED, NO_SLOTS, NOT_READABLE, evaluate_counts, evaluate_sums, put_rounds
 from ivm.kernels.groups.settled import evaluate_settled
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
+from ivm.operators.operator import Contents
 from ivm.operators.round_node import RoundNode
-from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.columns.column import DTYPES, Column, Ints
 from ivm.trace.consolidate import one_each
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, Rounds, frame_of
@@ -71,6 +73,7 @@ class RoundReduce(_Cells[RoundGroups]):
         always = not keys
         super().__init__(RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled))
         self._parts, self._clamps, self._keys, self._width, self._always = parts, clamps, len(keys), width, always
+        self.shows_all = not parts.aggregates
         self._form = OutputForm(parts, self._groups.layout)
         self._plan = parts.plan.copy()
         self._plan[:, FIELD] += HEADS
@@ -106,6 +109,18 @@ class RoundReduce(_Cells[RoundGroups]):
             return None
         rounds = Column(np.full(found.length, number, np.int64))
         return found.bind(Group(Columns([rounds])), len(found.layout), 1)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """See `RoundNode.contents`."""
+        assert self.shows_all, "what is in a loop is read of its result"
+        layout = self._groups.layout
+        for keys, counts in self._groups.reader().read(self._read):
+            yield delta_of(layout.unpack(keys), time, one_each(counts), len(counts))
+
+    def _read(self, slots: Ints, cells: Ints) -> tuple[Ints, Ints]:
+        keys, counts = np.empty((len(slots), self._groups.layout.words), np.int64), np.empty(len(slots), np.int64)
+        count = read_counts(slots, cells, self._groups.layout.words, not self._clamps, keys, counts)
+        return keys[:count], counts[:count]
 
     def _counts(self, number: int, tick: int) -> Delta | None:
         groups, layout = self._groups, self._groups.layout
@@ -149,6 +164,8 @@ class RoundExtreme(_Cells[RoundExtremes]):
     Both are integers, and none is NULL; the last column of input and output is the round.
     """
 
+    shows_all = True
+
     def __init__(
         self, keys: Sequence[tuple[SqlType, bool]], type: SqlType, dictionary: TextDictionary, *, largest: bool
     ) -> None:
@@ -185,3 +202,15 @@ class RoundExtreme(_Cells[RoundExtremes]):
         found = Column(values[:count].astype(DTYPES[self._type.physical], copy=False))
         columns = [*layout.unpack(keys[:count]), found, Column(np.full(count, number, np.int64))]
         return delta_of(columns, tick, one_each(diffs[:count]), count)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """See `RoundNode.contents`."""
+        layout = self._groups.layout
+        for keys, values in self._groups.reader().read(self._read):
+            columns = [*layout.unpack(keys), Column(values.astype(DTYPES[self._type.physical], copy=False))]
+            yield delta_of(columns, time, None, len(values))
+
+    def _read(self, slots: Ints, cells: Ints) -> tuple[Ints, Ints]:
+        keys, values = np.empty((len(slots), self._groups.layout.words), np.int64), np.empty(len(slots), np.int64)
+        count = read_values(slots, cells, self._groups.layout.words, self._groups.largest, keys, values)
+        return keys[:count], values[:count]

@@ -23,7 +23,7 @@ from sql.ir.relation import LetRec, Relation
 @compared_once
 class IteratePlan(Plan):
     """A loop: its bindings, lifted, are stepped round by round until no round changes anything. State: theirs, and the
-    distinct rows of each binding that is `read` outside, with their multiplicities.
+    distinct rows of each binding that is `read` outside, with their multiplicities, if it is not what groups give.
 
     `names_bound` are those of the bindings, `names_written` those that people have written. With a `limit` it ends
     after so many rounds, if `fails_at_limit` with an error.

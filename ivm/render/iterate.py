@@ -7,11 +7,14 @@ from functools import partial
 
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.loop import Fed, Iterate, Scope, fill
+from ivm.dataflow.loop_result import OfGroups
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
 from ivm.operators.ends import Feed
 from ivm.operators.multiplicities import Threshold
 from ivm.operators.numbered import ByValue
+from ivm.operators.operator import Kept
+from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.iterate import IteratePlan
 from ivm.plan.node import Plan
@@ -43,14 +46,22 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
         for name, node, each in zip(plan.names_bound, nodes, plan.bindings, strict=True)
     ]
     scope.groups, scope.holding = within.groups, within.holding
-    kept = {number: Threshold(types_of(plan.bindings[number].row[:-1]), context.dictionary) for number in plan.read}
+    groups = {giving: taking for taking, giving in scope.groups}
+    results = {number: _result(context, plan.bindings[number], groups.get(nodes[number])) for number in plan.read}
     last = [_rows(context, each) for each in plan.bindings if plan.fails_at_limit]
     scope.names = plan.names_written
-    loop = Iterate(scope, kept, plan.limit, last, context.recursion_limit)
+    loop = Iterate(scope, results, plan.limit, last, context.recursion_limit)
     node = context.graph.add(plan.label, loop, tuple(inputs.values()), tuple(arrangements.values()))
     if context.saved is None or not context.saved(plan, node, False):
         fill(node, context.graph.time, context.graph.installing)
     return node
+
+
+def _result(context: RenderContext, plan: Plan, groups: RoundNode | None) -> Kept:
+    """What knows the rows of a binding at the end: the groups that give them, or what keeps them."""
+    if groups is not None and groups.shows_all:
+        return OfGroups(groups, [column.type for column in plan.row[:-1]])
+    return Threshold(types_of(plan.row[:-1]), context.dictionary)
 
 
 def _rows(context: RenderContext, plan: Plan) -> SignedRows[Arrangement]:

@@ -40,8 +40,9 @@ from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segme
 from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.keyed.group_table import Fields, GroupKeys, Store, empty_store
+from ivm.trace.keyed.round_reader import RoundReader
 from ivm.trace.sources import Frame, Sources
-from ivm.trace.state import State, StateSize
+from ivm.trace.state import Held, State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 
 Mark = tuple[int, int]
@@ -75,6 +76,7 @@ class Rounds(State):
         }
         for which in self._arrays:
             self._room(which, 2)
+        self._readers: Held[RoundReader] = Held()
         self._noted = 0
         """The most notes that there were of a commit since they have been let go."""
 
@@ -93,8 +95,18 @@ class Rounds(State):
         """The control block of the table of groups, until there is `make_room`."""
         return self._store.block()
 
+    def reader(self) -> RoundReader:
+        """A reader of the groups as they are sealed, for as long as somebody has it. While nobody else steps."""
+        assert not self.block[OPEN + LENGTH], "the groups are no longer as they were sealed"
+        slots = self._store.table.rows.array[: int(self._store.counts[USED])]
+        reader = RoundReader(slots, self._arrays[CELLS].array[: self.block.item(CELLS + LENGTH)])
+        self._readers.hold(reader)
+        return reader
+
     def expect(self, rows: int) -> None:
-        """Make room for so many rows that are put, of as many groups and rounds."""
+        """Make room for so many rows that are put, of as many groups and rounds. Readers keep what they see."""
+        for reader in self._readers.each():
+            reader.keep()
         for which in self._arrays:
             self._room(which, self.block.item(which + LENGTH) + rows)
 
@@ -137,14 +149,16 @@ class Rounds(State):
         """Those of keys; see `State.codes`."""
         used, width = int(self._store.counts[USED]), self.layout.words
         rows = self._store.table.rows.array[:used]
-        yield from self.layout.codes(np.ascontiguousarray(rows[rows[:, width] >= 0, :width]))
+        for each in (rows, *(reader.kept for reader in self._readers.each())):
+            if each is not None:
+                yield from self.layout.codes(np.ascontiguousarray(each[each[:, width] >= 0, :width]))
 
     def size(self) -> StateSize:
         """Cells that hold something, and bytes of keys and cells."""
         store, cells = self._store, self.block.item(CELLS + LENGTH)
         table = int(store.counts[USED]) * store.table.rows.array.shape[1] * 8
         index = store.index.nbytes(int(store.counts[PARTITIONS]))
-        arrays = cells * self._arrays[CELLS].array.shape[1] * 8
+        arrays = cells * self._arrays[CELLS].array.shape[1] * 8 + sum(each.nbytes for each in self._readers.each())
         return StateSize(rows=cells - self.block.item(FREE_CELLS), bytes=table + index + arrays)
 
     def _room(self, which: int, rows: int) -> None:
