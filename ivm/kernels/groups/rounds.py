@@ -6,7 +6,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.accumulate import ARGUMENT, COUNT, KIND, SUM_WIDE, PlanRow, accumulate, add_before
+from ivm.kernels.groups.accumulate import ARGUMENT, COUNT, FIELD, KIND, SUM_WIDE, PlanRow, accumulate, add_before
 from ivm.kernels.groups.block import KEY_WORDS, SIZE, STATE
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
@@ -33,7 +33,7 @@ from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.round_open import BLOCK, open_groups
 from ivm.kernels.hashing.keys import FORM
-from ivm.kernels.memory.at import address_of, bools_at, data_of, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_of, ints_at, words_at, words_in
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import lay_updates, mask_of, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
@@ -72,18 +72,18 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
     diffs = ints_at(np.int64(0), 0)
     if frame[DIFFS] != 0:
         diffs = ints_at(data_of(frame[DIFFS]), rows)
-    frame[ROW] = _find_cells(table, block, words, rounds, diffs, frame[ROW], row_cell)
+    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
+    frame[ROW] = _find_cells(table, block, plan, words, rounds, diffs, frame[ROW], row_cell)
     if frame[ROW] < rows:
         return np.int64(NO_SLOTS)
-    plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
     for k in range(len(plan)):
-        values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
-        if plan[k, ARGUMENT] >= 0:
-            at = keys + 1 + plan[k, ARGUMENT]
-            place, references = place_of(sources, reads[at, 0], reads[at, 1]), references_of(sources, reads[at, 0])
-            valid = mask_of(place, references, rows)
-            if plan[k, KIND] != COUNT:
-                values = words_of(place, references, rows, 2 if plan[k, KIND] == SUM_WIDE else 1)
+        if plan[k, ARGUMENT] < 0:
+            continue
+        at = keys + 1 + plan[k, ARGUMENT]
+        place, references = place_of(sources, reads[at, 0], reads[at, 1]), references_of(sources, reads[at, 0])
+        values, valid = words_at(np.int64(0), 0, 1), mask_of(place, references, rows)
+        if plan[k, KIND] != COUNT:
+            values = words_of(place, references, rows, 2 if plan[k, KIND] == SUM_WIDE else 1)
         if accumulate(plan, k, values, valid, diffs, row_cell, cells):
             frame[FAILED] = k
             return np.int64(OVERFLOWED)
@@ -92,9 +92,12 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
 
 @part(counted=True)
 def _find_cells(
-    table: Ints, block: Ints, words: Ints, rounds: Ints, diffs: Ints, start: Word, row_cell: Int32s
+    table: Ints, block: Ints, plan: Ints, words: Ints, rounds: Ints, diffs: Ints, start: Word, row_cell: Int32s
 ) -> Word:  # fmt: skip
-    """Find or make the cells of all rows from `start` on; the row for whose group there is no room, or their number."""
+    """Find or make the cells of all rows from `start` on, and count the rows there, while the cells are at hand.
+
+    The row for whose group there is no room, or the number of rows.
+    """
     width, state, cells = table[KEY_WORDS], words_in(table, STATE), cells_in(block)
     opened, touched = opened_in(block), touched_in(block)
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
@@ -110,6 +113,9 @@ def _find_cells(
             # One more of a row that stands in no later round changes nothing; see `groups.settled`.
             stands = is_ranked and 0 < state[slot, width + 2] <= number + 1 and (len(diffs) == 0 or diffs[i] > 0)
             row_cell[i] = _touch(block, state, cells, opened, touched, slot, width, number, is_ranked, not stands)
+            for k in range(len(plan)):
+                if plan[k, ARGUMENT] < 0:
+                    cells[row_cell[i], plan[k, FIELD]] += diffs[i] if len(diffs) else np.int64(1)
         if stop < min(first + BLOCK, len(row_cell)):
             return np.int64(stop)
         first = stop
