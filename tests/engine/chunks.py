@@ -12,7 +12,7 @@ from ivm.plan import existing
 from ivm.trace import route
 from ivm.trace.columns import stored_columns
 from ivm.trace.index import arrangement
-from ivm.trace.keyed import group_reader
+from ivm.trace.keyed import group_reader, round_reader
 from ivm.trace.ordered import ordered_arrangement, ordered_tree, window_tree
 from ivm.trace.rows import row_store
 
@@ -27,7 +27,7 @@ _SIZES = (
     *((each, "FIRST_PART", 0.5) for each in (half_join, join)),
     (half_join, "_LEAST_PART", 0.25),
     (route, "MOST_FOUND", 1.25),
-    *((each, "_CHUNK", 0.75) for each in (group_reader, ends, window_tree, ordered_tree)),
+    *((each, "_CHUNK", 0.75) for each in (group_reader, round_reader, ends, window_tree, ordered_tree)),
 )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from catalog.types import BIGINT, SqlType, decimal
@@ -18,6 +19,7 @@ Change = Sequence[tuple[Row, int, int]]
 """What one time changes: rows of a key, a value if one is summed up, and a round, each with how many more there are, and
 in which round they come, which is that one or one before it."""
 SUM = decimal(38, 0)
+Slowly = Callable[[], Counter[Row]]
 
 
 def pass_over(
@@ -38,6 +40,22 @@ def pass_over(
         due = groups.due
         assert due is None or due > number, "a round is over once it is evaluated"
     groups.close()
+
+
+def read_slowly(groups: RoundReduce | RoundExtreme, made: Sequence[SqlType], dictionary: TextDictionary) -> Slowly:
+    """Begin to read what groups show in the end: a function that reads on, and gives it."""
+    contents = groups.contents((), 1)
+    begun = next(contents, None)
+
+    def rest() -> Counter[Row]:
+        found = Counter[Row]()
+        for delta in chain([] if begun is None else [begun], contents):
+            for row, _, diff in from_delta(delta, list(made), dictionary):
+                assert row not in found, "each row is there once"
+                found[row] = diff
+        return found
+
+    return rest
 
 
 class Rounds(RoundReduce):
@@ -64,6 +82,10 @@ class Rounds(RoundReduce):
             assert all(diff for _, _, diff in rows), "what changes nothing is left out"
             found[number] = Counter({row[:-1]: diff for row, _, diff in rows})
         return found
+
+    def end(self, found: Cells) -> Counter[Row]:
+        """What groups show in the end of what they hold."""
+        return sum((self.shown(key, cells, max(cells, default=0)) for key, cells in found.items()), Counter[Row]())
 
     def shown(self, key: Row, cells: dict[int, tuple[int, ...]], number: int) -> Counter[Row]:
         """What a group shows of what it holds up to a round."""
@@ -142,6 +164,10 @@ class Extremes(RoundExtreme):
             if any(change.values()):
                 found[number] = Counter({row: n for row, n in change.items() if n})
         return found
+
+    def end(self, rows: Counter[Row]) -> Counter[Row]:
+        """What groups show in the end of these rows."""
+        return self._shown(rows, max((row[-1] for row in rows), default=0))
 
     def _shown(self, rows: Counter[Row], number: int) -> Counter[Row]:
         there, values = Counter[Row](), dict[Row, list[Any]]()

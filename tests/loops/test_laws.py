@@ -74,6 +74,28 @@ def test_commits_come_while_a_loop_comes_in(name: str) -> None:
             world.check()
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_commits_come_while_a_loop_is_read_by_another_view(name: str) -> None:
+    random, world = Random(5), World(PROGRAMS[name])
+    world.commit(BEGINNING)
+    for number in range(4):
+        loops, pauses = len(world.iterates), 0
+
+        def pause() -> None:
+            nonlocal pauses
+            pauses += 1
+            changes = some_changes(world, random, 6)
+            if changes and pauses < 12:
+                world.commit(changes)
+
+        with chunks_of(4):
+            world.install(PROGRAMS[name], f"late{number}", pause)
+        assert len(world.iterates) == loops, "it reads the loop that there is"
+        world.check()
+        world.commit(all_gone(world) if number == 1 else some_changes(world, random, 6) or _MORE)
+        world.check()
+
+
 @pytest.mark.parametrize("name", ["closure", "sums", "count", "first two"])
 def test_a_loop_that_does_not_come_in_leaves_nothing(name: str) -> None:
     random, world, most = Random(6), World(), 0

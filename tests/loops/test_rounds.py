@@ -16,10 +16,10 @@ from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR
 from ivm.trace.columns import growable
 from ivm.trace.columns.growable import Growable
-from ivm.trace.keyed import group_table, round_groups
+from ivm.trace.keyed import group_table, round_groups, round_reader
 from ivm.trace.text.dictionary import TextDictionary
 from tests.found_rounds import Cells, Row, found_cells, found_values
-from tests.loops.rounds import Change, Extremes, Rounds, summed, without_nothing
+from tests.loops.rounds import Change, Extremes, Rounds, Slowly, read_slowly, summed, without_nothing
 from tests.reduce.model import Types
 
 KEYS: dict[str, Types] = {
@@ -69,8 +69,9 @@ def _commits(keys: Types, sums: bool, spread: int) -> st.SearchStrategy[list[Com
 
 @pytest.fixture(params=["as they are", "full"], autouse=True)
 def capacities(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Also with rooms that are exactly full, and tables that grow all the time."""
+    """Also with rooms that are exactly full, and tables that grow all the time; readers see a few groups at a time."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(round_reader, "_CHUNK", 2)
         if request.param == "full":
             grow = Growable._grow
 
@@ -96,7 +97,7 @@ def _run(groups: Rounds, commits: list[Commit]) -> None:
     assert groups.change() == ({} if groups.keys else {0: groups.shown((), {}, 0)})
     state.seal(2, 1)
     for commit in commits:
-        there = [(state.mark(), rows)]
+        there, reading, shown = [(state.mark(), rows)], _read_slowly(groups), groups.end(groups.cells(rows))
         for change in commit.times:
             tick += 1
             after = _with(rows, change)
@@ -113,10 +114,16 @@ def _run(groups: Rounds, commits: list[Commit]) -> None:
         held = groups.cells(rows)
         assert _held(groups, sealed=True) == held
         assert state.size().rows == sum(map(len, held.values()))
+        if reading is not None:
+            assert reading() == shown, "what is read is what was sealed"
     groups.change([(row, -n, 0) for row, n in rows.items()], tick + 1)
     state.seal(tick + 2, tick + 1)
     assert state.size().rows == 0
     assert _held(groups, sealed=True) == ({} if groups.keys else {(): {}})
+
+
+def _read_slowly(groups: Rounds) -> Slowly | None:
+    return read_slowly(groups, groups.made[:-1], groups.dictionary) if groups.shows_all else None
 
 
 def _with(rows: Counter[Row], change: Change) -> Counter[Row]:
@@ -213,7 +220,10 @@ def test_least_values_do_what_their_twin_does(name: str, largest: bool) -> None:
             for row, diff, _ in change:
                 rows[row] += diff
             rows = +rows
-            mark = state.mark()
+            mark, reading = (
+                state.mark(),
+                read_slowly(groups, [type_ for type_, _ in groups.given[:-1]], groups.dictionary),
+            )
             assert groups.change(change, time) == groups.changes(before, rows)
             assert +found_values(state) == rows
             if random.random() < 0.3:
@@ -222,6 +232,7 @@ def test_least_values_do_what_their_twin_does(name: str, largest: bool) -> None:
                 assert +found_values(state) == rows
             else:
                 state.seal(time, time)
+            assert reading() == groups.end(before), "what is read is what was sealed"
 
 
 @pytest.mark.parametrize("most", [3, 12])
@@ -233,6 +244,7 @@ def test_so_do_those_that_stay_for_some_rounds_alone(largest: bool, most: int) -
         state = groups._groups
         for commit in range(1, 16):
             mark, before = state.mark(), stays
+            reading = read_slowly(groups, [BIGINT, BIGINT], groups.dictionary)
             for _ in range(random.randint(1, 3)):
                 time, was, change = time + 1, stays, list[tuple[Row, int, int]]()
                 stays = _moved(was, random, most, all_go=commit % 8 == 0)
@@ -249,6 +261,7 @@ def test_so_do_those_that_stay_for_some_rounds_alone(largest: bool, most: int) -
                 state.seal(time, time)
                 assert _without_zeros(found_values(state)) == found_values(state), "what holds nothing goes"
             assert _without_zeros(found_values(state)) == _by_round(stays)
+            assert reading() == groups.end(_by_round(before)), "what is read is what was sealed"
 
 
 def _moved(stays: Counter[Row], random: Random, most: int, *, all_go: bool) -> Counter[Row]:
