@@ -4,8 +4,8 @@ A group has a *cell* for each round in which it changes: `cells` int64 (capacity
 next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the
 fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
 to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
-`opened` + 1. They may have another field (see `groups.settled`), of which `opened` has what it was in place of the
-first sum.
+`opened` + 1. They may have two more (see `groups.settled`); of the first of these `opened` has what it was in place
+of the first sum.
 
 What one time changes is noted in three arrays, by which it is undone:
 

@@ -58,7 +58,7 @@ def undo_rounds(table: Ints, block: Ints, groups: Word, notes: Word) -> None:
         for f in range(block[FIELDS]):
             cells[cell, HEADS + f] = touched[t, TOUCHED + f]
         if touched[t, NEW]:
-            state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
+            _unlink(block, cells, state, touched[t, OF], width, cell)
     undo_groups(table, block, groups, notes, state.shape[1] > width + 2)
 
 
@@ -70,8 +70,16 @@ def settle_rounds(table: Ints, block: Ints, always: bool) -> None:
     for t in range(block[TOUCH + LENGTH]):
         cell = touched[t, CELL]
         if cells[cell, ROUND] >= 0 and _is_nothing(cells, cell):
-            state[touched[t, OF], width + 1] = unlinked(block, cells, state[touched[t, OF], width + 1], cell)
+            _unlink(block, cells, state, touched[t, OF], width, cell)
     settle_groups(table, block, always)
+
+
+@part(counted=True)
+def _unlink(block: Ints, cells: Ints, state: Ints, slot: Word, width: Word, cell: Word) -> None:
+    """Take a cell from its group; if that is ranked, no cell is known to be touched last."""
+    state[slot, width + 1] = unlinked(block, cells, state[slot, width + 1], cell)
+    if state.shape[1] > width + 2:
+        state[slot, width + 3] = 0
 
 
 @part()

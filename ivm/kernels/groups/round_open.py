@@ -35,7 +35,7 @@ def open_groups(
     shift, opened, stop = shift_of(directory), opened_in(block), min(first + BLOCK, len(words))
     guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
     for i in range(first, stop):
-        if slots[i - first] >= 0:
+        if slots[i - first] >= 0 and state.shape[1] <= width + field:
             prefetch(opened, (state[slots[i - first], width] - 1) * opened.shape[1])
     for i in range(first, stop):
         slot, made = slots[i - first], np.int64(0)

@@ -106,7 +106,7 @@ def _find_cells(
         stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), tags, slots, scratch)
         for i in range(first, stop):
             slot = slots[i - first]
-            begin = opened[state[slot, width] - 1, CURSOR]
+            begin = state[slot, width + 3] if is_ranked else opened[state[slot, width] - 1, CURSOR]
             prefetch(cells, ((begin if begin != 0 else state[slot, width + 1]) - 1) * cells.shape[1])
         for i in range(first, stop):
             slot, number = slots[i - first], rounds[i, 0]
@@ -127,12 +127,9 @@ def _touch(
     block: Ints, state: Ints, cells: Ints, opened: Ints, touched: Ints, slot: Word, width: Word, number: Word,
     is_ranked: bool, matters: bool,
 ) -> Word:  # fmt: skip
-    """The cell of a group in a round, noted; the group is due then, if that `matters`.
-
-    Of groups that are ranked the cell is that which is looked at first the next time.
-    """
+    """The cell of a group in a round, noted; the group is due then, if that `matters`."""
     group = state[slot, width] - 1
-    before = opened[group, CURSOR]
+    before = state[slot, width + 3] if is_ranked else opened[group, CURSOR]
     if is_ranked and before != 0 and cells[before - 1, ROUND] > number:
         before = np.int64(0)
     at = before
@@ -156,7 +153,7 @@ def _touch(
             touched[note, f] = cells[at - 1, HEADS - TOUCHED + f]
         block[TOUCH + LENGTH] = cells[at - 1, MARK] = note + 1
     if is_ranked:
-        opened[group, CURSOR] = at
+        state[slot, width + 3] = at
     if matters and (opened[group, DUE] < 0 or number < opened[group, DUE]):
         make_due(block, group, number)
     return at - 1

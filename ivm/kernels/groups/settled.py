@@ -2,7 +2,9 @@
 
 There a round need not be the first in which a row can be had; what counts is that something of no later round leads to
 it. So a row that has got another support in an earlier round stays where it is, and nothing that follows from it moves.
-A group has the round in which its row stands + 1, its *rank*, as a second field of the table; 0 if it is not there.
+A group has the round in which its row stands + 1, its *rank*, as a second field of the table; 0 if it is not there. The
+third is the cell + 1 that was touched last, from which the next change begins, since most are of rounds behind it; 0 if
+none is known.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ class RoundGroups(Rounds):
         settled: bool = False,
     ) -> None:  # fmt: skip
         widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
-        super().__init__(keys, 1 + settled, widths, dictionary)
+        super().__init__(keys, 1 + 2 * settled, widths, dictionary)
         self.block[FIELDS] = fields
         self.fields, self.settled, self._always = fields, settled, always
 
