@@ -12,7 +12,8 @@ from catalog.schema import Field, Schema
 from catalog.types import SqlType
 from sql.bind.clauses.columns import is_nothing
 from sql.bind.context import BindContext, Ctes
-from sql.bind.recursion import aligned, bind_closed, either
+from sql.bind.loops_within import reads_around
+from sql.bind.recursion import aligned, either
 from sql.decorrelate.decorrelate import decorrelate
 from sql.ir.linear import names_read
 from sql.ir.rebuild import is_loop, rebuilt
@@ -85,7 +86,10 @@ def _type(context: BindContext, cte: exp.CTE, column: exp.ColumnDef) -> SqlType:
 
 def _query(context: BindContext, cte: exp.CTE, names: Sequence[str], schema: Schema, ctes: Ctes) -> Relation:
     """What a name is in each round: of the declared types, which its query has, or has ones that fit in."""
-    relation = bind_closed(context, cte.this, cte, names, ctes)
+    relation = context.query(context, cte.this, ctes).relation
+    if not names_read(relation) <= set(names) or reads_around(relation):
+        what = f"{cte.alias} reads the name of a loop around it, or a loop within it does so"
+        context.refuse(cte.args["alias"], f"{what}, which is not supported; write all in one WITH MUTUALLY RECURSIVE")
     for i, (found, wanted) in enumerate(zip(relation.schema, schema, strict=False)):
         if not is_nothing(relation, i) and common_type(wanted.type, found.type) != wanted.type:
             what = f"column {wanted.name!r} of {cte.alias} is declared {wanted.type}, but its query gives {found.type}"

@@ -15,9 +15,11 @@ from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.operators import castable
+from sql.bind.loops_within import brought_out
 from sql.bind.working_table import working_table
 from sql.decorrelate.decorrelate import decorrelate
 from sql.ir.linear import Degree, degree, names_read
+from sql.ir.rebuild import FreeOuters
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
 from sql.tree import ENDINGS, nodes_of
 
@@ -47,9 +49,10 @@ def bind_recursive(
     """The relation of `name AS (base UNION [ALL] branch)`, where the branch sees the rows that the last round added.
 
     Columns are those of the base, called by `names` as far as there are some; the branch is cast to their types, as
-    DuckDB does. They may be NULL where the base or the branch may. None if the branch does not read the name.
+    DuckDB does. They may be NULL where the base or the branch may. None if the branch does not read the name. Loops
+    within it that read its name are brought out; see `sql.bind.loops_within`.
     """
-    base = bind_closed(context, union.this, cte, (), ctes)
+    base = context.query(context, union.this, ctes).relation
     for i, field in enumerate(base.schema):
         if is_nothing(base, i) and not _has_type(union.this, i):
             what = f"column {field.name!r} of the base of {cte.alias} is NULL, which has no type; cast it"
@@ -58,16 +61,45 @@ def bind_recursive(
     base = renamed(undone(base) if each_once else base, names[: len(base.schema)])
     with context.loop([cte.alias]) as (name,):
         branch, schema = _branch(context, cte, union, name, base.schema, ctes)
-    if name not in names_read(branch):
+    base, branch, within = _brought_out(name, base, branch)
+    if name not in names_read(branch).union(*(names_read(each.relation) for each in within)):
         return None
+    _refuse_unless_sums(context, cte, (base, branch), (name, *(each.name for each in within)), within, each_once)
     branch = undone(branch) if each_once else branch
-    by = degree(branch, name, sets=each_once)
+    by = degree(branch, (name, *(each.name for each in within)), sets=each_once)
     if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
         sides: Relation = Union((decorrelate(base), decorrelate(branch)))
-        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides, cte.alias),), 0)
+        return LetRec((Binding(name, schema, distinct(sides) if each_once else sides, cte.alias), *within), 0)
     loop = working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
     first, *others = loop.bindings
     return replace(loop, bindings=(replace(first, written=cte.alias), *others))
+
+
+def _brought_out(name: str, base: Relation, branch: Relation) -> tuple[Relation, Relation, tuple[Binding, ...]]:
+    """Both sides of a loop without the loops within them that read its name, or names around."""
+    base, of_base = brought_out(base, {name, *names_read(base), *names_read(branch)})
+    taken = {each.name for each in of_base} | names_read(base) | names_read(branch) | {name}
+    branch, of_branch = brought_out(branch, taken)
+    return base, branch, (*of_base, *of_branch)
+
+
+def _refuse_unless_sums(
+    context: BindContext, cte: exp.CTE, sides: Sequence[Relation], own: Sequence[str], within: Sequence[Binding],
+    each_once: bool,
+) -> None:  # fmt: skip
+    """Refuse loops that read each other's names where it matters in which order they run; see `loops_within`."""
+    made = (*sides, *(each.relation for each in within))
+    around = frozenset[str]().union(*map(names_read, made)) - set(own)
+    if not within and not around:
+        return
+    one = "is a loop that reads the name of a loop around it" if around else "has a loop within it that reads its name"
+    what, instead = f"{cte.alias} {one}", "write both in one WITH MUTUALLY RECURSIVE"
+    free = FreeOuters()
+    if any(free.of(each) for each in (*(sides if around else ()), *(each.relation for each in within))):
+        context.refuse(cte.args["alias"], f"{what}, and columns of the query around, which is not supported; {instead}")
+    if not each_once or any(degree(each, around.union(own), sets=True) is Degree.MORE for each in made):
+        only = "which is supported where both are of UNION and make each row of one row of theirs"
+        context.refuse(cte.args["alias"], f"{what}, {only}; {instead}")
 
 
 def _has_type(query: exp.Expr, column: int) -> bool:
@@ -87,7 +119,7 @@ def _branch(
     while True:
         context.forget(mark)
         reach = {**ctes, key(cte.alias): RecursiveGet(name, schema)}
-        found = bind_closed(context, union.expression, cte, (name,), reach)
+        found = context.query(context, union.expression, reach).relation
         branch = aligned(context, union.expression, found, schema, f"the branch of {cte.alias}")
         wider = either(schema, branch.schema)
         if wider == schema:
@@ -99,15 +131,6 @@ def either(schema: Schema, other: Schema) -> Schema:
     """The fields, NULL where either may be."""
     pairs = zip(schema, other, strict=True)
     return tuple(replace(one, nullable=one.nullable or two.nullable) for one, two in pairs)
-
-
-def bind_closed(context: BindContext, node: exp.Expr, cte: exp.CTE, own: Sequence[str], ctes: Ctes) -> Relation:
-    """What `node` writes in a binding of a loop, whose names are `own`: it reads no name of a loop around."""
-    relation = context.query(context, node, ctes).relation
-    if not names_read(relation) <= set(own):
-        what = f"{cte.alias} is a loop that reads the name of a loop around it"
-        context.refuse(cte.args["alias"], f"{what}, which is not supported; write both in one WITH MUTUALLY RECURSIVE")
-    return relation
 
 
 def aligned(context: BindContext, node: exp.Expr, relation: Relation, schema: Schema, what: str) -> Relation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import IntEnum
 
 from sql.ir.rebuild import recursive_gets
@@ -26,7 +26,7 @@ from sql.ir.relation import (
 
 
 class Degree(IntEnum):
-    """A relation F(R) as a function of the rows R of a name.
+    """A relation F(R) as a function of the rows R of a name, or of several names, side by side.
 
     NONE: it does not depend on them. LINEAR: F(A + B) = F(A) + F(B). AFFINE: F(R) = C + G(R), where G is linear and C
     does not depend on R. MORE: anything else.
@@ -38,25 +38,25 @@ class Degree(IntEnum):
     MORE = 3
 
 
-def degree(relation: Relation, name: str, *, sets: bool) -> Degree:
-    """How a relation, with or without Apply, depends on `name`; MORE if in doubt. Cost: once for each node.
+def degree(relation: Relation, names: Collection[str], *, sets: bool) -> Degree:
+    """How a relation, with or without Apply, depends on what `names` hold together; MORE if in doubt.
 
-    With `sets` it does not matter how often a row is there, only whether it is.
+    Cost: once for each node. With `sets` it does not matter how often a row is there, only whether it is.
     """
     known: dict[int, Degree] = {}
 
     def of(node: Relation) -> Degree:
         if id(node) not in known:
-            known[id(node)] = _degree(node, name, sets, of)
+            known[id(node)] = _degree(node, names, sets, of)
         return known[id(node)]
 
     return of(relation)
 
 
-def _degree(relation: Relation, name: str, sets: bool, of: Callable[[Relation], Degree]) -> Degree:
+def _degree(relation: Relation, names: Collection[str], sets: bool, of: Callable[[Relation], Degree]) -> Degree:
     match relation:
         case RecursiveGet():
-            return Degree.LINEAR if relation.name == name else Degree.NONE
+            return Degree.LINEAR if relation.name in names else Degree.NONE
         case LetRec():
             return Degree.NONE  # a loop within a loop reads none of its names
     found = [of(each) for each in inputs_of(relation)]

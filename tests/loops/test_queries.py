@@ -44,6 +44,19 @@ QUERIES = {
     "within_one_of_its_name": """WITH RECURSIVE q(s, d) AS (SELECT s, d FROM edge UNION SELECT q.s, x.v FROM q JOIN (
         WITH RECURSIVE q(v) AS (SELECT v FROM root UNION SELECT d FROM q JOIN edge ON v = s) SELECT v FROM q) x ON q.d = x.v)
         SELECT * FROM q""",
+    "reads_around": """WITH RECURSIVE r(v) AS (SELECT v FROM root UNION SELECT x FROM (WITH RECURSIVE q(x) AS (
+        SELECT d FROM r JOIN edge ON v = s UNION SELECT boss FROM q JOIN person ON id = x) SELECT x FROM q WHERE x < 9))
+        SELECT * FROM r""",
+    "two_read_around": """WITH RECURSIVE r(v) AS (SELECT v FROM root UNION SELECT x FROM ((WITH RECURSIVE q(x) AS (
+        SELECT v FROM r UNION SELECT d FROM q JOIN edge ON x = s WHERE w > 1) SELECT x FROM q) UNION ALL (WITH RECURSIVE q(x) AS (
+        SELECT v FROM r UNION SELECT boss FROM q JOIN person ON id = x) SELECT x + 1 FROM q WHERE x < 7)) u(x)) SELECT * FROM r""",
+    "reads_all_around": """WITH RECURSIVE r(v) AS (SELECT v FROM root UNION SELECT x FROM (WITH RECURSIVE q(x) AS (
+        SELECT v FROM r UNION SELECT y FROM (WITH RECURSIVE z(y) AS (SELECT d FROM q JOIN edge ON x = s UNION
+        SELECT boss FROM z JOIN person ON id = y) SELECT y FROM z UNION ALL SELECT v FROM r WHERE v > 2) z(y))
+        SELECT x FROM q)) SELECT * FROM r""",
+    "base_reads_around": """WITH RECURSIVE r(v, k) AS (SELECT v, 0 FROM root UNION SELECT x, 1 FROM (WITH RECURSIVE q(x) AS (
+        (WITH RECURSIVE q(x) AS (SELECT v FROM r WHERE k < 2 UNION SELECT d FROM q JOIN edge ON x = s) SELECT x FROM q) UNION
+        SELECT boss FROM q JOIN person ON id = x) SELECT x FROM q)) SELECT * FROM r""",
     "beside_the_row": """SELECT id, (WITH RECURSIVE r(v, k) AS (SELECT v, 0 FROM root UNION SELECT d, k + 1 FROM r JOIN edge ON v = s
         WHERE k < 3) SELECT count(*) FROM r WHERE r.v = person.boss) AS n FROM person""",
     "below_each": """SELECT p.id, q.id AS below FROM person p, LATERAL (WITH RECURSIVE b(id) AS (

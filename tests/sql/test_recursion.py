@@ -25,6 +25,7 @@ from tests.model.relation import evaluate
 from tests.sql.test_refusals import starts
 
 SCHEMA = "CREATE TABLE e (s BIGINT, d BIGINT); CREATE TABLE roots (v BIGINT NOT NULL)"
+AROUND = "WITH RECURSIVE q(a) AS (SELECT 1 {} SELECT b FROM (WITH RECURSIVE z(b) AS (SELECT a FROM q {} FROM z{}) SELECT b FROM z)) SELECT 1"
 MUTUAL = "WITH MUTUALLY RECURSIVE"
 
 # The class of the error; the query; where it points; the message, as a regular expression.
@@ -46,12 +47,30 @@ REFUSED: tuple[tuple[type[Error], str, str, str], ...] = (
     (UnsupportedError, "WITH RECURSIVE q(a) AS (SELECT 1 UNION SELECT a FROM q LIMIT 3) SELECT 1", "3)", "nor are they by DuckDB"),
     (UnsupportedError, "WITH RECURSIVE q(a) USING KEY (a) AS (SELECT 1 UNION SELECT a FROM q) SELECT 1", "a) AS", "USING KEY"),
     (UnsupportedError, "WITH RECURSIVE q(a BIGINT) AS (SELECT 1 UNION SELECT a FROM q) SELECT 1", "a BIGINT", "declares the type"),
+    (UnsupportedError, AROUND.format("UNION ALL", "UNION SELECT b", ""), "q(a) AS", "q has a loop within it that reads its name, which is"),
+    (UnsupportedError, AROUND.format("UNION", "UNION ALL SELECT b", ""), "z(b)", "z is a loop that reads the name of a loop around it, which is"),
+    (UnsupportedError, AROUND.format("UNION", "UNION SELECT a", ", q"), "z(b)", "make each row of one row of theirs"),
+    (UnsupportedError, AROUND.format("UNION", "UNION SELECT b", " WHERE b NOT IN (FROM q)"), "z(b)", "make each row of one row"),
     (
         UnsupportedError,
-        "WITH RECURSIVE q(a) AS (SELECT 1 UNION SELECT b FROM (WITH RECURSIVE z(b) AS (SELECT a FROM q UNION SELECT b FROM z)"
-        " SELECT b FROM z)) SELECT 1",
+        "WITH RECURSIVE q(a) AS (SELECT 1 UNION SELECT e.s FROM e, LATERAL (WITH RECURSIVE z(b) AS (SELECT a FROM q"
+        " WHERE a < e.s UNION SELECT b FROM z) SELECT b FROM z) z) SELECT 1",
         "z(b)",
-        "z is a loop that reads the name of a loop around it",
+        "and columns of the query around, which is not supported",
+    ),
+    (
+        UnsupportedError,
+        "WITH RECURSIVE q(a) AS (SELECT 1 UNION SELECT b FROM (WITH MUTUALLY RECURSIVE z(b INT) AS (SELECT a FROM q)"
+        " SELECT b FROM z)) SELECT 1",
+        "z(b",
+        "z reads the name of a loop around it",
+    ),
+    (
+        UnsupportedError,
+        f"{MUTUAL} q(a INT) AS (SELECT b FROM (WITH RECURSIVE z(b) AS (SELECT a FROM q UNION SELECT b FROM z) SELECT b FROM z))"
+        " SELECT 1",
+        "q(a",
+        "or a loop within it does so",
     ),
     (BindError, f"{MUTUAL} a AS (SELECT 1) SELECT 1", "a AS", "needs the columns of a and their types"),
     (BindError, f"{MUTUAL} a (v) AS (SELECT 1) SELECT 1", "v)", "needs a type for column 'v' of a"),
