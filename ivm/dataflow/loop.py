@@ -12,145 +12,25 @@ carrying on what changes. What a binding gives is fed back, for the round after.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
 from catalog.errors import RecursionLimitError
-from catalog.types import SqlType
+from ivm.dataflow.clock import Clock, Ticking
 from ivm.dataflow.feedback import Feedback
-from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
-from ivm.operators.entered import Entered
-from ivm.operators.held_back import MfpByRound
-from ivm.operators.numbered import ByValue
+from ivm.dataflow.scope import Scope
 from ivm.operators.operator import Contents, Kept
-from ivm.operators.round_node import RoundNode
-from ivm.trace.columns.column import Array, Column, Ints
-from ivm.trace.columns.segment import Segment, Segments, segment_of
+from ivm.trace.columns.column import Column, Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas, delta_of, plain_layout
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.signed_rows import SignedRows
-from ivm.trace.state import Marks, State, StateSize
+from ivm.trace.state import Marks
 
 MOST_ROUNDS = 1_000_000
 """After so many rounds a loop without a limit of its own is taken not to end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fed:
-    """A binding: its node in the loop, and the node at which its changes come back, if somebody reads them there."""
-
-    node: Node
-    back: Node | None
-    types: tuple[SqlType, ...]
-    """Those of its columns, and of the round."""
-
-
-@dataclass(slots=True)
-class Scope:
-    """What a loop is made of: what people call it; its dataflow; of each input the node at which it enters; bindings;
-    nodes of groups, each with the node at which its changes go on, those that others read first; programs that may
-    raise; what looks up outside; of bindings whose rounds go by value, how; and whether what comes back waits for its
-    round.
-    """
-
-    names: Sequence[str] = ()
-    graph: Graph = field(default_factory=Graph)
-    entering: list[Node] = field(default_factory=list)
-    bindings: list[Fed] = field(default_factory=list)
-    groups: list[tuple[RoundNode, Node]] = field(default_factory=list)
-    holding: list[MfpByRound] = field(default_factory=list)
-    looking: list[Entered] = field(default_factory=list)
-    valued: dict[int, ByValue] = field(default_factory=dict)
-    waits: bool = True
-
-
-class Clock(State):
-    """The ticks of a loop, and from where it counts rounds by value."""
-
-    def __init__(self, scope: Scope) -> None:
-        self.tick = 0
-        self._scope = scope
-
-    def mark(self) -> tuple[int, list[tuple[int, int] | None]]:
-        """See `State.mark`."""
-        return self.tick, [each.counted for each in self._scope.valued.values()]
-
-    def rollback(self, mark: tuple[int, list[tuple[int, int] | None]]) -> None:
-        """See `State.rollback`: nothing is due any more, nor held back."""
-        for group, _ in self._scope.groups:
-            group.forget()
-        for program in self._scope.holding:
-            program.forget()
-        self.tick, counted = mark
-        for each, before in zip(self._scope.valued.values(), counted, strict=True):
-            each.counted = before
-
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`."""
-        self.edition += 1
-
-    def segments(self) -> Iterator[Segment]:
-        """See `State.segments`."""
-        counted = [each.counted for each in self._scope.valued.values()]
-        return iter([segment_of("loop", {}, {"tick": self.tick, "counted": counted})])
-
-    def restore(self, segments: Iterator[Segment]) -> None:  # type: ignore[override]
-        """See `State.restore`."""
-        found = Segments(segments).take("loop")
-        self.tick = found.number("tick")
-        counted = cast("list[list[int] | None]", found.scalars["counted"])
-        for each, pair in zip(self._scope.valued.values(), counted, strict=True):
-            each.counted = None if pair is None else (pair[0], pair[1])
-
-    def codes(self) -> Iterator[Array]:
-        """See `State.codes`: none."""
-        return iter(())
-
-    def size(self) -> StateSize:
-        """See `State.size`."""
-        return StateSize()
-
-
-class Ticking(State):
-    """A state within a loop: it goes by the loop's ticks, whatever time it is outside. Nobody reads its past."""
-
-    def __init__(self, state: State, clock: Clock) -> None:
-        self._state, self._clock = state, clock
-
-    def mark(self) -> object:
-        """See `State.mark`."""
-        return self._state.mark()
-
-    def rollback(self, mark: object) -> None:
-        """See `State.rollback`."""
-        self._state.rollback(mark)
-
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`."""
-        self._state.is_still = False
-        self._state.seal(self._clock.tick + 1, self._clock.tick)
-        self.edition += 1
-
-    def segments(self) -> Iterator[Segment]:
-        """See `State.segments`."""
-        return self._state.segments()
-
-    def restore(self, segments: Iterator[Segment]) -> None:  # type: ignore[override]
-        """See `State.restore`."""
-        self._state.restore(segments)
-
-    def codes(self) -> Iterator[Array]:
-        """See `State.codes`."""
-        return self._state.codes()
-
-    def size(self) -> StateSize:
-        """See `State.size`."""
-        return self._state.size()
 
 
 class Iterate(Kept):
@@ -208,7 +88,11 @@ class Iterate(Kept):
             for each in self._scope.looking:
                 each.time = time
             entering = zip(self._scope.entering, deltas, strict=True)
-            yield from self._rounds({node: delta for node, delta in entering if delta is not None}, time, found)
+            for number in self._rounds({node: delta for node, delta in entering if delta is not None}, time, found):
+                if begins_at is not None:  # what waited would be read where it lay before a seal
+                    self._arrange()
+                yield number
+            self._arrange()
         self.changes = {number: self.kept[number].step([concat_deltas(deltas)]) for number, deltas in found.items()}
 
     def look_up_as_of(self, time: int | None) -> None:
@@ -296,6 +180,13 @@ class Iterate(Kept):
             if self._limit is not None and (over := later >= self._limit).any():
                 back, later = back.take(np.flatnonzero(~over)), later[~over]
             coming.add(binding.back, back, later, binding.types)
+
+    def _arrange(self) -> None:
+        """Let what is arranged later have what rounds have changed so far."""
+        if self._scope.later:
+            self._clock.tick += 1
+        for each in self._scope.later:
+            each.catch_up(self._clock.tick)
 
     def _settle(self, number: int | None = None) -> None:
         """All has come of the rounds up to a number, or of all rounds: what then raises does."""

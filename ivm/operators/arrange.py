@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from ivm.operators.entered import Entered
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from ivm.trace.rows.rows import DerivedRows
+
+_OFTEN = 1 << 10
 
 
 class _Arrange(Operator):
@@ -82,3 +84,39 @@ class ArrangeDerived(_Arrange):
         if delta is not None:
             self._rows.apply(delta)
         return delta
+
+
+class ArrangeLater(ArrangeDerived):
+    """One within a loop in which only what enters looks up, which it does before there is any round.
+
+    What rounds change is kept until they are over, and comes in all at once.
+    """
+
+    def __init__(self, rows: DerivedRows[Arrangement | OrderedArrangement]) -> None:
+        super().__init__(rows)
+        self._waiting: list[Delta] = []
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Keep the changes for later; the delta is passed on."""
+        delta = inputs[0]
+        if delta is not None and delta.length:
+            self.keep(delta)
+        return delta
+
+    def keep(self, delta: Delta) -> None:
+        """Keep changes for later, but where rows are there so often that they may be too many."""
+        self._waiting.append(delta)
+        if delta.diffs is not None and max(delta.diffs.max(), -delta.diffs.min()) > _OFTEN:
+            assert isinstance(delta.times, int), "changes of a loop come one tick after the other"
+            self.catch_up(delta.times)
+
+    def catch_up(self, tick: int) -> None:
+        """Apply what waits, as of a tick. Cost: hash work for each change."""
+        waiting = concat_deltas([Delta(d.groups, d.layout, d.length, tick, d.diffs) for d in self._waiting])
+        self._waiting = []
+        if waiting is not None:
+            self._rows.apply(waiting)
+
+    def forget(self) -> None:
+        """Nothing waits any more."""
+        self._waiting = []

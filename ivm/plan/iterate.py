@@ -66,6 +66,19 @@ class IteratePlan(Plan):
         joins = (each for each in self.inner if isinstance(each, JoinPlan))
         return tuple(dict.fromkeys(a for join in joins for a in join.arrangements if not a.collection.is_lifted))
 
+    @cached_property
+    def looked_up_first(self) -> frozenset[ArrangementPlan]:
+        """The arrangements within the loop in which nothing looks up but changes of what enters, before all rounds."""
+        joins = [each for each in self.inner if isinstance(each, JoinPlan)]
+        own = {each for join in joins for each in join.arrangements if each.collection.is_lifted}
+        return frozenset(own.difference(
+            stage.arrangement
+            for join in joins
+            for path in join.paths
+            if join.inputs[path.source].is_lifted
+            for stage in path.lookups
+        ))  # fmt: skip
+
     @property
     def _rounds(self) -> str:
         """In which order it is run."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from ivm.dataflow.node import Node
-from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
+from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeLater, ArrangeTable
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
@@ -37,10 +37,16 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
     else:
         types = [column.type for column in plan.collection.row]
         arrange = partial(_arranged, context, plan)
-        if isinstance(plan.collection, SignedPlan):
-            derived = ArrangeDerived(SignedRows(types[:-1], context.dictionary, arrange))
-        else:
-            derived = ArrangeDerived(DerivedRows(types, context.dictionary, arrange))
+        signed = isinstance(plan.collection, SignedPlan)
+        rows = (
+            SignedRows(types[:-1], context.dictionary, arrange)
+            if signed
+            else DerivedRows(types, context.dictionary, arrange)
+        )
+        derived = ArrangeDerived(rows)
+        if plan in context.looked_up_first:
+            derived = ArrangeLater(rows)
+            context.later.append(derived)
         # Commits run the program that computes a value, too.
         return context.fill(plan, graph.add("arrange", derived, (source,)), alone=plan.value is not None)
     return graph.add("arrange", operator, (source,))

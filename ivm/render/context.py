@@ -11,6 +11,7 @@ from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
+from ivm.operators.arrange import ArrangeLater
 from ivm.operators.held_back import MfpByRound
 from ivm.operators.numbered import ByValue
 from ivm.operators.round_node import RoundNode
@@ -45,7 +46,8 @@ class RenderContext(ABC):
     `rendered`: the nodes there are. `recursion_limit`: before so many rounds a loop without a limit of its own must
     have ended. `outside`: within a loop, what makes a node of a plan that runs outside of it; `groups`: there, what
     takes what comes of each node of groups, and the node at which its changes go on, those that others read first;
-    `holding`: the programs that may raise; `by_value`: of its bindings whose rounds go by value, how.
+    `holding`: the programs that may raise; `by_value`: of its bindings whose rounds go by value, how;
+    `looked_up_first`: the arrangements in which only what enters looks up, and `later` what keeps these.
     """
 
     graph: Graph
@@ -64,6 +66,8 @@ class RenderContext(ABC):
     groups: list[tuple[RoundNode, Node]] = field(default_factory=list)
     holding: list[MfpByRound] = field(default_factory=list)
     by_value: dict[int, ByValue] = field(default_factory=dict)
+    looked_up_first: frozenset[ArrangementPlan] = frozenset()
+    later: list[ArrangeLater] = field(default_factory=list)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:

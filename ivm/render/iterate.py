@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from ivm.dataflow.hydration import Installation
-from ivm.dataflow.loop import Fed, Iterate, Scope, fill
+from ivm.dataflow.loop import Iterate, fill
 from ivm.dataflow.loop_result import OfGroups
 from ivm.dataflow.node import Node
+from ivm.dataflow.scope import Fed, Scope
 from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
 from ivm.operators.ends import Feed
 from ivm.operators.multiplicities import Threshold
@@ -35,6 +36,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
     for each in plan.order.valued:
         within.by_value[each.binding] = ByValue(each.largest)
     scope.valued, scope.waits = within.by_value, plan.waits
+    within.looked_up_first = plan.looked_up_first
     within.graph.install(Installation(lambda rows: None))
     scope.graph = within.graph
     scope.entering = [within.node(each) for each in inputs]
@@ -45,7 +47,7 @@ def render_loop(context: RenderContext, plan: IteratePlan) -> Node:
         Fed(node, back.get(name), tuple(column.type for column in each.row))
         for name, node, each in zip(plan.names_bound, nodes, plan.bindings, strict=True)
     ]
-    scope.groups, scope.holding = within.groups, within.holding
+    scope.groups, scope.holding, scope.later = within.groups, within.holding, within.later
     groups = {giving: taking for taking, giving in scope.groups}
     results = {number: _result(context, plan.bindings[number], groups.get(nodes[number])) for number in plan.read}
     last = [_rows(context, each) for each in plan.bindings if plan.fails_at_limit]

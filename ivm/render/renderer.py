@@ -65,7 +65,7 @@ class Renderer(RenderContext):
     def within(self, outside: Outside) -> Renderer:
         """One for what runs within a loop, which has a graph of its own."""
         apart = replace(self, graph=Graph(), rendered={}, existing=Existing(), sources={}, views={})
-        apart.groups, apart.holding, apart.by_value, apart.outside = [], [], {}, outside
+        apart.groups, apart.holding, apart.by_value, apart.later, apart.outside = [], [], {}, [], outside
         return apart
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
