@@ -17,10 +17,12 @@ import numpy as np
 
 from catalog.errors import RecursionLimitError
 from ivm.dataflow.clock import Clock, Ticking
+from ivm.dataflow.drive import Drive
 from ivm.dataflow.feedback import Feedback
 from ivm.dataflow.hydration import Installation, catch_up
 from ivm.dataflow.node import Node
 from ivm.dataflow.scope import Scope
+from ivm.dataflow.straight import straight
 from ivm.operators.operator import Contents, Kept
 from ivm.trace.columns.column import Column, Ints
 from ivm.trace.consolidate import consolidate
@@ -58,6 +60,8 @@ class Iterate(Kept):
         """How many rounds were run, and for one time at most."""
         self._clock = Clock(scope)
         self._grouped = {node for _, node in scope.groups}
+        line = None if self._last else straight(scope)
+        self._drive = None if line is None else Drive(line, scope, self._clock, limit)
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
         self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)
@@ -106,6 +110,9 @@ class Iterate(Kept):
 
     def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int]:
         """The rounds of one time; what bindings that are read change is added to what was `found`."""
+        if self._drive is not None:
+            yield from self._driven(self._drive, changes, time, found)
+            return
         scope, number, run = self._scope, -1, 0
         coming = Feedback(changes, waits=scope.waits)
         while True:
@@ -137,6 +144,28 @@ class Iterate(Kept):
             self._feed(given, time, found, coming)
             self.passed, self.longest = self.passed + 1, max(self.longest, run)
             yield number
+
+    def _driven(
+        self, drive: Drive, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]
+    ) -> Iterator[int]:
+        """The same of a straight loop."""
+        ((group, _),) = self._scope.groups
+        drive.begin()
+        self._carry(changes, [[]])
+        run = 0
+        while (number := group.due) is not None:
+            # Rounds by value are numbered by values.
+            if self._limit is None and (run if self._scope.valued else number) >= self._most:
+                self._settle()
+                self._refuse(self._most)
+            ran = drive.run(number, self._most - run, time)
+            run += ran
+            self.passed, self.longest = self.passed + ran, max(self.longest, run)
+            yield drive.number
+        group.close()
+        self._settle()
+        for deltas in found.values():
+            deltas.extend(drive.end(time))
 
     def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
         """Carry changes through the loop at a new tick; what bindings give is added to what was `given`.

@@ -7,13 +7,15 @@ program has the last word on those that are left when all of a round has come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Mfp, Program
+from ivm.operators.operator import NOTHING
+from ivm.operators.stage import Leg, Stage
 from ivm.operators.walk import Onward
 from ivm.trace.columns.column import Ints
 from ivm.trace.consolidate import consolidate
@@ -25,9 +27,18 @@ class MfpByRound(Mfp):
     until `settle` is asked. Cost: beside that of the program a logarithm of calls for each such row.
     """
 
-    def __init__(self, program: Program, types: Sequence[SqlType]) -> None:
-        super().__init__(program, types)
+    def __init__(self, program: Program, types: Sequence[SqlType], pieces: Sequence[Stage] | None = None) -> None:
+        super().__init__(program, types, pieces)
         self._held: list[Delta] = []
+
+    @property
+    def holds(self) -> bool:
+        """Whether rows are held back."""
+        return bool(self._held)
+
+    def stages(self, source: int) -> Sequence[Stage] | None:
+        """See `Operator.stages`: of several pieces, one may hold back what it cannot give back as it came."""
+        return None if self._pieces is None or len(self._pieces) > 1 else (_Holding(self, *self._pieces),)
 
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """The rows that pass, mapped; without those at which the program raises."""
@@ -69,3 +80,22 @@ class MfpByRound(Mfp):
             self._held.append(delta.copied())
             return []
         return [] if found is None else [found]
+
+
+class _Holding(Stage):
+    """The one piece of a program: where it raises, `program` holds rows back."""
+
+    def __init__(self, program: MfpByRound, piece: Stage) -> None:
+        self._program, self._piece = program, piece
+
+    def passed(self, delta: Delta) -> Iterator[Delta]:
+        """See `Stage.passed`."""
+        yield self._program.step([delta]) or NOTHING
+
+    def variant(self, delta: Delta) -> int:
+        """See `Stage.variant`."""
+        return self._piece.variant(delta)
+
+    def leg(self, delta: Delta) -> Leg | None:
+        """See `Stage.leg`."""
+        return self._piece.leg(delta)

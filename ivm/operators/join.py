@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -13,12 +14,13 @@ from catalog.types import SqlType
 from ivm.operators.half_join import FIRST_PART, next_size
 from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Leading
+from ivm.operators.projection import Laid
 from ivm.operators.stage import Meeting, Stage
 from ivm.operators.walk import Onward, Walk
 from ivm.trace.columns.column import Column
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.delta import Delta, Layout, concat_deltas
 from ivm.trace.index.follower import Lookup
 
 
@@ -40,6 +42,11 @@ class Path:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_walk", Walk(self.stages))
+
+    @property
+    def laid(self) -> Sequence[Stage]:
+        """The stages, behind the one by which columns get to their places in the joined row."""
+        return (Laid(partial(Layout.within, offset=self.offset, total=self.total)), *self.stages)
 
     @property
     def meetings(self) -> list[Meeting]:
@@ -133,6 +140,11 @@ class DeltaJoin(Leading):
                 raise
         careful = self._careful()
         return careful.net(careful.join._changes(inputs))
+
+    def stages(self, source: int) -> Sequence[Stage] | None:
+        """See `Operator.stages`: those of an input's path, if it is the only one and nothing can raise."""
+        paths = [path for path in self.paths if path.source == source]
+        return paths[0].laid if len(paths) == 1 and self._careful is None else None
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The whole join: one input's contents on their path, seeing everything in the other inputs."""

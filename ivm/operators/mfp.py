@@ -8,6 +8,7 @@ from typing import Protocol
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.operator import NOTHING, Contents, Leading
+from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
@@ -27,9 +28,15 @@ class Mfp(Leading):
     has the last word on the consolidated change. `types` are those of the input's columns.
     """
 
-    def __init__(self, program: Program, types: Sequence[SqlType]) -> None:
+    def __init__(self, program: Program, types: Sequence[SqlType], pieces: Sequence[Stage] | None = None) -> None:
+        """`pieces`: the stages that the program is, if that is known."""
         self._program = program
         self._types = types
+        self._pieces = pieces
+
+    def stages(self, source: int) -> Sequence[Stage] | None:
+        """See `Operator.stages`."""
+        return self._pieces
 
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
         """The rows that pass, mapped."""

@@ -10,7 +10,9 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.clamp import LENGTH, NO_SLOTS, NOT_READABLE, step_multiplicities
 from ivm.operators.operator import Contents, Kept, Operator, live_input
-from ivm.trace.columns.column import Column, Ints, every
+from ivm.operators.projection import Unsign, unsigned
+from ivm.operators.stage import Stage
+from ivm.trace.columns.column import Column, Ints
 from ivm.trace.columns.places import NONE
 from ivm.trace.delta import Columns, Delta, Group, Layout, concat_deltas, delta_of
 from ivm.trace.keyed.group_reader import GroupReader
@@ -26,6 +28,10 @@ class Union(Operator):
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The inputs' changes, one after the other."""
         return concat_deltas([delta for delta in inputs if delta is not None and len(delta)])
+
+    def stages(self, source: int) -> Sequence[Stage]:
+        """See `Operator.stages`: none."""
+        return ()
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The inputs' contents."""
@@ -81,11 +87,11 @@ class Unsigned(Operator):
         delta = inputs[0]
         if delta is None or not delta.length:
             return None
-        width = len(delta.layout) - 1
-        signs, diffs = delta.column(width).values.astype(np.int64, copy=False), delta.diffs
-        if not every(signs == 1):
-            diffs = delta.diff_array() * signs
-        return Delta(delta.groups, delta.layout.first(width), delta.length, delta.times, diffs)
+        return unsigned(delta)
+
+    def stages(self, source: int) -> Sequence[Stage]:
+        """See `Operator.stages`."""
+        return (Unsign(),)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """Nobody reads it but a loop."""

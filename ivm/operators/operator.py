@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ivm.operators.stage import Stage
 from ivm.operators.walk import Onward
 from ivm.trace.columns.column import every
 from ivm.trace.delta import Delta, plain_layout
@@ -39,6 +40,10 @@ class Operator(ABC):
 
     def onward(self, marks: Marks) -> Onward | None:
         """What walks that lead here may go on through, in place of `step`; it adds to the marks what it changes."""
+        return None
+
+    def stages(self, source: int) -> Sequence[Stage] | None:
+        """What changes of an input, of this number, pass on their way, if that is all that is done with them."""
         return None
 
     @abstractmethod

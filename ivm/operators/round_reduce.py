@@ -7,10 +7,12 @@ What a group has in a round is the sum of what rounds up to it add, so nothing i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
 
+from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.kernels.groups.accumulate import FIELD
 from ivm.kernels.groups.emit_rounds import OVERFLOWED as OUTPUT_OVERFLOWED
@@ -20,11 +22,13 @@ from ivm.kernels.groups.round_least import evaluate_values
 from ivm.kernels.groups.round_read import read_counts, read_values
 from ivm.kernels.groups.rounds import DONE, FAILED, NO_SLOTS, NOT_READABLE, evaluate_counts, evaluate_sums, put_rounds
 from ivm.kernels.groups.settled import evaluate_settled
+from ivm.kernels.step.drive import COUNTS, EXISTS, GREATEST, LEAST, SETTLED
 from ivm.operators.accumulable import Accumulators, overflow_error
 from ivm.operators.group_step import Output, OutputForm
 from ivm.operators.operator import Contents
 from ivm.operators.round_node import RoundNode
 from ivm.trace.columns.column import DTYPES, Column, Ints
+from ivm.trace.columns.places import NONE
 from ivm.trace.consolidate import one_each
 from ivm.trace.delta import Columns, Delta, Group, Layout, delta_of
 from ivm.trace.keyed.round_groups import NotReadable, RoundExtremes, RoundGroups, Rounds, frame_of
@@ -34,25 +38,56 @@ from ivm.trace.text.dictionary import TextDictionary
 G = TypeVar("G", bound=Rounds)
 
 
-class _Cells(RoundNode, Generic[G]):
+@dataclass(frozen=True)
+class Driven:
+    """How machine code finds what groups give in a round: of a `kind` that `step.drive` knows, by a `plan` of what is
+    added up; values are of so many bytes an `item`, 0 if there are none.
+    """
+
+    kind: int
+    plan: Ints
+    item: int = 0
+
+
+class Cells(RoundNode, Generic[G]):
     """Groups whose state knows what is due in it."""
 
-    def __init__(self, groups: G) -> None:
-        self._groups = groups
+    driven: Driven | None = None
+    """How machine code lets it give what it gives, if it can."""
+
+    def __init__(self, groups: G, reads: Sequence[int], *before: int) -> None:
+        """`reads`: the columns of the input that are read; `before`: see `frame_of`."""
+        self.groups = groups
+        self.reads, self._before = tuple(reads), before
+        self._told: dict[Layout, tuple[list[int], Ints, Ints]] = {}
         self._steps: dict[Layout, tuple[Sources, Frame]] = {}
         self.states = (groups,)
 
     @property
     def due(self) -> int | None:
         """See `RoundNode.due`."""
-        return self._groups.due
+        return self.groups.due
+
+    def told(self, layout: Layout) -> list[int]:
+        """What machine code is told that puts rows of a layout where its groups lie; see `groups.rounds.put_rounds`."""
+        if layout not in self._told:
+            places: Ints = np.array([layout.places[column] for column in self.reads], np.int64)
+            keys = len(self.groups.layout.parts)
+            form = self.groups.layout.form_of(places[:keys].tolist())
+            words = [*(self._before or (0, 0)), keys, id(form), id(places), len(places), NONE, 0, 0, 0, 0]
+            self._told[layout] = words, form, places
+        return self._told[layout][0]
+
+    def overflow(self, accumulator: int) -> NumericError:
+        """What to say when an accumulator has overflowed."""
+        raise AssertionError("nothing is added up")
 
     def close(self) -> None:
         """See `RoundNode.close`."""
-        self._groups.close()
+        self.groups.close()
 
 
-class RoundReduce(_Cells[RoundGroups]):
+class RoundReduce(Cells[RoundGroups]):
     """Groups by the first columns, `keys`, of which sums are kept; the last column of input and output is the round.
 
     Without aggregates a row is a group. `clamps`: it is there as often as its multiplicity is above zero, else once
@@ -71,12 +106,19 @@ class RoundReduce(_Cells[RoundGroups]):
     ) -> None:
         """`width`: of the input, without the round."""
         always = not keys
-        super().__init__(RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled))
-        self._parts, self._clamps, self._keys, self._width, self._always = parts, clamps, len(keys), width, always
+        self._parts, self._clamps, self._width, self._always = parts, clamps, width, always
         self.shows_all = not parts.aggregates
-        self._form = OutputForm(parts, self._groups.layout)
         self._plan = parts.plan.copy()
         self._plan[:, FIELD] += HEADS
+        groups = RoundGroups(keys, parts.fields, dictionary, always=always, settled=settled)
+        super().__init__(groups, (*range(len(keys)), width, *parts.arguments), id(self._plan), len(self._plan))
+        self._form = OutputForm(parts, self.groups.layout)
+        if keys and not parts.aggregates and groups.layout.is_cut:
+            self.driven = Driven(SETTLED if settled else COUNTS if clamps else EXISTS, parts.plan)
+
+    def overflow(self, accumulator: int) -> NumericError:
+        """See `Cells.overflow`."""
+        return self._parts.overflow(accumulator)
 
     def begin(self) -> None:
         """See `RoundNode.begin`: the one group without keys is there from the first round on."""
@@ -90,7 +132,7 @@ class RoundReduce(_Cells[RoundGroups]):
         if delta is None or not delta.length:
             return None
         sources, frame = self._steps.get(delta.layout) or self._begun(delta.layout)
-        listed, groups = sources.of(delta), self._groups
+        listed, groups = sources.of(delta), self.groups
         groups.expect(delta.length)
         row_cell = np.empty(delta.length, np.int32)
         frame.tell(0, 0, 0 if delta.diffs is None else id(delta.diffs), id(listed))
@@ -99,7 +141,7 @@ class RoundReduce(_Cells[RoundGroups]):
         if said == NOT_READABLE:
             return self.step([delta.copied()])
         if said != DONE:
-            raise self._parts.overflow(frame.words.item(FAILED))
+            raise self.overflow(frame.words.item(FAILED))
         return None
 
     def evaluate(self, number: int, tick: int) -> Delta | None:
@@ -113,17 +155,17 @@ class RoundReduce(_Cells[RoundGroups]):
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """See `RoundNode.contents`."""
         assert self.shows_all, "what is in a loop is read of its result"
-        layout = self._groups.layout
-        for keys, counts in self._groups.reader().read(self._read):
+        layout = self.groups.layout
+        for keys, counts in self.groups.reader().read(self._read):
             yield delta_of(layout.unpack(keys), time, one_each(counts), len(counts))
 
     def _read(self, slots: Ints, cells: Ints) -> tuple[Ints, Ints]:
-        keys, counts = np.empty((len(slots), self._groups.layout.words), np.int64), np.empty(len(slots), np.int64)
-        count = read_counts(slots, cells, self._groups.layout.words, not self._clamps, keys, counts)
+        keys, counts = np.empty((len(slots), self.groups.layout.words), np.int64), np.empty(len(slots), np.int64)
+        count = read_counts(slots, cells, self.groups.layout.words, not self._clamps, keys, counts)
         return keys[:count], counts[:count]
 
     def _counts(self, number: int, tick: int) -> Delta | None:
-        groups, layout = self._groups, self._groups.layout
+        groups, layout = self.groups, self.groups.layout
         room = max(groups.dues, 1)
         keys, diffs = np.empty((room, layout.words), np.int64), np.empty(room, np.int64)
         if groups.settled:
@@ -134,7 +176,7 @@ class RoundReduce(_Cells[RoundGroups]):
         return delta_of(layout.unpack(keys[:count]), tick, one_each(diffs[:count]), count) if count else None
 
     def _sums(self, number: int, tick: int) -> Delta | None:
-        groups, parts, form = self._groups, self._parts, self._form
+        groups, parts, form = self.groups, self._parts, self._form
         room = max(groups.dues, 1)
         sums, found = np.empty((STATES * room, parts.fields), np.int64), np.empty(room, np.int64)
         count = evaluate_sums(groups.table(), groups.block, parts.plan, number, sums, found)
@@ -153,12 +195,11 @@ class RoundReduce(_Cells[RoundGroups]):
 
     def _begun(self, layout: Layout) -> tuple[Sources, Frame]:
         """What steps by deltas of a layout are told."""
-        columns = (*range(self._keys), self._width, *self._parts.arguments)
-        step = self._steps[layout] = frame_of(self._groups.layout, columns, layout, id(self._plan), len(self._plan))
+        step = self._steps[layout] = frame_of(self.groups.layout, self.reads, layout, *self._before)
         return step
 
 
-class RoundExtreme(_Cells[RoundExtremes]):
+class RoundExtreme(Cells[RoundExtremes]):
     """Groups by the first columns, of which the least value of the one behind these is asked, or the `largest`.
 
     Both are integers, and none is NULL; the last column of input and output is the round.
@@ -169,8 +210,12 @@ class RoundExtreme(_Cells[RoundExtremes]):
     def __init__(
         self, keys: Sequence[tuple[SqlType, bool]], type: SqlType, dictionary: TextDictionary, *, largest: bool
     ) -> None:
-        super().__init__(RoundExtremes(keys, dictionary, largest=largest))
-        self._type, self._keys = type, len(keys)
+        count = len(keys)
+        super().__init__(RoundExtremes(keys, dictionary, largest=largest), (*range(count), count + 1, count))
+        self._type = type
+        if keys and self.groups.layout.is_cut:
+            item = DTYPES[type.physical].itemsize
+            self.driven = Driven(GREATEST if largest else LEAST, np.empty((0, 0), np.int64), item)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Note what comes, for the rounds that it is of. Cost: a random access and a logarithm a change."""
@@ -179,17 +224,16 @@ class RoundExtreme(_Cells[RoundExtremes]):
             return None
         step = self._steps.get(delta.layout)
         if step is None:
-            columns = (*range(self._keys), self._keys + 1, self._keys)
-            step = self._steps[delta.layout] = frame_of(self._groups.layout, columns, delta.layout)
+            step = self._steps[delta.layout] = frame_of(self.groups.layout, self.reads, delta.layout)
         try:
-            self._groups.put(*step, delta)
+            self.groups.put(*step, delta)
         except NotReadable:
             return self.step([delta.copied()])
         return None
 
     def evaluate(self, number: int, tick: int) -> Delta | None:
         """See `RoundNode.evaluate`."""
-        groups, layout = self._groups, self._groups.layout
+        groups, layout = self.groups, self.groups.layout
         room = 4 * max(groups.dues, 1)
         keys, values, diffs = (
             np.empty((room, layout.words), np.int64),
@@ -205,12 +249,12 @@ class RoundExtreme(_Cells[RoundExtremes]):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """See `RoundNode.contents`."""
-        layout = self._groups.layout
-        for keys, values in self._groups.reader().read(self._read):
+        layout = self.groups.layout
+        for keys, values in self.groups.reader().read(self._read):
             columns = [*layout.unpack(keys), Column(values.astype(DTYPES[self._type.physical], copy=False))]
             yield delta_of(columns, time, None, len(values))
 
     def _read(self, slots: Ints, cells: Ints) -> tuple[Ints, Ints]:
-        keys, values = np.empty((len(slots), self._groups.layout.words), np.int64), np.empty(len(slots), np.int64)
-        count = read_values(slots, cells, self._groups.layout.words, self._groups.largest, keys, values)
+        keys, values = np.empty((len(slots), self.groups.layout.words), np.int64), np.empty(len(slots), np.int64)
+        count = read_values(slots, cells, self.groups.layout.words, self.groups.largest, keys, values)
         return keys[:count], values[:count]

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
-from ivm.kernels.step.records import ASKS, AT, DIFFS, FIRST, GROUPS, LENGTH, STARTED, STRIDED, TIMES, TOLD
+from ivm.kernels.step.records import (
+    ASKS,
+    AT,
+    DIFFS,
+    FIRST,
+    GROUPS,
+    LENGTH,
+    STARTED,
+    STRIDED,
+    TIMES,
+    TOLD,
+)
 from ivm.operators.stage import Leg, Stage
 from ivm.trace.columns.column import NOBODY, Array
 from ivm.trace.delta import Delta, Group, Layout, Source
@@ -16,6 +27,7 @@ from ivm.trace.made import Made
 from ivm.trace.route import Route, side_by_side
 
 _MOST_WAYS = 64
+_LISTED: list[Array | None] = []
 _Key = tuple[int, Layout, int, int]
 Passed = tuple[Delta, int, bool]
 """What has come so far; the stage that is next; whether Python has to do that one."""
@@ -46,6 +58,21 @@ class Walk:
                 return passed
             return [part for each in passed for part in walk._after(way, *each) if part.length]
         return [part for part in walk.parts(delta) if part.length]
+
+    def lend(self, delta: Delta) -> Lent | None:
+        """A route to the end for deltas whose columns lie as those of this one, for somebody else to let them go along.
+
+        None if there is none, or none that needs nothing of a delta before.
+        """
+        way = self._ways.get(self._key(delta, 0))
+        if way is None or len(way.legs) < len(self.stages) or not way.is_plain:
+            return None
+        return Lent(way, delta)
+
+    def rest(self, lent: Lent, said: int, delta: Delta) -> list[Delta]:
+        """What is left to come of a delta where somebody else's walk has stopped; the route is not lent any more."""
+        passed = lent.way.rest([(lent.route, said)], delta, [lent.kept], lent.route)
+        return [part for each in passed for part in self._after(lent.way, *each) if part.length]
 
     def parts(self, delta: Delta, first: int = 0, by_python: bool = False) -> Iterator[Delta]:
         """What comes of a delta from stage `first` on, bit by bit; some without rows. Raises NumericError."""
@@ -146,6 +173,7 @@ class _Way:
         self.first = key[0]
         self.end = self.first + len(legs)
         there = groups + legs[0].extra
+        self.is_plain = not any(leg.is_first or leg.is_last for leg in legs)
         self._route, self._idle = Route(legs, there), list[Route]()
         self._origins: list[list[tuple[int, int]]] = [[(-1, number) for number in range(there)]]
         head, found = [dict[int, None]() for _ in range(there)], [dict[int, None]() for _ in legs]
@@ -169,14 +197,11 @@ class _Way:
 
     def run(self, delta: Delta) -> list[Delta] | Iterator[Passed]:
         """What comes of a delta: all of it, which has come to the end; or what has come where, part by part."""
-        try:
-            route = self._idle.pop()
-        except IndexError:
-            route = self._route.copy()
+        route = self.lend()
         legs, length = self.legs, delta.length
         if legs[0].extra:
             delta = legs[0].extended(delta)
-        kept = self._tell(route, delta) if self._telling else []
+        kept = self.tell(route, delta) if self._telling else []
         listed = self._listed(delta)
         time = delta.times if isinstance(delta.times, int) else 0
         if legs[0].splits and (errands := at_hand(length)) is not None:
@@ -184,29 +209,46 @@ class _Way:
                 leg.ready()
             routes = side_by_side(errands, route, listed, length, time)
             self._idle.append(route)
-            return self._rest(routes, delta, [kept, listed])
+            return self.rest(routes, delta, [kept, listed])
         route.begin(listed, 0, length, time)
         said = route.go_on(length)
         while said == ASKS:
             kept.append(self._asked(route, delta))
             said = route.go_on(length)
         if said < 0 or route.at >= 0:
-            return self._rest([(route, said)], delta, [kept, listed], route)
+            return self.rest([(route, said)], delta, [kept, listed], route)
         passed = list[Delta]()
         if legs[-1].is_end:
             passed += legs[-1].ended(route, len(legs) - 1, said, delta.times)
         elif said:
             passed.append(self._result(route, delta))
+        self.take_back(route)
+        return passed
+
+    def lend(self) -> Route:
+        """A route that nobody walks."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._route.copy()
+
+    def take_back(self, route: Route) -> None:
+        """Nobody walks a route any more, nor reads what has come of it."""
         self._end(route)
         self._idle.append(route)
-        return passed
+
+    def learn(self, route: Route) -> None:
+        """Report what the last walk along a route has met."""
+        for number, leg in enumerate(self.legs):
+            leg.end(route, number)
+        route.words[TOLD] = 0
 
     def _asked(self, route: Route, delta: Delta) -> object:
         """Tell a leg what it asks for; what has to be there meanwhile."""
         number = route.at
         return self.legs[number].asked(route, number, delta, self._found[number])
 
-    def _rest(
+    def rest(
         self, routes: Iterable[tuple[Route, int]], delta: Delta, kept: list[object], own: Route | None = None
     ) -> Iterator[Passed]:
         """What comes of a delta along routes of which each has said something; `kept` is there meanwhile.
@@ -236,7 +278,7 @@ class _Way:
                 if route.at < 0:
                     break
                 # Commits may have come meanwhile: what is read lies elsewhere.
-                again = self._tell(route, delta), self._listed(delta)
+                again = self.tell(route, delta), self._listed(delta)
                 said = route.go_on(delta.length)
                 del again
             self._end(route)
@@ -250,7 +292,7 @@ class _Way:
                 leg.end(route, number)
         route.end()
 
-    def _tell(self, route: Route, delta: Delta) -> list[object]:
+    def tell(self, route: Route, delta: Delta) -> list[object]:
         """Tell the legs of a route what is new; what has to be there meanwhile."""
         return [
             leg.begin(route, number, delta, columns, [self._source(delta, *origin) for origin in origins])
@@ -318,6 +360,23 @@ class _Way:
         rows = route.words.item(route.edges[origin + 1] + LENGTH)
         arena, begin = route.arena_of(places)
         return Made(arena, begin, places, self.legs[origin].made, rows)
+
+
+class Lent:
+    """A route that somebody else walks, and what has to be there meanwhile; `layout` is that of what comes of it."""
+
+    def __init__(self, way: _Way, delta: Delta) -> None:
+        self.way, self.route, self.layout = way, way.lend(), way.legs[-1].layout
+        self.route.begin(_LISTED, 0, 0)
+        self.kept = way.tell(self.route, delta)
+
+    def learn(self) -> None:
+        """Report what the last walk has met."""
+        self.way.learn(self.route)
+
+    def end(self) -> None:
+        """It is not lent any more."""
+        self.way.take_back(self.route)
 
 
 def _packed(delta: Delta) -> Delta:

@@ -5,6 +5,7 @@ Each is by a key; for threshold joins, in the order of a value within it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ivm.dataflow.node import Node
@@ -12,8 +13,9 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeLater, A
 from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.node import Plan
 from ivm.plan.table import TablePlan
-from ivm.plan.within_loop import SignedPlan
+from ivm.plan.within_loop import ByRoundPlan, FedPlan, SignedPlan
 from ivm.render.context import RenderContext
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
@@ -21,6 +23,7 @@ from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
 from ivm.trace.rows.row_store import RowStore
 from ivm.trace.rows.rows import DerivedRows
 from ivm.trace.rows.signed_rows import SignedRows
+from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import at_once
 from sql.ir.scalar import columns_of
 
@@ -35,14 +38,7 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
         assert isinstance(source.operator, Reduce), "it carries out a reduce"
         operator = ArrangeGroups(source.operator)
     else:
-        types = [column.type for column in plan.collection.row]
-        arrange = partial(_arranged, context, plan)
-        signed = isinstance(plan.collection, SignedPlan)
-        rows = (
-            SignedRows(types[:-1], context.dictionary, arrange)
-            if signed
-            else DerivedRows(types, context.dictionary, arrange)
-        )
+        rows = _derived_rows(plan.collection, context.dictionary, partial(_arranged, context, plan))
         derived = ArrangeDerived(rows)
         if plan in context.looked_up_first:
             derived = ArrangeLater(rows)
@@ -50,6 +46,17 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
         # Commits run the program that computes a value, too.
         return context.fill(plan, graph.add("arrange", derived, (source,)), alone=plan.value is not None)
     return graph.add("arrange", operator, (source,))
+
+
+def _derived_rows(
+    collection: Plan, dictionary: TextDictionary, arrange: Callable[[RowStore], Arrangement | OrderedArrangement]
+) -> DerivedRows[Arrangement | OrderedArrangement]:
+    """What keeps the rows of a collection."""
+    types = [column.type for column in collection.row]
+    if not isinstance(collection, SignedPlan):
+        return DerivedRows(types, dictionary, arrange)
+    are_net = isinstance(collection.input, FedPlan | ByRoundPlan)  # see `ivm.dataflow.feedback`
+    return SignedRows(types[:-1], dictionary, arrange, are_net=are_net)
 
 
 def _of_table(context: RenderContext, plan: ArrangementPlan, name: str) -> ArrangeTable:

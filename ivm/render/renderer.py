@@ -166,10 +166,10 @@ class Renderer(RenderContext):
         raise AssertionError(f"no rendering of {type(plan).__name__}")
 
     def _mfp(self, plan: MfpPlan) -> Mfp:
-        program, types = self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row]
+        program, types = self.program(plan.mfp, plan.input.row), [column.type for column in plan.input.row]
         if self.outside is None or not plan.is_risky:
-            return Mfp(program, types)
-        self.holding.append(MfpByRound(program, types))
+            return Mfp(program.run, types, program.stages)
+        self.holding.append(MfpByRound(program.run, types, program.stages))
         return self.holding[-1]
 
     def _by_round(self, plan: ByRoundPlan) -> RoundNode:

@@ -100,14 +100,23 @@ class Route:
     def go_on(self, rows: int) -> int:
         """What the walk says, about so many rows, where it does not lack memory; see `walk`."""
         while (said := walk(self.words, rows)) == NO_ARENA:
-            self._used += self._up_to(ARENA)
-            chunk = _arena(max(self.words.item(WANTED), self._room))
-            spoil(chunk)
-            self._chunks.append(chunk)
-            self.words[CHUNK] = id(chunk)
+            self.more_memory()
         if said == BEYOND:
             raise IndexError(f"leg {self.at} of a route has met an index that is out of bounds")
         return int(said)
+
+    def more_memory(self) -> None:
+        """Memory for what the walk lacks it for."""
+        self._used += self._up_to(ARENA)
+        chunk = _arena(max(self.words.item(WANTED), self._room))
+        spoil(chunk)
+        self._chunks.append(chunk)
+        self.words[CHUNK] = id(chunk)
+
+    @property
+    def memory(self) -> int:
+        """The `id` of the newest part of the arena."""
+        return id(self._chunks[-1])
 
     @property
     def at(self) -> int:

@@ -33,14 +33,14 @@ class RoundsKind(Kind):
         made = self.blank(dictionary)
         made.begin()
         made.change()
-        made._groups.seal(0, 0)
+        made.groups.seal(0, 0)
         return made
 
     def blank(self, dictionary: TextDictionary) -> Rounds:
         return Rounds(_KEYS if self.keyed else (), dictionary, sums=True)
 
     def states(self, state: Rounds) -> list[RoundGroups]:
-        return [state._groups]
+        return [state.groups]
 
     def change(self, random: Random, time: int, history: History) -> Change:
         there = [(row, n) for row, n in self._rows(history).items()]
@@ -64,8 +64,8 @@ class RoundsKind(Kind):
         return self.blank(TextDictionary()).cells(self._rows(history))
 
     def contents(self, state: Rounds) -> Cells:
-        found = found_cells(state._groups)
-        assert state._groups.size().rows == sum(map(len, found.values()))
+        found = found_cells(state.groups)
+        assert state.groups.size().rows == sum(map(len, found.values()))
         return without_nothing(summed(found), stays=not self.keyed)
 
     def reader(self, state: Rounds, as_of: int) -> Callable[[], Any]:
@@ -91,7 +91,7 @@ class ExtremesKind(Kind):
         return Extremes(_KEYS, dictionary, largest=self.largest)
 
     def states(self, state: Extremes) -> list[RoundExtremes]:
-        return [state._groups]
+        return [state.groups]
 
     def change(self, random: Random, time: int, history: History) -> Change:
         there, change = self.expected(history), list[tuple[Row, int, int]]()
@@ -115,7 +115,7 @@ class ExtremesKind(Kind):
         return Counter({row: n for row, n in rows.items() if n})
 
     def contents(self, state: Extremes) -> Counter[Row]:
-        return Counter({row: n for row, n in found_values(state._groups).items() if n})
+        return Counter({row: n for row, n in found_values(state.groups).items() if n})
 
     def reader(self, state: Extremes, as_of: int) -> Callable[[], Any]:
         found = self.contents(state)  # only steps read it, at once

@@ -41,7 +41,7 @@ class RoundsScope(Scope):
         self._keys = [(text, 1) if by_text else (number,) for number, text in enumerate(KEYS_BY_TEXT)]
 
     def new(self) -> RoundGroups:
-        return Rounds(self._groups.keys, self._groups.dictionary)._groups
+        return Rounds(self._groups.keys, self._groups.dictionary).groups
 
     def states(self, state: RoundGroups) -> Sequence[RoundGroups]:
         return (state,)
@@ -63,7 +63,7 @@ class RoundsScope(Scope):
 
     def step(self, state: RoundGroups, commit: Commit, time: int) -> None:
         groups, before = self._groups, found_cells(state)
-        groups._groups = state
+        groups.groups = state
         change = [((*self._keys[place // ROUNDS], place % ROUNDS), more, 0) for place, more in commit[1]]
         found = groups.change(change, time)
         expected = groups.changes(before, found_cells(state))

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from catalog.errors import NumericError
-from ivm.operators.round_reduce import RoundReduce
+from ivm.dataflow import drive as driving
+from ivm.kernels.step.drive import NUMBER
 from ivm.session.database import core_of
-from ivm.trace.delta import Delta
 from tests.loops.programs import ENDLESS, OVERFLOWING, PROGRAMS, Program
 from tests.loops.world import Changes, World
 
@@ -118,20 +118,21 @@ def test_a_loop_that_cannot_come_in_leaves_nothing(program: Program) -> None:
 def test_an_interruption_in_the_middle_of_a_long_chain(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    length, world, evaluate = 2000, World(), RoundReduce.evaluate
+    length, world, drive = 2000, World(), driving.drive
     world.commit({"roots": [((0,), 1)], **_path(length)})
     world.install(PROGRAMS["reach"])
     all_of_them, few = Counter((node,) for node in range(length + 1)), Counter((node,) for node in range(11))
     assert world.rows() == all_of_them
 
-    def interrupted(groups: RoundReduce, number: int, tick: int) -> Delta | None:
-        if number == length // 2:
+    def interrupted(frame: Any, *given: Any) -> int:
+        said = drive(frame, *given)
+        if frame[NUMBER] > length // 2:
             raise error("in the middle")
-        return evaluate(groups, number, tick)
+        return said
 
     for change, then in ((-1, few), (1, all_of_them)):
         with monkeypatch.context() as patch:
-            patch.setattr(RoundReduce, "evaluate", interrupted)
+            patch.setattr(driving, "drive", interrupted)
             _refuses(world, {"e": [((10, 11), change)]}, error, "in the middle")
         world.commit({"e": [((10, 11), change)]})
         assert world.rows() == then
@@ -141,6 +142,7 @@ def test_an_interruption_in_the_middle_of_a_long_chain(
 
 def test_an_interruption_while_a_long_chain_comes_in(monkeypatch: pytest.MonkeyPatch) -> None:
     world, rounds = World(), 0
+    monkeypatch.setattr(driving, "_MOST_ROUNDS", 1)
     world.commit({"roots": [((0,), 1)], **_path(300)})
     nodes = len(list(core_of(world.db).engine.renderer.graph.nodes))
 

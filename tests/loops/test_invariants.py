@@ -56,7 +56,7 @@ def _check(world: World, seen: Watched) -> None:
         held, expected = _held(node, group, rounds, binding)
         _compare(held, expected, f"a group of {binding.name}")
         if isinstance(group, RoundReduce):
-            assert group._groups.block[HEAP + LENGTH] == 0
+            assert group.groups.block[HEAP + LENGTH] == 0
     assert world.rows() == world.expected()
 
 
@@ -67,7 +67,7 @@ def _held(node: Any, group: Any, rounds: list[dict[str, Any]], binding: Binding)
         for row, sign in found_signed(group._made).items():
             held.setdefault(row[-1], Counter())[row[:-1]] += sign
         return held, [evaluate(node.over, moments[binding.name]) for moments in rounds]
-    for key, cells in found_cells(group._groups).items():
+    for key, cells in found_cells(group.groups).items():
         for of, fields in cells.items():
             held.setdefault(of, Counter())[key] += fields[0]
     expected = list[Rows]()

@@ -134,7 +134,7 @@ def _with(rows: Counter[Row], change: Change) -> Counter[Row]:
 
 
 def _held(groups: Rounds, *, sealed: bool = False) -> Cells:
-    found = found_cells(groups._groups)
+    found = found_cells(groups.groups)
     found = summed(found) if groups.sums else found
     held = without_nothing(found, stays=not groups.keys)
     assert not sealed or held == found, "what holds nothing goes"
@@ -207,7 +207,7 @@ def test_least_values_do_what_their_twin_does(name: str, largest: bool) -> None:
     for seed in range(10):
         random, rows = Random(seed), Counter[Row]()
         groups = Extremes(keys, TextDictionary(), largest=largest)
-        state = groups._groups
+        state = groups.groups
         for time in range(1, 25):
             before, change = Counter(rows), list[tuple[Row, int, int]]()
             for row, n in before.items():
@@ -241,7 +241,7 @@ def test_so_do_those_that_stay_for_some_rounds_alone(largest: bool, most: int) -
     for seed in range(20):
         random, stays, time = Random(seed), Counter[Row](), 0
         groups = Extremes(KEYS["a number"], TextDictionary(), largest=largest)
-        state = groups._groups
+        state = groups.groups
         for commit in range(1, 16):
             mark, before = state.mark(), stays
             reading = read_slowly(groups, [BIGINT, BIGINT], groups.dictionary)

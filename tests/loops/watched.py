@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
+from ivm.dataflow.drive import Drive
 from ivm.dataflow.feedback import Feedback
 from ivm.dataflow.loop import Iterate
 from ivm.operators.by_round import ByRound
+from ivm.operators.projection import Given
 from ivm.operators.round_reduce import RoundReduce
 from ivm.plan import lower
 from ivm.plan.lift import ByRound as ByRoundNode
 from ivm.plan.within_loop import ByRoundPlan, lower_by_round
 from ivm.render.renderer import Renderer
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, delta_of
 from sql.ir.relation import LetRec
 from tests.loops.world import Row, Rows, rows_of
 from tests.model.relation import MOST_ROUNDS, evaluate, held
@@ -33,8 +35,8 @@ class Watched:
 
     given: list[Rounds] = field(default_factory=list)
     groups: list[tuple[ByRoundNode, Any]] = field(default_factory=list)
-    rounds: list[int] = field(default_factory=list)
-    """Those of the last commit."""
+    rounds: int = 0
+    """How many the last commit took."""
 
     def note(self, number: int, rows: list[Row], diffs: list[int]) -> None:
         """What a binding gives."""
@@ -49,6 +51,7 @@ def watched() -> Iterator[Watched]:
     """The loop that is installed within; it is held against what goes through a loop at all."""
     found, plans, operators = Watched(), list[tuple[ByRoundNode, ByRoundPlan]](), dict[ByRoundPlan, Any]()
     render, rounds, fed, add = Renderer._by_round, Iterate._rounds, Iterate._feed, Feedback.add
+    gave = Drive._give
 
     def lowered(relation: ByRoundNode, *given: Any) -> ByRoundPlan:
         plan = lower_by_round(relation, *given)
@@ -61,17 +64,25 @@ def watched() -> Iterator[Watched]:
         return operators[plan]
 
     def run(loop: Iterate, *given: Any) -> Iterator[int]:
-        found.rounds = []
+        before, last = loop.passed, -1
         for number in rounds(loop, *given):
-            assert number > max(found.rounds, default=-1), "rounds ascend"
-            found.rounds.append(number)
+            assert number > last, "rounds ascend"
+            last = number
             yield number
+        found.rounds = loop.passed - before
 
     def feed(loop: Iterate, given: Any, *more: Any) -> None:
         for number, deltas in enumerate(given):
             for delta in deltas:
                 found.note(number, rows_of(delta), delta.diff_array().tolist())
         fed(loop, given, *more)
+
+    def give(drive: Drive, rows: Given, length: int, diffs: Any, *more: Any, **further: Any) -> None:
+        given = rows_of(delta_of(rows.columns, 0, diffs, length))
+        found.note(
+            0, [(*row, later - 1) for *row, later, _ in given], [1] * length if diffs is None else diffs.tolist()
+        )
+        gave(drive, rows, length, diffs, *more, **further)
 
     def back(feedback: Feedback, node: Any, delta: Delta, *more: Any) -> None:
         rows = rows_of(delta)
@@ -85,6 +96,7 @@ def watched() -> Iterator[Watched]:
         patch.setattr(Iterate, "_rounds", run)
         patch.setattr(Iterate, "_feed", feed)
         patch.setattr(Feedback, "add", back)
+        patch.setattr(Drive, "_give", give)
         for kind in (ByRound, RoundReduce):
             patch.setattr(kind, "evaluate", _only_of_its_round(kind.evaluate))
         yield found

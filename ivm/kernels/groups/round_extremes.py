@@ -68,11 +68,22 @@ def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints)
     greatest value is the least. There is room for as many of everything; where there is none for a group, it goes on
     when it is called again. Cost: a random access a row, and a logarithm of its group's values.
     """
-    width, keys = table[KEY_WORDS], frame[KEYS]
     reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
     if not lay_updates(frame[LISTED], frame[NONE], frame[DIFFS], reads, frame[FRAME:]):
         return np.int64(NOT_READABLE)
-    sources = address_of(frame) + 8 * FRAME
+    diffs = ints_at(np.int64(0), 0)
+    if frame[DIFFS] != 0:
+        diffs = ints_at(data_of(frame[DIFFS]), rows)
+    return put_laid_values(table, block, rows, largest, frame, address_of(frame) + 8 * FRAME, diffs)
+
+
+@part(counted=True)
+def put_laid_values(
+    table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints, sources: Word, diffs: Ints
+) -> Word:  # fmt: skip
+    """The same of rows whose sources are written down at an address, and of diffs, of which none are all ones."""
+    width, keys = table[KEY_WORDS], frame[KEYS]
+    reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
     if keys == 0:
         words = np.zeros((rows, width), np.int64)
     else:
@@ -81,9 +92,6 @@ def put_values(table: Ints, block: Ints, rows: Word, largest: bool, frame: Ints)
     rounds = words_of(place, references, rows, 1)
     place = place_of(sources, reads[keys + 1, 0], reads[keys + 1, 1])
     values = words_of(place, references_of(sources, reads[keys + 1, 0]), rows, 1)
-    diffs = ints_at(np.int64(0), 0)
-    if frame[DIFFS] != 0:
-        diffs = ints_at(data_of(frame[DIFFS]), rows)
     state, cells, first = words_in(table, STATE), values_in(block), frame[ROW]
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
     while first < rows:

@@ -38,6 +38,12 @@ _NEVER = np.int64(2**63 - 1)
 def evaluate_values(
     table: Ints, block: Ints, number: Word, largest: bool, keys: Ints, least: Ints, diffs: Ints
 ) -> Word:
+    """See `least_in`."""
+    return least_in(table, block, number, largest, keys, least, diffs)
+
+
+@part(counted=True)
+def least_in(table: Ints, block: Ints, number: Word, largest: bool, keys: Ints, least: Ints, diffs: Ints) -> Word:
     """What changes in a round of the least values of groups that are due, equal rows added up.
 
     How many rows were written to `keys` (n, width), `least` and `diffs` (n,), which have room for four each.

@@ -58,20 +58,26 @@ def put_rounds(table: Ints, block: Ints, row_cell: Int32s, frame: Ints) -> Word:
     room for as many cells, groups and rounds; where there is none for a group, it goes on when it is called again.
     Cost: two random accesses a row, and the cells from that which was looked at last up to its round.
     """
-    rows, width, keys = len(row_cell), table[KEY_WORDS], frame[KEYS]
     reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
     if not lay_updates(frame[LISTED], frame[NONE], frame[DIFFS], reads, frame[FRAME:]):
         return np.int64(NOT_READABLE)
-    sources = address_of(frame) + 8 * FRAME
+    diffs = ints_at(np.int64(0), 0)
+    if frame[DIFFS] != 0:
+        diffs = ints_at(data_of(frame[DIFFS]), len(row_cell))
+    return put_laid(table, block, row_cell, frame, address_of(frame) + 8 * FRAME, diffs)
+
+
+@part(counted=True)
+def put_laid(table: Ints, block: Ints, row_cell: Int32s, frame: Ints, sources: Word, diffs: Ints) -> Word:
+    """The same of rows whose sources are written down at an address, and of diffs, of which none are all ones."""
+    rows, width, keys = len(row_cell), table[KEY_WORDS], frame[KEYS]
+    reads = words_at(data_of(frame[READS]), frame[READ_COUNT], 2)
     if keys == 0:
         words = np.zeros((rows, width), np.int64)
     else:
         words = key_words(words_at(data_of(frame[KEY_FORM]), keys, FORM), sources, rows, width)
     place, references = place_of(sources, reads[keys, 0], reads[keys, 1]), references_of(sources, reads[keys, 0])
     rounds = words_of(place, references, rows, 1)
-    diffs = ints_at(np.int64(0), 0)
-    if frame[DIFFS] != 0:
-        diffs = ints_at(data_of(frame[DIFFS]), rows)
     plan, cells = words_at(data_of(frame[PLAN]), frame[PLANS], _PLAN_WIDTH), cells_in(block)
     frame[ROW] = _find_cells(table, block, plan, words, rounds, diffs, frame[ROW], row_cell)
     if frame[ROW] < rows:
@@ -205,6 +211,12 @@ def _look_again(block: Ints, group: Word, sums: Ints) -> None:
 
 @njit(cache=True, nogil=True, fastmath=False)
 def evaluate_counts(table: Ints, block: Ints, plan: Ints, number: Word, exists: bool, keys: Ints, diffs: Ints) -> Word:
+    """See `counts_in`."""
+    return counts_in(table, block, plan, number, exists, keys, diffs)
+
+
+@part(counted=True)
+def counts_in(table: Ints, block: Ints, plan: Ints, number: Word, exists: bool, keys: Ints, diffs: Ints) -> Word:
     """What changes in a round of groups that are there as often as their field says, or, if it `exists`, once if that
     is not zero; else as often as it is above zero. How many rows were written to `keys` and `diffs`, as many as fit.
 

@@ -23,6 +23,12 @@ from ivm.kernels.types import Ints
 
 @njit(cache=True, nogil=True, fastmath=False)
 def evaluate_settled(table: Ints, block: Ints, number: Word, keys: Ints, diffs: Ints) -> Word:
+    """See `settled_in`."""
+    return settled_in(table, block, number, keys, diffs)
+
+
+@part(counted=True)
+def settled_in(table: Ints, block: Ints, number: Word, keys: Ints, diffs: Ints) -> Word:
     """What comes and goes in a round, of groups that are due in it.
 
     A row comes in the first round in which it has support; it goes, in its own, if it has none of that or an earlier

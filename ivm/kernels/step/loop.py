@@ -75,8 +75,8 @@ def run_loop(route: Ints, leg: Word) -> Word:
         count = entered(route[leg + LOOP_ADDRESS], address_of(route) + 8 * frame, at - frame)
     if count > 0:
         route[out + FIRST], route[out + LENGTH] = 0, count
-        _narrow(route, leg, count == rows, room, rows)
-        _tell(route, leg, room + 8 * rows * (1 + moved), rows)
+        narrow(route, leg, count == rows, room, rows)
+        tell_made(route, leg, room + 8 * rows * (1 + moved), rows)
     return count
 
 
@@ -88,7 +88,7 @@ def _lay(route: Ints, at: Word, address: Word) -> Word:
 
 
 @part()
-def _narrow(route: Ints, leg: Word, every: bool, room: Word, rows: Word) -> None:
+def narrow(route: Ints, leg: Word, every: bool, room: Word, rows: Word) -> None:
     """The groups that go on from a loop, its times and its diffs, of the rows that passed: `every` one, or those in the
     room.
     """
@@ -112,7 +112,7 @@ def _narrow(route: Ints, leg: Word, every: bool, room: Word, rows: Word) -> None
 
 
 @part()
-def _tell(route: Ints, leg: Word, room: Word, rows: Word) -> None:
+def tell_made(route: Ints, leg: Word, room: Word, rows: Word) -> None:
     """Write down where lies what a loop has made: one more group."""
     if route[leg + OUTPUTS] == 0:
         return

@@ -5,7 +5,8 @@ copy of a route is another one. What lies elsewhere is told of by its address.
 
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
 what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, or a
-LOOK_UP_GROUPS. The last one may be a REDUCE, behind which nothing is told of the edge: what it makes lies elsewhere.
+LOOK_UP_GROUPS, or a DELAY. The last one may be a REDUCE, behind which nothing is told of the edge: what it makes lies
+elsewhere.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -33,7 +34,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE = range(4)
+LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY = range(5)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -50,6 +51,12 @@ ROW, ITEM, ITEMS, MASK = range(4)
 """Of an output: its row of the room, the bytes of an item, how many items a value has, and the row of its mask, or -1.
 """
 OUTPUT = 4
+
+VALUE, VALUE_COLUMN, ROUND, ROUND_COLUMN, BASE, UNIT, LARGEST = range(LOOP_LEG, LOOP_LEG + 7)
+DELAY_LEG = LARGEST + 1
+"""Of a delay, which has what a loop without an address has, and makes one output: the group and the number of a value,
+and of the round that there is; from which value is counted, and in which unit, 0 if that is not known; whether smaller
+values are further from it."""
 
 MATCHES, STARTED, START, ARRANGED, INCLUSIVE, GIVEN, FOUND = range(4, 11)
 STORE = FOUND + SEARCH

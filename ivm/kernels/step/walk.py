@@ -9,6 +9,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.at import data_of, length_of, load
 from ivm.kernels.memory.places import SOURCE, is_packed, lay_sources
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step.delay import delay_rows
 from ivm.kernels.step.look_up import look_up_rows
 from ivm.kernels.step.look_up_groups import look_up_groups
 from ivm.kernels.step.loop import run_loop
@@ -17,6 +18,7 @@ from ivm.kernels.step.records import (
     ARENA_END,
     AT,
     CHUNK,
+    DELAY,
     GROUPS,
     HEAD,
     IN_GROUPS,
@@ -48,11 +50,23 @@ def walk(route: Ints, rows: int) -> Word:
     fit, AT is the leg that has more of them, and the walk is to be called again. Cost: that of its loops and searches.
     """
     if route[CHUNK] != 0:
-        route[ARENA] = route[REACHED] = data_of(route[CHUNK])
-        route[ARENA_END] = route[ARENA] + 8 * length_of(route[CHUNK], 0)
-        route[CHUNK] = 0
+        take_chunk(route)
     if route[LISTED] != 0 and not _open(route):
         return np.int64(STRIDED)
+    return go_along(route)
+
+
+@part()
+def take_chunk(route: Ints) -> None:
+    """The arena is another array from now on."""
+    route[ARENA] = route[REACHED] = data_of(route[CHUNK])
+    route[ARENA_END] = route[ARENA] + 8 * length_of(route[CHUNK], 0)
+    route[CHUNK] = 0
+
+
+@part(counted=True)
+def go_along(route: Ints) -> Word:
+    """See `walk`, of a route whose first edge is laid down."""
     at = route[AT]
     while True:
         leg = route[route[TABLE] + at]
@@ -74,6 +88,8 @@ def _pass(route: Ints, leg: Word, at: Word) -> Word:
     """Let a leg, number `at`, do what it does: how many rows are behind it, or below zero why it stopped."""
     if route[leg + KIND] == LOOP:
         return run_loop(route, leg)
+    if route[leg + KIND] == DELAY:
+        return delay_rows(route, leg)
     if route[leg + KIND] == REDUCE:
         return reduce_rows(route, leg, _with_more(route, at) < 0)
     return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)

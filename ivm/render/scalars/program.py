@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ivm.kernels.step.records import FRAME, LOOP, LOOP_LEG, USED, USES, frame_words
 from ivm.operators.operator import NOTHING
+from ivm.operators.projection import Projection
 from ivm.operators.stage import Leg, Stage
 from ivm.operators.walk import Onward, Walk
 from ivm.plan.mfp import Mfp
@@ -148,26 +148,6 @@ class Fused:
         accesses = {column: access for (column, _, _), access in zip(self._inputs, pattern, strict=True)}
         bound = self._bound[pattern] = bind(self._shape, self._context, self._compiler, accesses)
         return bound
-
-
-class Projection(Leg):
-    """A piece that computes nothing: some groups go on."""
-
-    splits = tells = False
-
-    def __init__(self, used: Sequence[int], layout: Layout) -> None:
-        self.goes_on, self.layout, self.reads = used, layout, ()
-
-    def more(self, groups: int) -> int:
-        """See `Words.more`."""
-        return len(self.goes_on)
-
-    def words(self, place: int, edges: tuple[int, int], groups: int) -> list[int]:
-        """See `Words.words`."""
-        words = [LOOP, *edges, groups, *(0,) * (LOOP_LEG - 4), *self.goes_on]
-        words[USED], words[USES] = place + LOOP_LEG, len(self.goes_on)
-        words[FRAME] = place + len(words)
-        return [*words, *(0,) * frame_words(0, 0, len(self.goes_on))]
 
 
 def _narrowed(rows: Rows, mask: Any) -> Rows | None:

@@ -132,6 +132,11 @@ class KeyLayout:
             columns.append(Column(values))
         return columns
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether all parts lie in words as they are, so that `cut` takes no time."""
+        return self._views is not None
+
     def codes(self, words: Ints) -> Iterator[Array]:
         """Of each part that is a text the codes, NULL among them as 0; see `State.codes`."""
         rows = words.reshape(len(words), self.words)

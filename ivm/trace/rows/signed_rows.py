@@ -25,13 +25,19 @@ class SignedRows(DerivedRows[Arranged]):
     """Rows of columns of `types` and a last one, the sign: of a row that is taken back, and is not there, -1.
 
     Who looks rows up multiplies by the sign. A row and its opposite are never both there. `arrange`: see `DerivedRows`;
-    its store has the sign.
+    its store has the sign. `are_net`: all changes of one time are of different rows.
     """
 
     def __init__(
-        self, types: Sequence[SqlType], dictionary: TextDictionary, arrange: Callable[[RowStore], Arranged]
+        self,
+        types: Sequence[SqlType],
+        dictionary: TextDictionary,
+        arrange: Callable[[RowStore], Arranged],
+        *,
+        are_net: bool = False,
     ) -> None:
         super().__init__((*types, BIGINT), dictionary, arrange)
+        self._are_net = are_net
         self._has_negative = False
         """Whether a row with the sign -1 may be there; that is only asked to save looking for one."""
 
@@ -53,28 +59,37 @@ class SignedRows(DerivedRows[Arranged]):
         if delta.diffs is None and not self._has_negative:  # nothing is taken back, here or there
             self._append(delta_of([*columns, Column(np.ones(len(delta), np.int64))], delta.times, None))
             return
-        net = consolidate(delta, types, columns)
+        net = delta if self._are_net else consolidate(delta, types, columns)
         if net is None:
             return
-        columns, diffs = net.columns()[: len(types)], net.diff_array()
-        copies = np.abs(diffs)
+        if net is not delta:
+            columns = net.columns()[: len(types)]
+        rows, signs = self._one_by_one(net.diff_array())
+        if self._has_negative or not (signs > 0).any():  # each may have an opposite
+            left = np.flatnonzero(self._without_opposite(columns, rows, signs, delta.times))
+        else:
+            left_out = signs > 0
+            at = np.flatnonzero(~left_out)
+            left_out[at] = self._without_opposite(columns, rows[at], signs[at], delta.times)
+            left = np.flatnonzero(left_out)
+        if len(left):
+            self._has_negative = self._has_negative or bool((signs[left] < 0).any())
+            self._append(_with_signs(columns, rows[left], signs[left], delta.times))
+
+    @staticmethod
+    def _one_by_one(diffs: Ints) -> tuple[Ints, Ints]:
+        """Of changes which row each is of, and its sign, where one of several copies is several changes."""
+        copies: Ints = np.abs(diffs)
+        if copies.max() == 1:
+            return np.arange(len(diffs)), diffs
         many = float(copies.sum(dtype=np.float64))
-        if many > max(_MOST_COPIES, _MANY * len(net)):
+        if many > max(_MOST_COPIES, _MANY * len(diffs)):
             raise NumericError(
                 f"rows within a loop are there more and more often, some {many:.0f} times by now; where UNION ALL goes "
                 "round in a circle it has no end: write UNION, or let its branch stop"
             )
-        rows = np.repeat(np.arange(len(net)), copies)
-        signs = np.sign(diffs)[rows]
-        looked_for = (signs < 0) | self._has_negative
-        left = np.ones(len(rows), np.bool_)
-        if looked_for.any():
-            at = np.flatnonzero(looked_for)
-            left[at] = self._without_opposite(columns, rows[at], signs[at], delta.times)
-        at = np.flatnonzero(left)
-        if len(at):
-            self._has_negative = self._has_negative or bool((signs[at] < 0).any())
-            self._append(_with_signs(columns, rows[at], signs[at], delta.times))
+        rows = np.repeat(np.arange(len(diffs)), copies)
+        return rows, np.sign(diffs)[rows]
 
     def _append(self, rows: Delta) -> None:
         """Add rows of one time, with their signs."""
