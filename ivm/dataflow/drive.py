@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import perf_counter_ns
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ivm.kernels.groups.rounds import FAILED as WHICH
 from ivm.kernels.step.drive import (
     BEFORE,
     BY_PYTHON,
+    CAME,
     COLUMNS,
     DRIVE,
     ENDED,
@@ -60,7 +62,6 @@ _MOST_DUE = 1 << 12
 """Where more groups are due, one round is work for more than one thread."""
 _MOST_ROUNDS = 1 << 8
 """After so many rounds others are let in."""
-_NEVER = 2**62
 
 
 class Drive:
@@ -69,7 +70,8 @@ class Drive:
     Programs that hold rows back are asked for these after each round, which is run in Python then.
     """
 
-    def __init__(self, straight: Straight, scope: Scope, clock: Clock, limit: int | None) -> None:
+    def __init__(self, straight: Straight, scope: Scope, clock: Clock, limit: int | None, before: int) -> None:
+        """With a `limit` it ends after so many rounds. Those from `before` on are not run unless each is asked for."""
         self._straight, self._holding, self._clock, self._limit = straight, scope.holding, clock, limit
         self._group, self._groups, driven = straight.group, straight.group.groups, straight.group.driven
         assert driven is not None, "it is straight"
@@ -77,7 +79,7 @@ class Drive:
         self._frame: Ints = np.zeros(DRIVE + LINE_WORDS * lines, np.int64)
         self._frame[[KIND, PLAN, PLANS]] = driven.kind, id(driven.plan), len(driven.plan)
         self._frame[[COLUMNS, LINES, MOST_DUE]] = len(straight.layout), lines, _MOST_DUE
-        self._frame[BEFORE] = _NEVER if limit is None else limit - 1
+        self._frame[BEFORE] = before if limit is None else limit - 1
         self._given = GivenRows(self._groups.layout, driven.item, self._frame)
         self._row_cells: Int32s = np.empty(0, np.int32)
         nothing = [Group(self._given.nothing)]
@@ -90,7 +92,8 @@ class Drive:
     def begin(self) -> None:
         """Nothing was run yet of a time."""
         self.number, self.found, self._lent = -1, [], []
-        self._frame[STAGE], self._frame[RUN] = EVALUATE, 0
+        self._frame[STAGE] = EVALUATE
+        self._frame[RUN] = self._frame[CAME] = 0
         self._given.begin()
 
     def run(self, number: int, most: int, time: int) -> int:
@@ -99,7 +102,7 @@ class Drive:
         Raises what operators raise. Cost: that of what changes in each; about a microsecond for each line of each.
         """
         assert number > self.number, "rounds ascend"
-        self._clock.tick += 1
+        self._clock.tick, started = self._clock.tick + 1, perf_counter_ns()
         frame, before = self._frame, self._frame.item(RUN)
         if not self._holds() and self._is_ready():
             frame[TICK], frame[MOST] = self._clock.tick, before + min(most, _MOST_ROUNDS)
@@ -111,12 +114,14 @@ class Drive:
         self.number = frame.item(NUMBER)
         for program in self._holding:
             program.settle(self.number)
+        self._straight.node.nanoseconds += perf_counter_ns() - started
         return frame.item(RUN) - before
 
     def end(self, time: int) -> list[Delta]:
         """All rounds of a time were run: what groups have given."""
         self._take(time)
         self._given.end()
+        self._straight.node.updates_in += self._frame.item(CAME)
         found, self.found = self.found, []
         return found
 
@@ -178,7 +183,7 @@ class Drive:
         rows, diffs = self._given.rows(begin, end), self._given.diffs(begin, end)
         lent = self._lent.pop(line)
         for part in walk.rest(lent, said, Delta([Group(rows)], layout, end - begin, self._clock.tick, diffs)):
-            self._group.step([part])
+            self._put(part)
         self._lead(others, rows, end - begin, diffs)
         frame[STAGE], frame[MOST] = EVALUATE, frame.item(RUN)
 
@@ -201,7 +206,12 @@ class Drive:
         """Lead what groups have given along lines."""
         for walk, layout in lines:
             for part in walk.all(Delta([Group(rows)], layout, length, self._clock.tick, diffs)):
-                self._group.step([part])
+                self._put(part)
+
+    def _put(self, delta: Delta) -> None:
+        """Let rows come to the groups."""
+        self._frame[CAME] += delta.length
+        self._group.step([delta])
 
     def _take(self, time: int) -> None:
         """Give what machine code has found since it was last asked."""
@@ -213,6 +223,7 @@ class Drive:
     def _give(self, rows: Given, length: int, diffs: Ints | None, time: int, *, comes_back: bool) -> None:
         """So much is found, and is arranged if it `comes_back`."""
         self.found.append(delta_of(rows.columns[:-2], time, diffs, length))
+        self._straight.node.updates_out += length
         if comes_back:
             for each in self._straight.later:
                 each.keep(Delta([Group(rows)], self._straight.layout, length, self._clock.tick, diffs))

@@ -33,6 +33,7 @@ from ivm.trace.state import Marks
 
 MOST_ROUNDS = 1_000_000
 """After so many rounds a loop without a limit of its own is taken not to end."""
+_NEVER = 2**62
 
 
 class Iterate(Kept):
@@ -61,7 +62,8 @@ class Iterate(Kept):
         self._clock = Clock(scope)
         self._grouped = {node for _, node in scope.groups}
         line = None if self._last else straight(scope)
-        self._drive = None if line is None else Drive(line, scope, self._clock, limit)
+        before = _NEVER if scope.valued else most  # rounds by value are numbered by values
+        self._drive = None if line is None else Drive(line, scope, self._clock, limit, before)
         states = [state for node in scope.graph.nodes for state in node.operator.states]
         kept = (state for each in self.kept.values() for state in each.states)
         self.states = (self._clock, *(Ticking(state, self._clock) for state in (*states, *self._last)), *kept)

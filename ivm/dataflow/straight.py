@@ -19,11 +19,12 @@ from ivm.trace.keyed.round_groups import RoundExtremes, RoundGroups
 
 @dataclass(slots=True)
 class Straight:
-    """Such a loop. `layout`: of what comes back, the round and a one last; `lines`: with the layout that each begins
-    with; `later`: what has it arranged.
+    """Such a loop. `node`: that of the group; `layout`: of what comes back, the round and a one last; `lines`: with the
+    layout that each begins with; `later`: what has it arranged.
     """
 
     group: Cells[RoundGroups] | Cells[RoundExtremes]
+    node: Node
     layout: Layout
     lines: list[tuple[Walk, Layout]] = field(default_factory=list)
     later: list[ArrangeLater] = field(default_factory=list)
@@ -42,7 +43,8 @@ def straight(scope: Scope) -> Straight | None:
         return None
     if binding.node is not giving or giving.readers:
         return None
-    found = Straight(operator, plain_layout(len(binding.types) + 1))
+    (node,) = [each for each in scope.graph.nodes if each.operator is operator]
+    found = Straight(operator, node, plain_layout(len(binding.types) + 1))
     try:
         for layout, stages in _from_start(binding.back, found):
             found.lines.append((Walk([*stages, Told(operator.reads)]), layout))

@@ -52,9 +52,9 @@ SETTLED, COUNTS, EXISTS, LEAST, GREATEST = range(5)
 """What groups give: see `groups.settled`, `groups.rounds` and `groups.round_least`."""
 (
     KIND, PLAN, PLANS, COLUMNS, LINES, MOST_DUE, BEFORE, MOST, TICK, STAGE, LINE, NUMBER, RUN, WANTED,
-    FROM, GIVEN, ROOM, KEYS, VALUES, LATER, CHANGES, LIE, BEGIN, ROW_CELLS, ROW_ROOM,
-) = range(25)  # fmt: skip
-DRIVE = 25
+    FROM, GIVEN, ROOM, KEYS, VALUES, LATER, CHANGES, LIE, BEGIN, ROW_CELLS, ROW_ROOM, CAME,
+) = range(26)  # fmt: skip
+DRIVE = 26
 """What groups give; what they add up (see `groups.accumulate`), by its `id`; how many columns what they give has,
 with the round after and a one, and how many lines lead on from it. So many groups are Python's if they may be due at
 once; rounds from BEFORE on are, and there are no more than MOST. At which tick it is.
@@ -63,7 +63,7 @@ Then how far it is: at what, in which line, and of which round; how many rounds 
 room, or what a walk has said. What groups have given begins with the present round's at FROM, and ends at GIVEN, of
 ROOM rows. Where that lies: keys, values if they are of some, rounds in which it comes back, how often each is added;
 the places of its columns (see `memory.places`), and the addresses of their first rows. Then where the cells of rows
-that are put are noted, and of how many. Behind it LINE_WORDS for each line."""
+that are put are noted, and of how many; how many have come to the groups. Behind it LINE_WORDS for each line."""
 ROUTE, MEMORY, PUT = range(3)
 LINE_WORDS = PUT + PUT_FRAME
 """The `id` of a route, that of its arena, and what groups are told (see `groups.rounds.put_rounds`)."""
@@ -206,5 +206,6 @@ def _put(frame: Ints, table: Ints, block: Ints, told: Ints, route: Ints) -> Word
     else:
         said = put_laid(table, block, int32s_at(frame[ROW_CELLS], rows), told, sources, diffs)
     if said == DONE:
+        frame[CAME] += rows
         return said
     return np.int64(NO_SLOTS if said == NO_PLACE else FAILED)
