@@ -215,10 +215,9 @@ class Drive:
 
     def _take(self, time: int) -> None:
         """Give what machine code has found since it was last asked."""
-        begin, end = self._given.take()
-        if begin < end:
-            diffs = one_each(self._given.diffs(begin, end))
-            self._give(self._given.rows(begin, end), end - begin, diffs, time, comes_back=True)
+        rows, diffs = self._given.take()
+        if len(diffs):
+            self._give(rows, len(diffs), one_each(diffs), time, comes_back=True)
 
     def _give(self, rows: Given, length: int, diffs: Ints | None, time: int, *, comes_back: bool) -> None:
         """So much is found, and is arranged if it `comes_back`."""

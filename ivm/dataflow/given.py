@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sys import getrefcount
-
 import numpy as np
 
 from ivm.kernels.memory.places import ADDRESS
@@ -14,39 +12,42 @@ from ivm.trace.columns.places import places_of
 from ivm.trace.index.keys import KeyLayout
 
 _LEAST, _MOST = 1 << 8, 1 << 16
-_OURS = 2
-"""The references that an attribute and an argument are."""
+_FEW = 1 << 12
+"""So many rows are copied for who takes them."""
 
 
 class GivenRows:
     """Rows of a key, of a value of so many bytes an `item` if that is not 0, of the round in which they come back, and
     of a one; with how often each is added. `frame` tells of them; see `step.drive`.
-
-    Who has some of the rows keeps them: then there are others from the next time on.
     """
 
     def __init__(self, layout: KeyLayout, item: int, frame: Ints) -> None:
         self._layout, self._item, self._frame = layout, item, frame
-        self._room, self._taken = _LEAST, 0
+        self._room, self._taken, self._is_used_up = _LEAST, 0, True
         self._words: Ints = np.empty(0, np.int64)
         self._places = self._begins = self._words
         self.nothing = self._rows(self._words, 0, 0, 0)
 
     def begin(self) -> None:
         """There are none."""
-        if getrefcount(self._words) > _OURS:
-            self.make_room(0)
+        if self._is_used_up:
+            self._allocate(self._room)
         self._frame[FROM] = self._frame[GIVEN] = self._taken = 0
 
     def end(self) -> None:
-        """All are taken: next time there is less room if most is not needed."""
+        """All are taken: next time there is less room if most was not needed."""
         if 4 * self._frame.item(GIVEN) < self._room > _LEAST:
             self._room //= 2
+            self._is_used_up = True
 
-    def take(self) -> tuple[int, int]:
-        """From where to where there are some that were not taken yet."""
-        begin, self._taken = self._taken, self._frame.item(GIVEN)
-        return begin, self._taken
+    def take(self) -> tuple[Given, Ints]:
+        """Those that were not taken yet, and how often each is added; they stay as they are."""
+        begin, end = self._taken, self._frame.item(GIVEN)
+        rows, diffs, self._taken = self.rows(begin, end), self.diffs(begin, end), end
+        if end - begin <= _FEW:
+            return Given([Column(column.values.copy()) for column in rows.columns]), diffs.copy()
+        self._is_used_up = True
+        return rows, diffs
 
     def rows(self, begin: int, end: int) -> Given:
         """Some of the rows."""
@@ -59,17 +60,18 @@ class GivenRows:
 
     def make_room(self, wanted: int) -> None:
         """Room for at least so many; those that there are were taken."""
+        self._room = min(2 * self._room, _MOST)
+        self._allocate(max(self._room, wanted))
+
+    def _allocate(self, room: int) -> None:
         frame, width, valued = self._frame, self._layout.words, bool(self._item)
-        if frame.item(GIVEN):
-            self._room = min(2 * self._room, _MOST)
-        room = max(self._room, wanted)
         self._words = words = np.empty((width + valued + 3) * room, np.int64)
         words[(width + valued + 1) * room : (width + valued + 2) * room] = 1
         at, each = words.ctypes.data, 8 * room
         frame[[KEYS, VALUES, LATER]] = at, at + width * each, at + (width + valued) * each
         frame[CHANGES] = at + (width + valued + 2) * each
         frame[[ROOM, FROM, GIVEN]] = room, 0, 0
-        self._taken = 0
+        self._taken, self._is_used_up = 0, False
         self._places = places_of(self.rows(0, room).columns)
         self._begins = self._places[:, ADDRESS].copy()
         frame[[LIE, BEGIN]] = self._places.ctypes.data, self._begins.ctypes.data
