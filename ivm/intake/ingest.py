@@ -81,7 +81,7 @@ class Intake:
             elif (make := self._defaults.get(field.name)) is not None:
                 values = make(count).to_pylist()
             made.append((None,) * count if values is None else values)
-        return plain.batch(made, given)
+        return plain.batch(count, made, given)
 
     def rows(self, data: Any, *, keys_only: bool = False) -> tuple[ArrowRows, Ints | None]:
         """The data as Arrow rows of exactly the columns `fields`, in their order, in types that `to_column` takes;
@@ -101,8 +101,8 @@ class Intake:
         16 columns and the look of `check_well_formed`.
         """
         taken = None if keys_only else self._as_it_is.taken(data)
-        if taken is not None and taken.times is None and taken.diffs is None:
-            return taken.rows, taken.addresses
+        if taken is not None and taken[1] is None and taken[2] is None:
+            return taken[0], taken[3]
         given = self._as_table(data)
         return self._complete(self._renamed(given), self._keys if keys_only else self.fields), None
 
@@ -113,7 +113,7 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            return taken if taken.diffs is None else self._counted(taken, self.fields)
+            return taken if taken[2] is None else self._counted(taken, self.fields)
         given = self._renamed(self._as_table(data))
         table = given.table
         own = {field.name for field in self.fields}
@@ -124,7 +124,7 @@ class Intake:
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
         wanted = self._keys if gone is not None and gone.all() else self.fields
         rows = self._complete(given._replace(table=table.drop_columns(extra)), wanted, gone)
-        return self._counted(Updates(rows, times, diffs), wanted)
+        return self._counted((rows, times, diffs, None), wanted)
 
     def _counted(self, updates: Updates, fields: Schema) -> Updates:
         rows, times, diffs, addresses = updates
@@ -132,14 +132,14 @@ class Intake:
             return updates
         added = np.count_nonzero(diffs == 1)
         if added + np.count_nonzero(diffs == -1) == len(diffs):  # the rule
-            return Updates(rows, times, None if added == len(diffs) else diffs, addresses)
+            return rows, times, None if added == len(diffs) else diffs, addresses
         rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
         if np.count_nonzero(diffs) < len(diffs):
             kept = np.flatnonzero(diffs)
             rows, diffs = rows.take(kept), diffs[kept]
             times = None if times is None else times[kept]
             diffs = None if every(diffs == 1) else diffs
-        return Updates(rows, times, diffs)
+        return rows, times, diffs, None
 
     def _as_table(self, data: Any) -> _Given:
         """The data as an Arrow table."""
