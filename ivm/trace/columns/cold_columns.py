@@ -53,7 +53,7 @@ class ColdColumns:
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = Batches()
         self._merge: _Merge | None = None
-        self._has_small = False
+        self.has_small = False
         self._look_further = False
         self._staying: pa.Schema | None = None
 
@@ -69,9 +69,7 @@ class ColdColumns:
 
     @property
     def is_untidy(self) -> bool:
-        """Whether `tidy` may have something to do."""
-        if not self._has_small:
-            return False
+        """Whether `tidy` may have something to do, if it `has_small` batches."""
         return self._look_further or self._merge is not None or self._rows.levels[-FAN:].count(0) >= FAN
 
     def fixed(self, rows: int) -> ColdColumns:
@@ -81,26 +79,22 @@ class ColdColumns:
             fixed._rows = self._rows.first(rows)
         return fixed
 
-    def append(self, batch: pa.RecordBatch, places: Ints | None = None) -> None:
+    def append(self, batch: pa.RecordBatch, places: Ints | None = None, told: Iterable[int] = ()) -> bool:
         """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied.
 
-        `places`: where they lie, if that is known (see `Located`), which nobody writes to.
+        `places`: where they lie, if that is known (see `Located`), which nobody writes to. Whether what is `told` of
+        columns tells of this batch too: if it lies there as those before do.
         """
         rows = batch.num_rows
         if not self._places or not rows:
-            return
+            return True
         kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
+        level = SEALED
         if rows < _SMALL:
-            self._has_small = True
-        self._rows.push(kept, 0 if rows < _SMALL else SEALED, rows, places)
-
-    def has_told(self, columns: Iterable[int]) -> bool:
-        """Whether what is told of these columns tells of the newest batch too: if it lies there as those before do."""
-        kept = self._rows
-        number = len(kept.batches) - 1
-        places = kept.places[number] if kept.places else None
-        for index in columns:
-            column = kept.in_place.get(index)
+            level, self.has_small = 0, True
+        number = self._rows.push(kept, level, rows, places)
+        for index in told:
+            column = self._rows.in_place.get(index)
             if column is None or len(column) > number:
                 continue
             if places is None or len(column) < number or not column.add_at(places, index):
@@ -115,7 +109,7 @@ class ColdColumns:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
             made._rows = Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
-            made._has_small = made._look_further = self._has_small
+            made.has_small = made._look_further = self.has_small
         return made
 
     def truncate(self, rows: int) -> None:

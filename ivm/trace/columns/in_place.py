@@ -86,8 +86,8 @@ class Pieces:
         np.maximum(rest - (count - 1), first, out=rest)
         return made
 
-    def push(self, rows: int) -> None:
-        """One more piece, of so many rows, at least one."""
+    def push(self, rows: int) -> int:
+        """One more piece, of so many rows, at least one; its number."""
         starts, pages = self._starts, self._pages
         piece = starts.length - 1
         end = starts.array.item(piece) + rows
@@ -97,6 +97,7 @@ class Pieces:
             reserved = pages.array if count <= len(pages.array) else pages.reserve(count)
             reserved[known:count] = piece
             pages.length = count
+        return piece
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces`."""
