@@ -55,17 +55,16 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
     at = 0
     while at < len(text):
         head = _HEAD.match(text, at)
-        names = None if head is None else _names(head[2])
-        if head is None or names is None:
+        if head is None or (names := _names(head[2])) is None:
             return None
         values: list[Written] = []
         end, width = _values(text, head.end(), values)
         closed = None if end is None else _END.match(text, end)
         if closed is None:
             return None
-        found.append(PlainInsert(_name(head[1]), names, tuple(values), width, text[at : closed.end()]))
-        at = closed.end()
-        if not text[at:].strip():
+        begun, at = at, closed.end()
+        found.append(PlainInsert(_name(head[1]), names, tuple(values), width, text[begun:at]))
+        if at == len(text) or not text[at:].strip():
             return tuple(found)
     return None
 
@@ -147,10 +146,14 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
             break
         at = match.end()
         number, typed, quoted, word, negative, cast, kind, decimal, digits, scale, after, more = match.groups()
-        if decimal is not None and not is_exact(cast, int(digits), int(scale)):
+        if number is not None:
+            values.append((number, None, None, None))
+        elif quoted is not None:
+            values.append((None, typed, quoted.replace("''", "'"), None))
+        elif decimal is not None and not is_exact(cast, int(digits), int(scale)):
             break
-        said = cast if quoted is None else quoted.replace("''", "'")
-        values.append((number or negative, typed or decimal or kind, said, word))
+        else:
+            values.append((negative, decimal or kind, cast, word))
         row += 1
         if after != ",":
             width = width or row
@@ -193,7 +196,7 @@ def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
 
 
 def _integer(written: Written, type_: SqlType) -> int:
-    value = int(_digits(written, _WHOLE)[0])
+    value = int(written[0] or _digits(written, _WHOLE)[0])
     bounds = _HUGE if type_.kind is Kind.HUGEINT else integer_range(type_.kind)
     if not bounds[0] <= value <= bounds[1]:
         raise ValueError(written)
@@ -201,9 +204,9 @@ def _integer(written: Written, type_: SqlType) -> int:
 
 
 def _decimal(written: Written, type_: SqlType) -> int:
-    if written[0] is not None and "e" in written[0].lower():
+    if written[0] is not None and ("e" in written[0] or "E" in written[0]):
         return _rounded(float(written[0]), type_)
-    whole, fraction = _digits(written, _DECIMAL).groups("")
+    whole, _, fraction = (written[0] or _digits(written, _DECIMAL)[0]).partition(".")
     if len(fraction) > type_.scale:
         raise ValueError(written)
     value = int(whole + fraction.ljust(type_.scale, "0"))

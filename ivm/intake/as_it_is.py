@@ -153,7 +153,8 @@ class _Form:
             if type(row) is not dict or len(row) != self._width:
                 return None
         try:
-            return tuple(zip(*map(self._values, rows), strict=True))
+            values = map(self._values, rows)
+            return tuple(zip(next(values))) if len(rows) == 1 else tuple(zip(*values, strict=True))
         except KeyError:
             return None
 
@@ -201,12 +202,14 @@ class AsItIs:
 
     def _plainly_taken(self, data: Any) -> Updates | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
-        form, columns = None, None
+        known, form, columns = self._forms, None, None
         if type(data) is list and data and type(data[0]) is dict:
-            form = self._form(tuple(data[0]))
+            names = tuple(data[0])
+            form = known[names] if names in known else self._form(names)
             columns = None if form is None else form.of_rows(data)
         elif type(data) is dict and data:
-            form = self._form(tuple(data))
+            names = tuple(data)
+            form = known[names] if names in known else self._form(names)
             columns = None if form is None else form.of_columns(data)
         if form is None or columns is None:
             return None
@@ -226,12 +229,8 @@ class AsItIs:
         return None if taken is None else (taken[0], times, diffs, taken[1])
 
     def _form(self, names: tuple[Any, ...]) -> _Form | None:
-        """How rows that have these names are read."""
+        """How rows that have these names are read, which is not known yet."""
         known = self._forms
-        try:
-            return known[names]
-        except KeyError:
-            pass
         own = [field.name for field in self.fields]
         extra = tuple(name for name in (TIME, DIFF) if name in names and name not in own)
         found = None

@@ -247,7 +247,8 @@ class _Page:
 
         See `_Numbers.put`.
         """
-        at, missing = self.rows, list[int]()
+        at = self.rows
+        missing: list[int] = []
         for place, values in enumerate(columns):
             if self._puts[place](at, values, place in stored):
                 missing.append(place)

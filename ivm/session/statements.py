@@ -68,7 +68,7 @@ def statements_of(
     """The statements of a text, see `parse`, in which these types have names. Plain ones are read faster, if it holds
     nothing else.
     """
-    named = {name: str(type_) for name, type_ in types.items()}
+    named = {name: str(type_) for name, type_ in types.items()} if types else {}
     if named:
         text = with_types(text, named, dialect)
     if dialect == "duckdb":
@@ -162,11 +162,10 @@ def run_statement(
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     """INSERT of literals, which needs no DuckDB."""
     table, intake, named = _columns(core, statement)
-    types = {field.name: field.type for field in table.fields}
-    columns = columns_of(statement, [types[name] for name in named])
+    columns = columns_of(statement, intake.types(named))
     if columns is not None:
         count = len(columns[0])
-        rows = intake.values(dict(zip(named, columns, strict=True)), count, stored=True)
+        rows = intake.values(named, columns, count, stored=True)
         if rows is not None:
             core.commit([Change(table, *rows)])
             return counted(count)
@@ -184,8 +183,8 @@ def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
     if statement is None or len(params) != statement.width * statement.rows:
         return None
     table, intake, named = _columns(core, statement)
-    columns = {name: params[place :: statement.width] for place, name in enumerate(named)}
-    rows = intake.values(columns, statement.rows, stored=False)
+    columns = [params[place :: statement.width] for place in range(statement.width)]
+    rows = intake.values(named, columns, statement.rows, stored=False)
     if rows is None:
         return None
     core.commit([Change(table, *rows)])
