@@ -99,7 +99,7 @@ class Engine:
         self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
         self.listeners = Listeners()
         self._decided: Decided | None = None
-        self._errands = Errands(self.helpers)
+        self._errands = Errands(self.helpers, self.renderer.graph.marks.lessons)
         self.journal: Journal | None = None
         """What writes down the commits of a database that outlives its process."""
         self.batches: dict[str, int] = {}
@@ -235,7 +235,7 @@ class Engine:
         try:
             if journal is not None:
                 journal.begin(changes, time, batch)
-            with self._errands, graph.marks.lessons:
+            with self._errands:
                 decided = self._prepared(changes, started, time, are_apart)
             decided.batch = batch
             if journal is not None:
