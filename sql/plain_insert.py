@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -67,6 +67,31 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
         if at == len(text) or not text[at:].strip():
             return tuple(found)
     return None
+
+
+class UsualRow:
+    """One row of all columns of a table, of these `types`, whose literals are written as they mostly are."""
+
+    def __init__(self, types: Sequence[SqlType]) -> None:
+        usual = [_USUAL[type_.kind] for type_ in types if type_.kind in _USUAL]
+        row = r"\s*,\s*".join(written for written, _ in usual)
+        self._row = re.compile(rf"\s*{row}\s*\)\s*;?\s*", re.ASCII) if len(usual) == len(types) else None
+        self._makes = [(make, type_) for (_, make), type_ in zip(usual, types, strict=False)]
+
+    def values(self, text: str, at: int) -> list[tuple[Value]] | None:
+        """The values in physical form, a column each, if the text from `at` on is such a row and nothing else."""
+        found = None if self._row is None else self._row.fullmatch(text, at)
+        try:
+            makes = zip(self._makes, found.groups(), strict=True) if found is not None else ()
+            return [(make(written, type_),) for (make, type_), written in makes] or None
+        except ValueError:
+            return None
+
+
+def usual_head(text: str) -> tuple[str, int] | None:
+    """The table of an INSERT that names no columns, and where its first row begins; None for any other text."""
+    head = _HEAD.match(text)
+    return None if head is None or head[2] is not None else (_name(head[1]), head.end())
 
 
 class OpenInsert(NamedTuple):
@@ -279,6 +304,11 @@ def _micros(written: Written, type_: SqlType) -> int:
     return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
 
 
+_USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
+    **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
+    Kind.DECIMAL: (r"(-?\d+(?:\.\d+)?)", lambda written, type_: _decimal((written, None, None, None), type_)),
+    Kind.VARCHAR: ("'([^']*)'", lambda written, _: written),
+}
 _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     **{kind: _integer for kind in Kind if kind.bits},
     Kind.DECIMAL: _decimal,

@@ -22,6 +22,7 @@ from ivm.trace.columns.arrow import array_from, arrow_type
 from ivm.trace.columns.column import Bools, Ints, every
 from ivm.trace.columns.exported import ArrowRows, Located
 from ivm.trace.rows.changes import within_bounds
+from sql.plain_insert import UsualRow
 
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
@@ -53,6 +54,8 @@ class Intake:
         self.fields = fields
         self._names = tuple(field.name for field in fields)
         self._types = [field.type for field in fields]
+        self.usual = UsualRow(self._types)
+        """What reads a row of all columns in an INSERT."""
         self._what = what
         known = by_key((field.name, field) for field in fields)
         self._keys = tuple(known[key(name)] for name in primary_key)

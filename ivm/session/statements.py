@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from catalog.errors import UnsupportedError
+from catalog.errors import BindError, UnsupportedError
 from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.engine.installing import Progress
@@ -23,7 +23,7 @@ from sql.changes import check_width, columns_to_insert
 from sql.named_types import with_types
 from sql.parameters import Parameters
 from sql.parse import parse
-from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts
+from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts, usual_head
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
 from sql.statements import (
@@ -170,6 +170,24 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
             core.commit([Change(table, *rows)])
             return counted(count)
     return run_statement(core, parse(statement.text)[0], "duckdb")
+
+
+def insert_row(core: Core, text: str) -> Result | None:
+    """Insert the row of a text that is an INSERT of one, as most are; None, and nothing has changed, for any other."""
+    head = usual_head(text)
+    if head is None:
+        return None
+    name, at = head
+    try:
+        table, intake = core.incoming.intake(name)
+    except BindError:  # what else is wrong with the text may come before
+        return None
+    columns = intake.usual.values(text, at)
+    rows = None if columns is None or intake.plain is None else intake.plain.batch(1, columns, range(len(columns)))
+    if rows is None:
+        return None
+    core.commit([Change(table, *rows)])
+    return counted(1)
 
 
 def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
