@@ -202,16 +202,15 @@ class AsItIs:
 
     def _plainly_taken(self, data: Any) -> Updates | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
-        known, form, columns = self._forms, None, None
-        if type(data) is list and data and type(data[0]) is dict:
-            names = tuple(data[0])
-            form = known[names] if names in known else self._form(names)
-            columns = None if form is None else form.of_rows(data)
-        elif type(data) is dict and data:
-            names = tuple(data)
-            form = known[names] if names in known else self._form(names)
-            columns = None if form is None else form.of_columns(data)
-        if form is None or columns is None:
+        named = data[0] if type(data) is list and data else data
+        if type(named) is not dict or not named:
+            return None
+        known, names = self._forms, tuple(named)
+        form = known[names] if names in known else self._form(names)
+        if form is None:
+            return None
+        columns = form.of_columns(data) if named is data else form.of_rows(data)
+        if columns is None:
             return None
         times = diffs = None
         if form.extra:

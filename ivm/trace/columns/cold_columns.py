@@ -53,8 +53,9 @@ class ColdColumns:
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = Batches()
         self._merge: _Merge | None = None
-        self.has_small = False
-        self._look_further = False
+        self._small = 0
+        self.is_untidy = False
+        """Whether `tidy` may have something to do."""
         self._staying: pa.Schema | None = None
 
     @property
@@ -66,11 +67,6 @@ class ColdColumns:
     def nbytes(self) -> int:
         """Bytes of the values of the batches, whoever else may hold them."""
         return sum(batch.nbytes for batch in self._rows.batches)
-
-    @property
-    def is_untidy(self) -> bool:
-        """Whether `tidy` may have something to do, if it `has_small` batches."""
-        return self._look_further or self._merge is not None or self._rows.levels[-FAN:].count(0) >= FAN
 
     def fixed(self, rows: int) -> ColdColumns:
         """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
@@ -89,12 +85,14 @@ class ColdColumns:
         if not self._places or not rows:
             return True
         kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
-        level = SEALED
+        batches, level = self._rows, SEALED
         if rows < _SMALL:
-            level, self.has_small = 0, True
-        number = self._rows.push(kept, level, rows, places)
+            level, self._small = 0, self._small + 1
+            if self._small >= FAN:
+                self.is_untidy = True
+        number = batches.push(kept, level, rows, places)
         for index in told:
-            column = self._rows.in_place.get(index)
+            column = batches.in_place.get(index)
             if column is None or len(column) > number:
                 continue
             if places is None or len(column) < number or not column.add_at(places, index):
@@ -109,7 +107,7 @@ class ColdColumns:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
             made._rows = Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
-            made.has_small = made._look_further = self.has_small
+            made.is_untidy = True  # what was being put together is begun anew
         return made
 
     def truncate(self, rows: int) -> None:
@@ -121,8 +119,8 @@ class ColdColumns:
         merge, rows = self._merge, self._rows
         if merge is None:
             first = rows.ready()
-            self._look_further = first is not None
             if first is None:
+                self._small, self.is_untidy = rows.levels[-FAN:].count(0), False
                 return
             batches, level = rows.batches[first : first + FAN], rows.levels[first] + 1
             if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):

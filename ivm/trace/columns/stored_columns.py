@@ -146,7 +146,7 @@ class StoredColumns(Source):
     def tidy(self) -> None:
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
-        if self._cold.has_small and self._cold.is_untidy:
+        if self._cold.is_untidy:
             self._forget()
             self._cold.tidy()
 
