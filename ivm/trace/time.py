@@ -36,12 +36,7 @@ def stamp(time: int) -> int:
 
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
-    return _stamped(times) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
-
-
-@lru_cache(8)
-def _stamped(time: int) -> Ints:
-    return np.array([stamp(time)], np.int64)
+    return np.array([stamp(times)]) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
 
 
 def times_of(stamped: Ints) -> Ints:

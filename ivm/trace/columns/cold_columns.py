@@ -84,15 +84,17 @@ class ColdColumns:
         rows = batch.num_rows
         if not self._places or not rows:
             return True
-        kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
-        batches, level = self._rows, SEALED
+        kept, level = self._rows, SEALED
         if rows < _SMALL:
             level, self._small = 0, self._small + 1
             if self._small >= FAN:
                 self.is_untidy = True
-        number = batches.push(kept, level, rows, places)
+        kept.batches.append(batch if len(self._places) == batch.num_columns else batch.select(list(self._places)))
+        kept.levels.append(level)
+        kept.places.append(places)
+        number = kept.pieces.push(rows)
         for index in told:
-            column = batches.in_place.get(index)
+            column = kept.in_place.get(index)
             if column is None or len(column) > number:
                 continue
             if places is None or len(column) < number or not column.add_at(places, index):

@@ -92,11 +92,11 @@ class Pieces:
         piece = starts.length - 1
         end = starts.array.item(piece) + rows
         starts.push(end)
-        count, known = (end + _PAGE - 1) >> PAGE_BITS, pages.length
-        if count > known:
-            reserved = pages.array if count <= len(pages.array) else pages.reserve(count)
-            reserved[known:count] = piece
-            pages.length = count
+        count = (end + _PAGE - 1) >> PAGE_BITS
+        if count == pages.length + 1:
+            pages.push(piece)
+        elif count > pages.length:
+            pages.fill(piece, count)
         return piece
 
     def truncate(self, pieces: int) -> None:
