@@ -97,7 +97,7 @@ class Catalog:
     @property
     def types(self) -> Mapping[str, SqlType]:
         """The types that have names, by the keys of these."""
-        return {name: type_ for name, (_, type_) in self._types.items()}
+        return {name: type_ for name, (_, type_) in self._types.items()} if self._types else {}
 
     def named_types(self) -> tuple[tuple[str, SqlType], ...]:
         """The types that have names, each with its name as it was given."""

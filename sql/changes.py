@@ -40,7 +40,7 @@ def columns_to_insert(
     elif insert.columns:
         columns = insert.columns
     else:
-        return tuple(field.name for field in table.fields)
+        return tuple([field.name for field in table.fields])
     return _declared(table, columns, f"INSERT INTO {table.name}")
 
 

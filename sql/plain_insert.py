@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -55,19 +55,43 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
     at = 0
     while at < len(text):
         head = _HEAD.match(text, at)
-        names = None if head is None else _names(head[2])
-        if head is None or names is None:
+        if head is None or (names := _names(head[2])) is None:
             return None
         values: list[Written] = []
         end, width = _values(text, head.end(), values)
         closed = None if end is None else _END.match(text, end)
         if closed is None:
             return None
-        found.append(PlainInsert(_name(head[1]), names, tuple(values), width, text[at : closed.end()]))
-        at = closed.end()
-        if not text[at:].strip():
+        begun, at = at, closed.end()
+        found.append(PlainInsert(_name(head[1]), names, tuple(values), width, text[begun:at]))
+        if at == len(text) or not text[at:].strip():
             return tuple(found)
     return None
+
+
+class UsualRow:
+    """One row of all columns of a table, of these `types`, whose literals are written as they mostly are."""
+
+    def __init__(self, types: Sequence[SqlType]) -> None:
+        usual = [_USUAL[type_.kind] for type_ in types if type_.kind in _USUAL]
+        row = r"\s*,\s*".join(written for written, _ in usual)
+        self._row = re.compile(rf"\s*{row}\s*\)\s*;?\s*", re.ASCII) if len(usual) == len(types) else None
+        self._makes = [(make, type_) for (_, make), type_ in zip(usual, types, strict=False)]
+
+    def values(self, text: str, at: int) -> list[tuple[Value]] | None:
+        """The values in physical form, a column each, if the text from `at` on is such a row and nothing else."""
+        found = None if self._row is None else self._row.fullmatch(text, at)
+        try:
+            makes = zip(self._makes, found.groups(), strict=True) if found is not None else ()
+            return [(make(written, type_),) for (make, type_), written in makes] or None
+        except ValueError:
+            return None
+
+
+def usual_head(text: str) -> tuple[str, int] | None:
+    """The table of an INSERT that names no columns, and where its first row begins; None for any other text."""
+    head = _HEAD.match(text)
+    return None if head is None or head[2] is not None else (_name(head[1]), head.end())
 
 
 class OpenInsert(NamedTuple):
@@ -147,10 +171,14 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
             break
         at = match.end()
         number, typed, quoted, word, negative, cast, kind, decimal, digits, scale, after, more = match.groups()
-        if decimal is not None and not is_exact(cast, int(digits), int(scale)):
+        if number is not None:
+            values.append((number, None, None, None))
+        elif quoted is not None:
+            values.append((None, typed, quoted.replace("''", "'"), None))
+        elif decimal is not None and not is_exact(cast, int(digits), int(scale)):
             break
-        said = cast if quoted is None else quoted.replace("''", "'")
-        values.append((number or negative, typed or decimal or kind, said, word))
+        else:
+            values.append((negative, decimal or kind, cast, word))
         row += 1
         if after != ",":
             width = width or row
@@ -193,7 +221,7 @@ def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
 
 
 def _integer(written: Written, type_: SqlType) -> int:
-    value = int(_digits(written, _WHOLE)[0])
+    value = int(written[0] or _digits(written, _WHOLE)[0])
     bounds = _HUGE if type_.kind is Kind.HUGEINT else integer_range(type_.kind)
     if not bounds[0] <= value <= bounds[1]:
         raise ValueError(written)
@@ -201,9 +229,9 @@ def _integer(written: Written, type_: SqlType) -> int:
 
 
 def _decimal(written: Written, type_: SqlType) -> int:
-    if written[0] is not None and "e" in written[0].lower():
+    if written[0] is not None and ("e" in written[0] or "E" in written[0]):
         return _rounded(float(written[0]), type_)
-    whole, fraction = _digits(written, _DECIMAL).groups("")
+    whole, _, fraction = (written[0] or _digits(written, _DECIMAL)[0]).partition(".")
     if len(fraction) > type_.scale:
         raise ValueError(written)
     value = int(whole + fraction.ljust(type_.scale, "0"))
@@ -276,6 +304,11 @@ def _micros(written: Written, type_: SqlType) -> int:
     return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
 
 
+_USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
+    **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
+    Kind.DECIMAL: (r"(-?\d+(?:\.\d+)?)", lambda written, type_: _decimal((written, None, None, None), type_)),
+    Kind.VARCHAR: ("'([^']*)'", lambda written, _: written),
+}
 _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     **{kind: _integer for kind in Kind if kind.bits},
     Kind.DECIMAL: _decimal,

@@ -62,11 +62,11 @@ class _Form:
 
 
 _STARTS = re.compile(r"\s*(?:SELECT|UPDATE|DELETE)\b", re.IGNORECASE)
-_PIECES = re.compile(
+_PIECES = re.compile(  # what stands before a piece is looked at behind its first character, for which a search is fast
     r"""
-      (?P<other> [\w&]' | -- | /\* | \$ )             # texts of other kinds, comments, parameters
+      (?P<other> '(?<=[\w&]') | -- | /\* | \$ )       # texts of other kinds, comments, parameters
     | (?P<text> '(?:[^']|'')*' )
-    | (?<![\w.]) (?P<number> \d+(?:\.\d+)?(?:[eE][-+]?\d+)? ) (?![\w.])
+    | (?P<number> \d(?<![\w.]\d)\d*(?:\.\d+)?(?:[eE][-+]?\d+)? ) (?![\w.])
     | (?P<name> " (?:[^"]|"")* " )
     """,
     re.VERBOSE | re.ASCII,

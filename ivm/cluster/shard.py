@@ -231,7 +231,7 @@ class Shard(Engine):
     def _stepped(self, given: Mapping[Node, Delta], level: int, started: int) -> Sent:
         commit = self._under_way
         assert commit is not None, "a commit is under way"
-        with self._errands, self.renderer.graph.marks.lessons:
+        with self._errands:
             commit.deltas = self.renderer.graph.step(given, commit.deltas, level)
             if self._errands.out:
                 self._errands.finish()

@@ -99,7 +99,7 @@ class Engine:
         self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
         self.listeners = Listeners()
         self._decided: Decided | None = None
-        self._errands = Errands(self.helpers)
+        self._errands = Errands(self.helpers, self.renderer.graph.marks.lessons)
         self.journal: Journal | None = None
         """What writes down the commits of a database that outlives its process."""
         self.batches: dict[str, int] = {}
@@ -230,19 +230,19 @@ class Engine:
         not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
         StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
         """
-        started, journal = perf_counter_ns(), None if trial else self.journal
-        time, are_apart = last_time(changes, max(self.renderer.graph.time + 1, time))
+        started, journal, graph = perf_counter_ns(), None if trial else self.journal, self.renderer.graph
+        time, are_apart = last_time(changes, max(graph.time + 1, time))
         try:
             if journal is not None:
                 journal.begin(changes, time, batch)
-            with self._errands, self.renderer.graph.marks.lessons:
+            with self._errands:
                 decided = self._prepared(changes, started, time, are_apart)
             decided.batch = batch
             if journal is not None:
                 decided.put = journal.commit(changes, time, batch)
             self._decided = None if trial else decided
         except NumericError as error:
-            views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
+            views = self.users_of_nodes().get(id(graph.last), ())
             raise type(error)(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
         except SystemError as error:  # so numba passes on what is raised while it makes Python's objects of a result
             raise error.__cause__ or error from None
@@ -358,7 +358,7 @@ class Engine:
             self.tables.check(deltas, graph.marks)
         changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
-        told = self.listeners.told(partial(self._changes, changed), views)
+        told = self.listeners.told(partial(self._changes, changed), views) if views else ()
         if self._errands.out:
             self._errands.finish()
         return Decided(time, since, updates, started, told)

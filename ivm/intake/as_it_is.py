@@ -128,15 +128,10 @@ class _Known(NamedTuple):
     look: FirstLook
 
 
-class Updates(NamedTuple):
-    """Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is
-    known, where the columns of the rows lie (see `Batch.places`), which are a record batch then.
-    """
-
-    rows: ArrowRows
-    times: Ints | None
-    diffs: Ints | None
-    addresses: Ints | None = None
+Updates = tuple[ArrowRows, Ints | None, Ints | None, Ints | None]
+"""Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is known,
+where the columns of the rows lie (see `Batch.places`), which are a record batch then.
+"""
 
 
 class _Form:
@@ -158,7 +153,8 @@ class _Form:
             if type(row) is not dict or len(row) != self._width:
                 return None
         try:
-            return tuple(zip(*map(self._values, rows), strict=True))
+            values = map(self._values, rows)
+            return tuple(zip(next(values))) if len(rows) == 1 else tuple(zip(*values, strict=True))
         except KeyError:
             return None
 
@@ -206,18 +202,20 @@ class AsItIs:
 
     def _plainly_taken(self, data: Any) -> Updates | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
-        form, columns = None, None
-        if type(data) is list and data and type(data[0]) is dict:
-            form = self._form(tuple(data[0]))
-            columns = None if form is None else form.of_rows(data)
-        elif type(data) is dict and data:
-            form = self._form(tuple(data))
-            columns = None if form is None else form.of_columns(data)
-        if form is None or columns is None:
+        named = data[0] if type(data) is list and data else data
+        if type(named) is not dict or not named:
             return None
-        numbers = dict[str, Ints]()
+        known, names = self._forms, tuple(named)
+        form = known[names] if names in known else self._form(names)
+        if form is None:
+            return None
+        columns = form.of_columns(data) if named is data else form.of_rows(data)
+        if columns is None:
+            return None
+        times = diffs = None
         if form.extra:
             own = len(self.fields)
+            numbers = dict[str, Ints]()
             for name, each in zip(form.extra, columns[own:], strict=True):
                 if set(map(type, each)) != {int}:
                     return None
@@ -225,15 +223,13 @@ class AsItIs:
                     numbers[name] = np.array(each, np.int64)
                 except OverflowError:
                     return None
-            columns = columns[:own]
-        taken = form.plain.batch(columns)
-        return None if taken is None else Updates(taken[0], numbers.get(TIME), numbers.get(DIFF), taken[1])
+            columns, times, diffs = columns[:own], numbers.get(TIME), numbers.get(DIFF)
+        taken = form.plain.batch(len(columns[0]), columns)
+        return None if taken is None else (taken[0], times, diffs, taken[1])
 
     def _form(self, names: tuple[Any, ...]) -> _Form | None:
-        """How rows that have these names are read."""
+        """How rows that have these names are read, which is not known yet."""
         known = self._forms
-        if names in known:
-            return known[names]
         own = [field.name for field in self.fields]
         extra = tuple(name for name in (TIME, DIFF) if name in names and name not in own)
         found = None
@@ -267,9 +263,9 @@ def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Updates:
     """The table's own columns, times and diffs, and where the columns lie, of data in a form that is known."""
     places = known.places
     if places is None:
-        return Updates(data, None, None, addresses)
+        return data, None, None, addresses
     times, diffs = [None if place is None else data.column(place).to_numpy() for place in known.extra]
-    return Updates(data.select(places), times, diffs, None if addresses is None else addresses[: len(places)])
+    return data.select(places), times, diffs, None if addresses is None else addresses[: len(places)]
 
 
 def as_table(data: ArrowRows) -> pa.Table:

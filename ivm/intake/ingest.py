@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,10 +11,10 @@ import pyarrow as pa
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
-from catalog.types import BIGINT
+from catalog.types import BIGINT, SqlType
 from ivm.intake.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
 from ivm.intake.exact_cast import TextError, exact_cast, from_texts, is_written
-from ivm.intake.python_rows import PlainRows, plain_rows
+from ivm.intake.python_rows import plain_rows
 from ivm.intake.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.intake.spark_casts import is_variant
 from ivm.intake.well_formed import check_shown, check_well_formed
@@ -22,6 +22,7 @@ from ivm.trace.columns.arrow import array_from, arrow_type
 from ivm.trace.columns.column import Bools, Ints, every
 from ivm.trace.columns.exported import ArrowRows, Located
 from ivm.trace.rows.changes import within_bounds
+from sql.plain_insert import UsualRow
 
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
@@ -51,37 +52,45 @@ class Intake:
         self, fields: Schema, what: str, primary_key: Sequence[str] = (), defaults: Defaults = _NO_DEFAULTS
     ) -> None:
         self.fields = fields
+        self._names = tuple(field.name for field in fields)
+        self._types = [field.type for field in fields]
+        self.usual = UsualRow(self._types)
+        """What reads a row of all columns in an INSERT."""
         self._what = what
         known = by_key((field.name, field) for field in fields)
         self._keys = tuple(known[key(name)] for name in primary_key)
         self._defaults = defaults
         self._as_it_is = AsItIs(fields)
+        self.plain = self._as_it_is.plain
+        """What takes rows of plain values, where all columns have such types."""
         self.plain_keys = plain_rows(self._keys)
         """What takes keys in plain values, of a table whose key has such types."""
 
-    @property
-    def plain(self) -> PlainRows | None:
-        """What takes rows of plain values, where all columns have such types."""
-        return self._as_it_is.plain
+    def types(self, names: Sequence[str]) -> list[SqlType]:
+        """The types of the columns of these names."""
+        return self._types if names == self._names else [self._types[self._names.index(name)] for name in names]
 
-    def values(self, columns: Mapping[str, Sequence[object]], count: int, *, stored: bool) -> Located | None:
-        """So many rows of columns of plain values, if `stored` in physical form, but for texts; others have their
-        default, or NULL.
+    def values(
+        self, names: Sequence[str], columns: Sequence[Sequence[object]], count: int, *, stored: bool
+    ) -> Located | None:
+        """So many rows of the columns of these names, of plain values, if `stored` in physical form, but for texts;
+        others have their default, or NULL.
 
         None where they are not taken here: of types that have no plain values, or NULL where none may be.
         """
-        plain, made, given = self.plain, list[Sequence[object]](), set[int]()
-        if plain is None:
+        if self.plain is None:
             return None
-        for place, field in enumerate(self.fields):
-            values = columns.get(field.name)
-            if values is not None:
-                if stored:
-                    given.add(place)
-            elif (make := self._defaults.get(field.name)) is not None:
-                values = make(count).to_pylist()
-            made.append((None,) * count if values is None else values)
-        return plain.batch(made, given)
+        given: Container[int] = range(len(self.fields)) if stored else ()
+        if names != self._names:
+            known = dict(zip(names, columns, strict=True))
+            given = [place for place, name in enumerate(self._names) if name in known] if stored else ()
+            columns = [known[name] if name in known else self._left_out(name, count) for name in self._names]
+        return self.plain.batch(count, columns, given)
+
+    def _left_out(self, name: str, count: int) -> Sequence[object]:
+        """What so many rows have in a column that they leave out."""
+        make = self._defaults.get(name)
+        return (None,) * count if make is None else make(count).to_pylist()
 
     def rows(self, data: Any, *, keys_only: bool = False) -> tuple[ArrowRows, Ints | None]:
         """The data as Arrow rows of exactly the columns `fields`, in their order, in types that `to_column` takes;
@@ -101,8 +110,8 @@ class Intake:
         16 columns and the look of `check_well_formed`.
         """
         taken = None if keys_only else self._as_it_is.taken(data)
-        if taken is not None and taken.times is None and taken.diffs is None:
-            return taken.rows, taken.addresses
+        if taken is not None and taken[1] is None and taken[2] is None:
+            return taken[0], taken[3]
         given = self._as_table(data)
         return self._complete(self._renamed(given), self._keys if keys_only else self.fields), None
 
@@ -113,7 +122,7 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            return taken if taken.diffs is None else self._counted(taken, self.fields)
+            return taken if taken[2] is None else self._counted(taken, self.fields)
         given = self._renamed(self._as_table(data))
         table = given.table
         own = {field.name for field in self.fields}
@@ -124,7 +133,7 @@ class Intake:
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
         wanted = self._keys if gone is not None and gone.all() else self.fields
         rows = self._complete(given._replace(table=table.drop_columns(extra)), wanted, gone)
-        return self._counted(Updates(rows, times, diffs), wanted)
+        return self._counted((rows, times, diffs, None), wanted)
 
     def _counted(self, updates: Updates, fields: Schema) -> Updates:
         rows, times, diffs, addresses = updates
@@ -132,14 +141,14 @@ class Intake:
             return updates
         added = np.count_nonzero(diffs == 1)
         if added + np.count_nonzero(diffs == -1) == len(diffs):  # the rule
-            return Updates(rows, times, None if added == len(diffs) else diffs, addresses)
+            return rows, times, None if added == len(diffs) else diffs, addresses
         rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
         if np.count_nonzero(diffs) < len(diffs):
             kept = np.flatnonzero(diffs)
             rows, diffs = rows.take(kept), diffs[kept]
             times = None if times is None else times[kept]
             diffs = None if every(diffs == 1) else diffs
-        return Updates(rows, times, diffs)
+        return rows, times, diffs, None
 
     def _as_table(self, data: Any) -> _Given:
         """The data as an Arrow table."""

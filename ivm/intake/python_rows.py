@@ -11,10 +11,9 @@ it, and nobody writes to them again.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from decimal import Decimal
-from functools import partial
-from itertools import accumulate
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,25 +39,42 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _MICROSECOND = datetime.timedelta(microseconds=1)
 _MOST_DIGITS = 40
-_PAIR = 16
+_PAIR, _LOW = 16, (1 << 64) - 1
+_pack = Struct("<Qq").pack_into
 
 
-class _Words:
-    """Room in a page for a column of numbers of one size, of days or moments."""
+class _FullError(Exception):
+    """Bytes do not go into the room that there is."""
 
-    def __init__(self, items: Array) -> None:
-        self._items = items
 
-    def put(self, at: int, values: Sequence[Any]) -> bool:
-        """Write values, at least one, from row `at` on; ValueError or OverflowError where one does not fit.
+class _Numbers:
+    """Room in a page for a column of numbers of one size: plain values of some classes, as `made` has them stored."""
 
-        Whether they have gone in: there is room for so many values, but not for strings of any length.
+    def __init__(self, items: Array, classes: Container[type], made: Callable[[Any], Any] | None) -> None:
+        self._items, self._classes, self._made = items, classes, made
+
+    def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
+        """Write values, at least one, from row `at` on: in physical form if that `is_stored`; whether some are NULL.
+
+        ValueError or OverflowError where one is not plain, or does not fit; _FullError where the room does not do.
         """
+        if not is_stored:
+            for value in values:
+                if type(value) not in self._classes:
+                    raise ValueError(value)
+            if self._made is not None:
+                values = [self._made(value) for value in values]
+        elif None in values:
+            raise ValueError("it is NULL")
         if len(values) == 1:
             self._items[at] = values[0]
         else:
             self._items[at : at + len(values)] = np.array(values, self._items.dtype)
-        return True
+        return False
+
+    def skip(self, at: int) -> None:
+        """Row `at` has no value."""
+        self._items[at] = 0
 
     def buffers(self) -> list[pa.Buffer]:
         """What Arrow is to read."""
@@ -66,24 +82,42 @@ class _Words:
 
 
 class _Pairs:
-    """Room for numbers of 128 bits that stay below a bound."""
+    """Room for numbers of 128 bits that stay below a bound: so many parts of one, `scale`, if they come plain."""
 
-    def __init__(self, rows: int, bound: int) -> None:
-        self._bytes = memoryview(bytearray(_PAIR * rows))
-        self._bound = bound
+    def __init__(self, rows: int, classes: Container[type], scale: int, bound: int) -> None:
+        self._bytes = bytearray(_PAIR * rows)
+        self._classes, self._scale, self._bound = classes, scale, bound
 
-    def put(self, at: int, values: Sequence[int]) -> bool:
-        """See `_Words.put`."""
-        bound, written = self._bound, []
+    def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
+        """See `_Numbers.put`."""
+        bound = self._bound
         for value in values:
-            if not -bound < value < bound:
+            number = value if is_stored else self._scaled(value)
+            if number is None or not -bound < number < bound:
                 raise OverflowError(value)
-            written.append(value.to_bytes(_PAIR, "little", signed=True))
-        self._bytes[_PAIR * at : _PAIR * (at + len(values))] = b"".join(written)
-        return True
+            _pack(self._bytes, _PAIR * at, number & _LOW, number >> 64)
+            at += 1
+        return False
+
+    def _scaled(self, value: Any) -> int:
+        if type(value) not in self._classes:
+            raise ValueError(value)
+        if type(value) is int:
+            return value * self._scale
+        if not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
+            raise ValueError("it takes long to write it out")
+        number, parts = value.as_integer_ratio()
+        scaled, rest = divmod(number * self._scale, parts)
+        if rest:
+            raise ValueError("it has more decimals")
+        return int(scaled)
+
+    def skip(self, at: int) -> None:
+        """See `_Numbers.skip`."""
+        _pack(self._bytes, _PAIR * at, 0, 0)
 
     def buffers(self) -> list[pa.Buffer]:
-        """See `_Words.buffers`."""
+        """See `_Numbers.buffers`."""
         return [pa.py_buffer(self._bytes)]
 
 
@@ -93,61 +127,83 @@ class _Bits:
     def __init__(self, rows: int) -> None:
         self._bits = bytearray(rows + 7 >> 3)
 
-    def put(self, at: int, values: Sequence[bool]) -> bool:
-        """See `_Words.put`."""
+    def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
+        """See `_Numbers.put`."""
         bits = self._bits
         for place, value in enumerate(values, at):
+            if type(value) is not bool:
+                raise ValueError(value)
             bit = 1 << (place & 7)
             bits[place >> 3] = bits[place >> 3] & ~bit | (bit if value else 0)
-        return True
+        return False
+
+    def skip(self, at: int) -> None:
+        """See `_Numbers.skip`."""
+        self.put(at, (False,), True)
 
     def buffers(self) -> list[pa.Buffer]:
-        """See `_Words.buffers`."""
+        """See `_Numbers.buffers`."""
         return [pa.py_buffer(self._bits)]
 
 
 class _Bytes:
-    """Room for strings of bytes, one after the other."""
+    """Room for texts or strings of bytes, `class_`, one after the other."""
 
-    def __init__(self, rows: int, size: int) -> None:
-        self._ends = np.zeros(rows + 1, _ENDS)
-        self._bytes = memoryview(bytearray(size))
+    def __init__(self, rows: int, size: int, class_: type) -> None:
+        self._ends = np.zeros(rows + 1, _ENDS).data
+        self._bytes, self._size = memoryview(bytearray(size)), size
+        self._class: Any = class_
 
-    def put(self, at: int, values: Sequence[bytes]) -> bool:
-        """See `_Words.put`."""
-        begin, given = self._ends.item(at), values[0] if len(values) == 1 else b"".join(values)
-        end = begin + len(given)
-        if end > len(self._bytes):
-            return False
-        self._bytes[begin:end] = given
-        if len(values) == 1:
-            self._ends[at + 1] = end
-        else:
-            self._ends[at : at + 1 + len(values)] = list(accumulate(map(len, values), initial=begin))
-        return True
+    def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
+        """See `_Numbers.put`."""
+        ends, begin = self._ends, self._ends[at]
+        for value in values:
+            if type(value) is not self._class:
+                raise ValueError(value)
+            given = value.encode() if isinstance(value, str) else value
+            end = begin + len(given)
+            if end > self._size:
+                raise _FullError
+            self._bytes[begin:end] = given
+            at += 1
+            ends[at] = begin = end
+        return False
+
+    def skip(self, at: int) -> None:
+        """See `_Numbers.skip`."""
+        self._ends[at + 1] = self._ends[at]
 
     def buffers(self) -> list[pa.Buffer]:
-        """See `_Words.buffers`."""
+        """See `_Numbers.buffers`."""
         return [pa.py_buffer(self._ends), pa.py_buffer(self._bytes)]
 
 
-_Room = _Words | _Pairs | _Bits | _Bytes
+_Room = _Numbers | _Pairs | _Bits | _Bytes
 
 
-class _Plain(NamedTuple):
-    """How a column is written: values of some classes, which `stored` brings to the form that the room of so many rows,
-    and bytes, takes; `nothing` stands there for None.
-    """
+class _Nullable:
+    """Room for values of which some may be NULL."""
 
-    classes: frozenset[type]
-    room: Callable[[int, int], _Room]
-    stored: Callable[[Sequence[Any]], list[Any]] | None = None
-    nothing: object = 0
+    def __init__(self, room: _Room, rows: int) -> None:
+        self._room, self.there = room, _Bits(rows)
+
+    def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
+        """See `_Numbers.put`."""
+        there = [value is not None for value in values]
+        self.there.put(at, there, True)
+        if all(there):
+            return self._room.put(at, values, is_stored)
+        for place, value in enumerate(values, at):
+            if value is None:
+                self._room.skip(place)
+            else:
+                self._room.put(place, (value,), is_stored)
+        return True
 
 
-class _Written(NamedTuple):
-    """A column of a page: its Arrow type, the bytes from a value to the next (see `stride_of`), and what it is written
-    to.
+class _Column(NamedTuple):
+    """A column of a page: its Arrow type, the bytes from a value to the next (see `stride_of`), whether some may be
+    NULL, and what makes room for so many rows, and bytes.
     """
 
     arrow: pa.DataType
@@ -156,172 +212,143 @@ class _Written(NamedTuple):
     room: Callable[[int, int], _Room]
 
 
-_Made = Sequence[tuple[Sequence[Any], Sequence[bool] | None]]
-"""Of each column its values as they are stored, and which are there, None if all are."""
-
-
 class _Page:
     """An Arrow record batch of which the first `rows` rows are there, and where its columns lie (see `Located`)."""
 
-    def __init__(self, schema: pa.Schema, columns: Sequence[_Written], most: int, size: int, *, shared: bool) -> None:
+    def __init__(self, schema: pa.Schema, columns: Sequence[_Column], most: int, size: int, *, shared: bool) -> None:
         self.rows, self.most, self.is_shared = 0, most, shared
-        self._columns: list[tuple[_Room, _Bits | None, int]] = []
-        """Of each what it is written to, where it says which values are there, and the address of that for kernels."""
+        self._puts: list[Callable[[int, Sequence[Any], bool], bool]] = []
+        self._missing: list[tuple[int, int]] = []
+        """Of each column which word of its place says that some value is NULL, and what it says then."""
         first, each = np.zeros((2, len(columns), WORDS), np.int64)
         arrays = []
-        for place, column in enumerate(columns):
-            room, there = column.room(most, size), _Bits(most) if column.nullable else None
-            buffers, stride = room.buffers(), column.stride
+        for place, (arrow, stride, nullable, room_for) in enumerate(columns):
+            room, validity, missing = room_for(most, size), None, (OFFSET_BYTES, 0)
+            buffers, put = room.buffers(), room.put
+            if nullable:
+                either = _Nullable(room, most)
+                put, (validity,) = either.put, either.there.buffers()
             if stride:
                 first[place, [ADDRESS, STRIDE, SIZE]] = buffers[0].address, stride, stride
                 each[place, [ADDRESS, BIT]] = stride, 1
+                missing = (VALIDITY, 0 if validity is None else validity.address)
             elif isinstance(room, _Bytes):
                 ends, data = buffers
                 first[place, [ADDRESS, OFFSET_BYTES, BYTES]] = ends.address, _ENDS.itemsize, data.address
                 each[place, ADDRESS] = _ENDS.itemsize
-            validity = None if there is None else there.buffers()[0]
-            self._columns.append((room, there, validity.address if validity is not None and stride else 0))
-            arrays.append(pa.Array.from_buffers(column.arrow, most, [validity, *buffers]))
+            self._puts.append(put)
+            self._missing.append(missing)
+            arrays.append(pa.Array.from_buffers(arrow, most, [validity, *buffers]))
         self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         self._places: Ints = first + each * np.arange(most)[:, None, None] if shared else first[None]
 
-    def add(self, count: int, made: _Made) -> Located | None:
-        """Write so many rows behind the others; they are there as soon as all are written. None: they do not go in."""
+    def add(self, count: int, columns: Iterable[Sequence[Any]], stored: Container[int]) -> Located:
+        """Write so many rows behind the others, which there is room for; they are there as soon as all are written.
+
+        See `_Numbers.put`.
+        """
         at = self.rows
-        if at + count > self.most:
-            return None
+        missing: list[int] = []
+        for place, values in enumerate(columns):
+            if self._puts[place](at, values, place in stored):
+                missing.append(place)
+        self.rows = at + count
         places = self._places[at]
-        for place, ((room, there, validity), (values, valid)) in enumerate(zip(self._columns, made, strict=True)):
-            if there is not None:
-                there.put(at, (True,) * count if valid is None else valid)
-            places[place, VALIDITY] = 0 if valid is None else validity
-            if valid is not None and not places[place, STRIDE]:
-                places[place, OFFSET_BYTES] = 0
-            if not room.put(at, values):
-                return None
-        self.rows += count
+        for place in missing:
+            word, said = self._missing[place]
+            places[place, word] = said
         return self._batch.slice(at, count), places
 
 
 class PlainRows:
     """What makes record batches of `fields`, in their order, of columns of plain values.
 
-    Any number of threads may use it. Cost: a microsecond a batch and one a column, where a page begins ten times that.
+    Any number of threads may use it. Cost: a microsecond a batch and a third of one a column, where a page begins
+    twenty times that.
     """
 
-    def __init__(self, fields: Sequence[Field], plain: Sequence[_Plain]) -> None:
-        self._plain = tuple(plain)
+    def __init__(self, fields: Sequence[Field], rooms: Sequence[Callable[[int, int], _Room]]) -> None:
         self._schema = pa.schema([(field.name, arrow_type(field.type)) for field in fields])
         self._columns = [
-            _Written(given, stride_of(given, field.type), field.nullable, each.room)
-            for given, field, each in zip(self._schema.types, fields, plain, strict=True)
+            _Column(given, stride_of(given, field.type), field.nullable, room)
+            for given, field, room in zip(self._schema.types, fields, rooms, strict=True)
         ]
+        self._texts = [place for place, field in enumerate(fields) if field.type.kind in _BYTES]
         self._idle: list[_Page] = []
 
-    def batch(self, columns: Sequence[Sequence[Any]], stored: Container[int] = ()) -> Located | None:
-        """A batch of columns of equally many values, at least one; None if some are not plain.
+    def batch(self, count: int, columns: Sequence[Sequence[Any]], stored: Container[int] = ()) -> Located | None:
+        """A batch of columns of so many values, at least one; None if some are not plain.
 
         Columns that are `stored` have values in physical form, but for texts.
         """
-        count, page = len(columns[0]), None
+        page = None
         try:
-            made = [self._stored(place, values, place in stored) for place, values in enumerate(columns)]
             page = taken_from(self._idle) if count <= _FEW else None
-            located = None if page is None else page.add(count, made)
-            if located is None:
-                page = self._page(count, made)
-                located = page.add(count, made)
-            return located
+            if page is not None and page.rows + count <= page.most:
+                try:
+                    return page.add(count, columns, stored)
+                except _FullError:
+                    pass
+            page = self._page(count, columns)
+            return page.add(count, columns, stored)
         except (ValueError, OverflowError):
             return None
         finally:
             if page is not None and page.is_shared and page.rows < page.most:
                 self._idle.append(page)
 
-    def _page(self, count: int, made: _Made) -> _Page:
+    def _page(self, count: int, columns: Sequence[Sequence[Any]]) -> _Page:
         """One that these rows fit in, and more like them if they are few and short."""
-        texts = [values for (values, _), plain in zip(made, self._plain, strict=True) if plain.nothing == b""]
-        size = sum(sum(map(len, values)) for values in texts)
+        size = sum(_size(value) for place in self._texts for value in columns[place])
         if size > _MOST_BYTES:
             raise OverflowError(size)
-        shared, rows = count <= _FEW and size <= _LONG, _PAGE_ROWS if len(self._plain) <= _WIDE else _FEW
+        shared, rows = count <= _FEW and size <= _LONG, _PAGE_ROWS if len(self._columns) <= _WIDE else _FEW
         most, room = (rows, _ROW_BYTES * rows) if shared else (count, size)
         return _Page(self._schema, self._columns, most, room, shared=shared)
-
-    def _stored(
-        self, place: int, values: Sequence[Any], is_stored: bool
-    ) -> tuple[Sequence[Any], Sequence[bool] | None]:
-        """A column's values as they are written, and which are there; ValueError where some value is not plain."""
-        plain, given, valid = self._plain[place], values, None
-        if None in values if is_stored else not plain.classes.issuperset(map(type, values)):
-            given = [value for value in values if value is not None]
-            valid = [value is not None for value in values]
-            if not self._columns[place].nullable or not (is_stored or plain.classes.issuperset(map(type, given))):
-                raise ValueError("it is not plain")
-        if plain.stored is not None and (not is_stored or plain.nothing == b""):
-            given = plain.stored(given)
-        if valid is None or len(given) == len(values):
-            return given, valid
-        left = iter(given)
-        return [next(left) if is_there else plain.nothing for is_there in valid], valid
 
 
 def plain_rows(fields: Sequence[Field]) -> PlainRows | None:
     """What makes batches of these fields; None if values of one of their types are not written here."""
-    plain = [found for field in fields if (found := _plain_for(field.type)) is not None]
-    return PlainRows(fields, plain) if plain and len(plain) == len(fields) else None
+    rooms = [room for field in fields if (room := _room_for(field.type)) is not None]
+    return PlainRows(fields, rooms) if rooms and len(rooms) == len(fields) else None
 
 
-def _plain_for(type_: SqlType) -> _Plain | None:
+def _room_for(type_: SqlType) -> Callable[[int, int], _Room] | None:
     kind = type_.kind
     if kind is Kind.DECIMAL:
-        scale, bound = 10**type_.scale, 10**type_.precision
-        return _Plain(frozenset((int, Decimal)), lambda rows, _: _Pairs(rows, bound), partial(_decimals, scale))
+        return lambda rows, _: _Pairs(rows, (int, Decimal), 10**type_.scale, 10**type_.precision)
     if kind is Kind.HUGEINT:
-        return _Plain(frozenset((int,)), lambda rows, _: _Pairs(rows, 10**MAX_DIGITS))
+        return lambda rows, _: _Pairs(rows, (int,), 1, 10**MAX_DIGITS)
     if kind in _BYTES:
-        class_, stored = _BYTES[kind]
-        return _Plain(frozenset((class_,)), _Bytes, stored, b"")
+        return lambda rows, size: _Bytes(rows, size, _BYTES[kind])
     if kind is Kind.BOOLEAN:
-        return _Plain(frozenset((bool,)), lambda rows, _: _Bits(rows))
+        return lambda rows, _: _Bits(rows)
     if kind.bits or kind in _WORDS:
-        classes, stored = ((int,), None) if kind.bits else _WORDS[kind]
+        classes, made = ((int,), None) if kind.bits else _WORDS[kind]
         dtype = np.dtype(item_of(arrow_type(type_)))
-        return _Plain(frozenset(classes), lambda rows, _: _Words(np.zeros(rows, dtype)), stored)
+        return lambda rows, _: _Numbers(np.zeros(rows, dtype), classes, made)
     return None
 
 
-def _decimals(scale: int, values: Sequence[Any]) -> list[int]:
-    made = []
-    for value in values:
-        if type(value) is int:
-            made.append(value * scale)
-            continue
-        if not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
-            raise ValueError("it takes long to write it out")
-        number, parts = value.as_integer_ratio()
-        scaled, rest = divmod(number * scale, parts)
-        if rest:
-            raise ValueError("it has more decimals")
-        made.append(scaled)
-    return made
+def _size(value: Any) -> int:
+    """The bytes of a text, or of bytes; none of what is neither."""
+    if isinstance(value, str) and not value.isascii():
+        return len(value.encode())
+    return len(value) if isinstance(value, str | bytes) else 0
 
 
-def _days(values: Sequence[datetime.date]) -> list[int]:
-    return [value.toordinal() - _EPOCH_DAY for value in values]
+def _days(value: datetime.date) -> int:
+    return value.toordinal() - _EPOCH_DAY
 
 
-def _moments(values: Sequence[datetime.datetime]) -> list[int]:
-    if any(value.tzinfo is not None for value in values):
+def _moments(value: datetime.datetime) -> int:
+    if value.tzinfo is not None:
         raise ValueError("it has a time zone")
-    return [(value - _EPOCH) // _MICROSECOND for value in values]
+    return (value - _EPOCH) // _MICROSECOND
 
 
-_BYTES: dict[Kind, tuple[type, Callable[[Sequence[Any]], list[Any]] | None]] = {
-    Kind.VARCHAR: (str, lambda values: list(map(str.encode, values))),
-    Kind.BLOB: (bytes, None),
-}
-_WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Sequence[Any]], list[Any]] | None]] = {
+_BYTES: dict[Kind, type] = {Kind.VARCHAR: str, Kind.BLOB: bytes}
+_WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Any], int] | None]] = {
     Kind.FLOAT: ((), None),
     Kind.DOUBLE: ((float,), None),
     Kind.DATE: ((datetime.date,), _days),

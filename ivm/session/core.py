@@ -204,17 +204,17 @@ class Core:
         try:
             with self.lock:
                 engine = self.engine
-                time = engine.time
-                if batch is None or batch[1] > engine.batches.get(batch[0], batch[1] - 1):
+                if batch is not None and batch[1] <= engine.batches.get(batch[0], batch[1] - 1):
+                    time, owed = engine.time, engine.texts_owed
+                else:
                     for change in changes:
                         if change.times is not None:
-                            check_times(change.table, change.times, time)
-                    time = engine.commit(changes, batch)
-                    engine.tidy_texts()
+                            check_times(change.table, change.times, engine.time)
+                    time, owed = engine.commit(changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
-        if settles:
+        if settles and (owed > _OWED or engine.journal is not None):
             self.settle()
         return time
 

@@ -17,7 +17,14 @@ from ivm.session.cursor import Cursor
 from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
-from ivm.session.statements import insert_values, make_room, nested_too_deeply, run_statements, statements_of
+from ivm.session.statements import (
+    insert_row,
+    insert_values,
+    make_room,
+    nested_too_deeply,
+    run_statements,
+    statements_of,
+)
 from ivm.trace.rows.table_store import Mode
 from sql.parameters import Parameters, filled
 
@@ -92,8 +99,8 @@ class Database:
         callback(progress, "progress")
         try:
             text = sql_text(text)
-            if params is not None and dialect == "duckdb":
-                inserted = insert_values(core, text, params)
+            if dialect == "duckdb":
+                inserted = insert_row(core, text) if params is None else insert_values(core, text, params)
                 if inserted is not None:
                     return inserted
             written = filled(text, params, dialect)

@@ -100,7 +100,7 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
     """What takes the row of a key out, or gives some of its columns, by their places, the values that come `after`."""
     intake, store = core.incoming.intake(table.name)[1], core.engine.tables[table.name]
     plain, keys = intake.plain, intake.plain_keys
-    found = None if keys is None else keys.batch([(value,) for value in key.values()], range(len(key)))
+    found = None if keys is None else keys.batch(1, [(value,) for value in key.values()], range(len(key)))
     number = None if found is None else store.number_of(*found)
     if found is None or number is None:
         return None
@@ -110,7 +110,7 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
         return None
     known = {**key, **after}
     row = [(known[c] if c in known else store.value(c, number),) for c in range(len(table.fields))]
-    rows = plain.batch(row, range(len(row)))
+    rows = plain.batch(1, row, range(len(row)))
     return None if rows is None else Change(table, *rows, mode="upsert")
 
 

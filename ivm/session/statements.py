@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from catalog.errors import UnsupportedError
+from catalog.errors import BindError, UnsupportedError
 from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.engine.installing import Progress
@@ -23,7 +23,7 @@ from sql.changes import check_width, columns_to_insert
 from sql.named_types import with_types
 from sql.parameters import Parameters
 from sql.parse import parse
-from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts
+from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts, usual_head
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
 from sql.statements import (
@@ -68,7 +68,7 @@ def statements_of(
     """The statements of a text, see `parse`, in which these types have names. Plain ones are read faster, if it holds
     nothing else.
     """
-    named = {name: str(type_) for name, type_ in types.items()}
+    named = {name: str(type_) for name, type_ in types.items()} if types else {}
     if named:
         text = with_types(text, named, dialect)
     if dialect == "duckdb":
@@ -162,15 +162,32 @@ def run_statement(
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     """INSERT of literals, which needs no DuckDB."""
     table, intake, named = _columns(core, statement)
-    types = {field.name: field.type for field in table.fields}
-    columns = columns_of(statement, [types[name] for name in named])
+    columns = columns_of(statement, intake.types(named))
     if columns is not None:
         count = len(columns[0])
-        rows = intake.values(dict(zip(named, columns, strict=True)), count, stored=True)
+        rows = intake.values(named, columns, count, stored=True)
         if rows is not None:
             core.commit([Change(table, *rows)])
             return counted(count)
     return run_statement(core, parse(statement.text)[0], "duckdb")
+
+
+def insert_row(core: Core, text: str) -> Result | None:
+    """Insert the row of a text that is an INSERT of one, as most are; None, and nothing has changed, for any other."""
+    head = usual_head(text)
+    if head is None:
+        return None
+    name, at = head
+    try:
+        table, intake = core.incoming.intake(name)
+    except BindError:  # what else is wrong with the text may come before
+        return None
+    columns = intake.usual.values(text, at)
+    rows = None if columns is None or intake.plain is None else intake.plain.batch(1, columns, range(len(columns)))
+    if rows is None:
+        return None
+    core.commit([Change(table, *rows)])
+    return counted(1)
 
 
 def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
@@ -184,8 +201,8 @@ def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
     if statement is None or len(params) != statement.width * statement.rows:
         return None
     table, intake, named = _columns(core, statement)
-    columns = {name: params[place :: statement.width] for place, name in enumerate(named)}
-    rows = intake.values(columns, statement.rows, stored=False)
+    columns = [params[place :: statement.width] for place in range(statement.width)]
+    rows = intake.values(named, columns, statement.rows, stored=False)
     if rows is None:
         return None
     core.commit([Change(table, *rows)])

@@ -19,6 +19,8 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
+from ivm.trace.lessons import Lessons, here
+
 LARGE = 1 << 14
 """Rows from which on it is worth it: handing an errand out takes some 30 microseconds."""
 _PART = 1 << 15
@@ -114,14 +116,15 @@ class Helpers:
 class Errands:
     """The errands of one piece of work, and of one thread at a time; as a context, what `at_hand` gives to it.
 
-    Nobody but that thread hands any out, waits or finishes.
+    Nobody but that thread hands any out, waits or finishes. What its searches meet goes to `lessons`, if it has any.
     """
 
-    def __init__(self, helpers: Helpers) -> None:
+    def __init__(self, helpers: Helpers, lessons: Lessons | None = None) -> None:
         self._helpers = helpers
+        self._lessons = lessons
         self.out: list[Errand[Any]] = []
         """Those that somebody may be at."""
-        self._before: Errands | None = None
+        self._before: tuple[Errands | None, Lessons | None] = None, None
 
     def send(self, work: Callable[[], T]) -> Errand[T]:
         """Hand out some work. It must not matter to it what else is done until its result is taken."""
@@ -160,22 +163,19 @@ class Errands:
             self.out.pop()
 
     def __enter__(self) -> None:
-        self._before, _here.errands = _here.errands, self if self._helpers.threads > 1 else None
+        self._before = here.errands, here.lessons
+        here.errands = self if self._helpers.threads > 1 else None
+        if self._lessons is not None:
+            here.lessons = self._lessons
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        _here.errands = self._before
-
-
-class _Here(threading.local):
-    errands: Errands | None = None
-
-
-_here = _Here()
+        here.errands, here.lessons = self._before
 
 
 def at_hand(rows: int) -> Errands | None:
     """By which this thread lets others help it with so many rows; None if it does them alone."""
-    return None if rows < LARGE else _here.errands
+    errands: Errands | None = None if rows < LARGE else here.errands
+    return errands
 
 
 def side_by_side(works: Sequence[Callable[[], T]], rows: int) -> list[T]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from ivm.trace.columns.column import Ints
 
@@ -42,22 +42,25 @@ class Lessons(dict[Learner, Met]):
             learner.learn(met)
 
     def __enter__(self) -> None:
-        self._before, _here.lessons = _here.lessons, self
+        self._before, here.lessons = here.lessons, self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        _here.lessons = self._before
+        here.lessons = self._before
 
 
-class _Here(threading.local):
+class Here(threading.local):
+    """What the work of a thread has at hand: who learns from its searches, and who helps it (`ivm.trace.helpers`)."""
+
     lessons: Lessons | None = None
+    errands: Any = None
 
 
-_here = _Here()
+here = Here()
 
 
 def note(learner: Learner, searched: int, long: Ints | None) -> None:
     """A search of `learner` has met this; nothing happens if nobody collects it."""
-    lessons = _here.lessons
+    lessons = here.lessons
     if lessons is not None:
         met = lessons.setdefault(learner, Met())
         if searched:

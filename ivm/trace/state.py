@@ -140,7 +140,8 @@ class Marks(dict[State, Any]):
         for state in reversed(self):
             state.is_still = still
             state.seal(upper, since)
-        self.lessons.teach()
+        if self.lessons:
+            self.lessons.teach()
         self.clear()
         join_page()
 

@@ -36,12 +36,7 @@ def stamp(time: int) -> int:
 
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
-    return _stamped(times) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
-
-
-@lru_cache(8)
-def _stamped(time: int) -> Ints:
-    return np.array([stamp(time)], np.int64)
+    return np.array([stamp(times)]) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
 
 
 def times_of(stamped: Ints) -> Ints:
@@ -83,22 +78,21 @@ class Births:
 
     Who reads up to a row needs no lock while others append behind it, or take that back.
 
-    Size: two words for each distinct time that is not forgotten (see `since`).
+    Size: two words for each distinct time that is not forgotten (see `since`), of which it is looked at whether some
+    are to be from `look_from` on.
     """
 
     def __init__(self) -> None:
-        self._times = Growable(np.dtype(np.int64))
+        self.times = Growable(np.dtype(np.int64))
+        """The distinct times that are known; in `_rows` the first row of each."""
         self._rows = Growable(np.dtype(np.int64))
-        self._look_from = _FEW
+        self.look_from = _FEW
         self.last = BEGINNING
-
-    def __len__(self) -> int:
-        return self._times.length
 
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        return self._times.nbytes + self._rows.nbytes
+        return self.times.nbytes + self._rows.nbytes
 
     def append(self, times: Ints | int, first_row: int, count: int) -> None:
         """`count` rows from `first_row` on came at `times` (ascending if many), none before what came already."""
@@ -109,10 +103,10 @@ class Births:
             return
         if times[0] < self.last:
             self.reach(int(times[0]), first_row)
-        known = self._times.length
-        begun, rows = self._times.reserve(known + count), self._rows.reserve(known + count)
+        known = self.times.length
+        begun, rows = self.times.reserve(known + count), self._rows.reserve(known + count)
         known = note_stretches(readonly(times), self.last, first_row, begun, rows, known)
-        self._times.length = self._rows.length = known
+        self.times.length = self._rows.length = known
         self.last = int(times[-1])
 
     def reach(self, time: int, row: int) -> None:
@@ -120,15 +114,19 @@ class Births:
         if time < self.last:
             raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
         if time > self.last:
-            self._times.push(time)
-            self._rows.push(row)
+            times, rows, known = self.times, self._rows, self.times.length
+            if known == min(len(times.array), len(rows.array)):
+                times.reserve(known + 1)
+                rows.reserve(known + 1)
+            times.array[known], rows.array[known] = time, row
+            times.length = rows.length = known + 1
             self.last = time
 
     def limit(self, time: int, rows: int) -> int:
         """How many of the store's `rows` had come by `time`, for a time that is not forgotten."""
         if time >= self.last:
             return rows
-        times, later = self._times, self._times.length
+        times, later = self.times, self.times.length
         while later and times.array.item(later - 1) > time:
             later -= 1
             if times.length - later > _NEAR:
@@ -138,7 +136,7 @@ class Births:
 
     def latest(self, rows: int) -> tuple[int, int]:
         """How many of the store's `rows` had come before the last time, as far back as the time that is given too."""
-        times, known = self._times, self._times.length
+        times, known = self.times, self.times.length
         if not known or times.array.item(known - 1) < self.last:  # no row has come at the last one
             return rows, times.array.item(known - 1) if known else BEGINNING
         return self._rows.array.item(known - 1), times.array.item(known - 2) if known > 1 else BEGINNING
@@ -146,13 +144,13 @@ class Births:
     def limits(self, times: Ints, rows: int) -> Ints:
         """`limit` for each of `times`; cost: where they ascend, one pass; else a binary search among the times kept."""
         found = np.empty(len(times), np.int64)
-        given, begun, places = readonly(np.ascontiguousarray(times)), self._times, self._rows.array
+        given, begun, places = readonly(np.ascontiguousarray(times)), self.times, self._rows.array
         ends_of_stretches(given, begun.array, places, begun.length, rows, found)
         return found
 
     def truncate(self, kept: int, last: int) -> None:
         """Forget the newest times: `kept` and `last` are what `len` and `last` were before they came."""
-        self._times.truncate(kept)
+        self.times.truncate(kept)
         self._rows.truncate(kept)
         self.last = last
 
@@ -162,32 +160,32 @@ class Births:
         Cost: copying what is left when three quarters are gone, and that is many. It is looked at when a quarter more
         has come.
         """
-        left = self._times.length
-        if left < self._look_from:
+        left = self.times.length
+        if left < self.look_from:
             return self
-        self._look_from = left + left // 4
+        self.look_from = left + left // 4
         if since >= self.last:
             left = 0
         elif left:
-            left -= int(np.searchsorted(self._times.view(), since, side="right"))
-        if _KEPT_PART * left > len(self):
+            left -= int(np.searchsorted(self.times.view(), since, side="right"))
+        if _KEPT_PART * left > self.times.length:
             return self
         made = Births()
         made.last = self.last
         if left:
-            made._times.append(self._times.view()[-left:])
+            made.times.append(self.times.view()[-left:])
             made._rows.append(self._rows.view()[-left:])
         return made
 
     def copy_from(self, other: Births, stretch: slice, rows: Ints, first: int) -> None:
         """Add the times of a stretch of rows of `other`, of which `rows`, ascending, are here from `first` on."""
         begin, end = np.searchsorted(other._rows.view(), [stretch.start, stretch.stop])
-        self._times.append(other._times.view()[begin:end])
+        self.times.append(other.times.view()[begin:end])
         self._rows.append(first + np.searchsorted(rows, other._rows.view()[begin:end]))
         self.last = other.last
 
     def times_at(self, rows: Ints) -> Ints:
         """When these rows came; BEGINNING where that is forgotten."""
         found = np.searchsorted(self._rows.view(), rows, side="right")
-        known = self._times.view()
+        known = self.times.view()
         return np.where(found > 0, known[found - 1], BEGINNING) if len(known) else np.full(len(rows), BEGINNING)

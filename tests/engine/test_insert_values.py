@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pytest
 
 import ivm
+from ivm.session import database
 from sql.plain_insert import plain_inserts
 
 TYPES = (
@@ -96,6 +98,20 @@ def db() -> Iterator[ivm.Database]:
     db.sql('CREATE TABLE t (a INTEGER, b VARCHAR); CREATE TABLE "odd name" ("a ""b" INTEGER)')
     yield db
     db.verify()
+
+
+@pytest.mark.parametrize("end", ["", ";", " ; \n"])
+@pytest.mark.parametrize("row", ["(-4, 'ä x')", "( 4 ,\n'') "])
+def test_a_row_as_most_write_it_is_read_at_once(db, row, end):
+    with mock.patch.object(database, "statements_of", side_effect=AssertionError):
+        assert db.sql(f"insert INTO T values {row}{end}").fetchall() == [(1,)]
+        with pytest.raises(AssertionError):
+            db.sql(f"INSERT INTO T VALUES {row}, (1, 'x')")
+        with pytest.raises(AssertionError):
+            db.sql("INSERT INTO t VALUES (2147483648, 'x')")
+        with pytest.raises(AssertionError):
+            db.sql("INSERT INTO u VALUES (1)")
+    assert db.sql("SELECT a, b FROM t").fetchall() in ([(-4, "ä x")], [(4, "")])
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def apply(db: ivm.Database, batch: dict[str, list[tuple[tuple[Any, ...], int, in
 
 def births(db: ivm.Database) -> int:
     """The times that the rows of `part` came at, as far as they are told apart."""
-    return len(core_of(db).engine.tables["part"].store._births)
+    return core_of(db).engine.tables["part"].store._births.times.length
 
 
 def test_views_end_as_where_every_time_counts() -> None:

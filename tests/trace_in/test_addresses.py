@@ -117,10 +117,10 @@ def test_texts_have_the_same_codes_read_where_they_lie(
         table = pa.table({"t": pa.array(values, encoding), "n": [1] * len(values)})
         taken = intake.taken(table.slice(begin) if begin < len(values) else table)
     assert taken is not None
-    assert taken.addresses is not None
-    assert bool(taken.addresses[0, OFFSET_BYTES]) is (taken.rows.column(0).null_count == 0)
+    assert taken[3] is not None
+    assert bool(taken[3][0, OFFSET_BYTES]) is (taken[0].column(0).null_count == 0)
     readers = Readers([Reader(VARCHAR, DICTIONARY), Reader(BIGINT, DICTIONARY)])
-    column, expected = Batch(taken.rows, readers, taken.addresses).column(0), Batch(taken.rows, readers).column(0)
+    column, expected = Batch(taken[0], readers, taken[3]).column(0), Batch(taken[0], readers).column(0)
     assert column.values.tolist() == expected.values.tolist()
     assert (column.valid is None) is (expected.valid is None)
 

@@ -30,7 +30,7 @@ def test_rows_come_at_their_times(batches, asked, since):
     expected = [sum(each <= time for each in came) for time in kept]
     assert births.limits(np.array(kept, np.int64), rows).tolist() == expected
     assert [births.limit(time, rows) for time in kept] == expected
-    mark = len(births), births.last
+    mark = births.times.length, births.last
     births.append(np.array([births.last + 3, births.last + 5]) if came else 7, rows, 2)
     births.truncate(*mark)
     assert births.limits(np.array(kept, np.int64), rows).tolist() == expected

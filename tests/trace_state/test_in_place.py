@@ -76,7 +76,7 @@ def test_rows_read_as_of_one_array(type: SqlType, values: list[Any], encodings: 
 def _as_it_comes(array: pa.Array, type: SqlType, *, is_looked_at: bool) -> tuple[ArrowRows, Ints | None]:
     """A batch of one column and, where it needs no cast, where that lies."""
     taken = AsItIs((Field("x", type),)).taken(pa.record_batch([array], names=["x"])) if is_looked_at else None
-    return (pa.table([array], names=["x"]), None) if taken is None else (taken.rows, taken.addresses)
+    return (pa.table([array], names=["x"]), None) if taken is None else (taken[0], taken[3])
 
 
 @settings(max_examples=50, deadline=None)

@@ -141,7 +141,10 @@ def test_an_ascending_run_is_found_as_if_it_were_hashed(width, data):
         model.undo(max(len(model.keys) - undone, 0))
         top = model.keys[-1] + 1 if model.keys else 0
     keys = list(range(-2, top + 3))
-    assert model.probe(keys, [99] * len(keys)) == model.expected(keys, [99] * len(keys))
+    expected = model.expected(keys, [99] * len(keys))
+    assert model.probe(keys, [99] * len(keys)) == expected
+    newest = [model.index.newest(words_of_keys([key], width).reshape(1, -1), NOBODY) for key in keys]
+    assert [(i, row) for i, row in enumerate(newest) if row is not None] == expected
 
 
 @settings(deadline=None, max_examples=80)
@@ -255,8 +258,12 @@ def test_a_small_commit_does_not_pay_for_the_backlog():
         assert applied.killed.tolist() == keys
         model.index.seal(stamp(1), died)
 
+    def newest(key):
+        return model.index.newest(np.array([[key]]), died)
+
     delete([5, 19_999])
     assert model.index.entries == 2, "what was found is in the table"
+    assert [newest(key) for key in (5, 6, 19_998, 19_999, 20_000)] == [None, 6, 19_998, None, None]
     delete(list(range(5000, 6000)))
     assert model.index.backlog == 20_000, "searching the run has cost less than moving it would"
     model.index._melting.searched = 20_000
@@ -264,6 +271,7 @@ def test_a_small_commit_does_not_pay_for_the_backlog():
     assert 0 < model.index.backlog <= 20_000 - 1024
     delete(list(range(8000, 9000)))
     assert model.index.backlog == 0
+    assert [newest(key) for key in (8000, 9000, 20_000)] == [None, 9000, None]
 
 
 def test_a_key_out_of_order_ends_the_run():

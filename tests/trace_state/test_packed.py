@@ -11,7 +11,7 @@ from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.columns.growable import HotColumn
 from ivm.trace.index.index import Index
-from ivm.trace.index.keys import KeyLayout, KeysAt
+from ivm.trace.index.keys import KeyLayout, are_complete
 from tests.trace_state.words import KeysOf, words_by_hand
 
 NOBODY = np.empty(0, np.int64)
@@ -73,8 +73,8 @@ def test_what_has_a_null_or_lies_nowhere_is_not_packed():
     assert not pack_complete(layout.form, places, 0, words)
     column = HotColumn(Physical.INT64, places[0])
     column.append(Column(np.arange(2), np.array([True, False])))
-    keys = KeysAt(layout.form, places, 0, 2)
-    assert not keys.are_complete
+    keys = (layout.form, places, 0, 2)
+    assert not are_complete(keys)
     assert not index.insert_packed(keys, NOBODY)
     assert index.packed(keys) is None
     assert index.rows == 0
@@ -104,7 +104,7 @@ def test_an_index_finds_what_it_finds_by_words_given(unique, order):
         undone = random.random() < 0.2
         marks = one.mark(), other.mark()
         for _ in range(1 + undone):
-            assert one.insert_packed(KeysAt(layout.form, source, at, end - at), NOBODY)
+            assert one.insert_packed((layout.form, source, at, end - at), NOBODY)
             other.insert(words[at:end], None, NOBODY)
             if undone:
                 one.rollback(marks[0])

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.hashing.index import drop_dead, hash_each
 from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, OLD, SLOTS, USED, fetch, find_slot, old_head, put_key
-from ivm.kernels.memory.at import int32s_in, ints_in, words_in
-from ivm.kernels.types import Bools, Hashes, Int32s, Ints
+from ivm.kernels.memory.at import address_of, hashes_at, int32s_in, ints_in, words_in
+from ivm.kernels.types import Bools, Int32s, Ints
 
 ALIVE = 0
 REACHED, INSERTED, KILLED, FAILED = range(4)
 COUNTS = 4
-"""What `done` counts: changes that were gone through, rows inserted, rows killed, changes that failed."""
+"""What the first words of `done` count: changes gone through, rows inserted, rows killed, changes that failed.
+
+Behind them lie, of n changes, the rows that died, n words, when they died, n words, and which changes failed, as many
+as there is room for.
+"""
+
+
+@part(inline=True)
+def _parts(done: Ints, changes: Any) -> Any:
+    """Which rows died, when they died, and which changes failed."""
+    times, failed = COUNTS + changes, COUNTS + 2 * changes
+    return done[COUNTS:times], done[times:failed], done[failed:]
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -23,28 +37,26 @@ def apply_changes(
     block: Ints,
     died: Ints,
     words: Ints,
-    hashes: Hashes,
     inserts: Bools,
     times: Ints,
     first_row: int,
     since: int,
     unique: bool,
     replace: bool,
-    killed: Ints,
-    killed_at: Ints,
-    failed: Ints,
     done: Ints,
 ) -> None:
     """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
 
     In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
     alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.
-    The hashes of the keys are written to `hashes`; deaths to `died`, and to `killed` and `killed_at` (length >= n).
-    Positions of changes that cannot be carried out go to `failed` until it is full, whereupon the pass ends. `done`
-    tells what was done. The table and the chains have room for n new keys. Cost: one or two random accesses a change.
+    Deaths are written to `died`, and to `done`, which tells what was done. Positions of changes that cannot be carried
+    out go there too until it is full, whereupon the pass ends. The table and the chains have room for n new keys. Cost:
+    one or two random accesses a change.
     """
     table = ints_in(block, TABLES)
     slots, old, following = words_in(table, SLOTS), words_in(table, OLD), int32s_in(block, FOLLOWING)
+    killed, killed_at, failed = _parts(done, len(words))
+    hashes = hashes_at(address_of(killed_at), len(words))  # which are read before deaths are written there
     width = np.uint64(words.shape[1])
     mortal = len(died) > 0
     step = 0 if len(times) == 1 else 1
@@ -100,14 +112,13 @@ def undo_changes(
     words: Ints,
     inserts: Bools,
     first_row: int,
-    killed: Ints,
-    failed: Ints,
     done: Ints,
 ) -> None:
     """Give the chains of an index that is not unique back what `apply_changes` has done to them, last change first.
 
     A row that left the front of its chain still says what was behind it. Done again, it changes nothing.
     """
+    killed, _, failed = _parts(done, len(words))
     width = np.uint64(words.shape[1])
     row, deaths, failures = first_row + done[INSERTED], done[KILLED], done[FAILED]
     for back in range(1, done[REACHED] + 1):

@@ -35,6 +35,7 @@ from ivm.kernels.hashing.slots import (
 from ivm.kernels.memory.at import int32s_in, ints_in, words_in
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
+NO_SLOT = -3
 _HALF = np.uint64(32)
 
 
@@ -274,6 +275,18 @@ def count_chains(slots: Ints, old: Ints, counts: Ints, following: Int32s, low: i
         if slots[moved, width] == EMPTY:
             chains += _reaches(following, old[place, width] - 1, low, high)
     return chains
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def newest_row(block: Ints, words: Ints) -> int:
+    """The row that came last of the key words[0]; below zero if all are gone, NO_SLOT if the table has no slot for it.
+
+    `block` as in `hashing.block`.
+    """
+    table = ints_in(block, TABLES)
+    slots, old = words_in(table, SLOTS), words_in(table, OLD)
+    head = find_head(slots, old, words, 0, hash_words(words, 0, words.shape[1]))
+    return NO_SLOT if head == EMPTY else head - 1
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

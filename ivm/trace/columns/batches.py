@@ -27,13 +27,6 @@ class Batches:
     pieces: Pieces = field(default_factory=Pieces)
     in_place: dict[int, InPlace] = field(default_factory=dict)
 
-    def push(self, batch: pa.RecordBatch, level: int, rows: int, places: Ints | None) -> None:
-        """One more batch, of so many rows, at least one."""
-        self.batches.append(batch)
-        self.levels.append(level)
-        self.places.append(places)
-        self.pieces.push(rows)
-
     def truncate(self, rows: int) -> None:
         """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
         count = len(self.pieces)

@@ -53,8 +53,9 @@ class ColdColumns:
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = Batches()
         self._merge: _Merge | None = None
-        self._has_small = False
-        self._look_further = False
+        self._small = 0
+        self.is_untidy = False
+        """Whether `tidy` may have something to do."""
         self._staying: pa.Schema | None = None
 
     @property
@@ -67,13 +68,6 @@ class ColdColumns:
         """Bytes of the values of the batches, whoever else may hold them."""
         return sum(batch.nbytes for batch in self._rows.batches)
 
-    @property
-    def is_untidy(self) -> bool:
-        """Whether `tidy` may have something to do."""
-        if not self._has_small:
-            return False
-        return self._look_further or self._merge is not None or self._rows.levels[-FAN:].count(0) >= FAN
-
     def fixed(self, rows: int) -> ColdColumns:
         """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
         fixed = ColdColumns(self._types, self._dictionary, self.indexes)
@@ -81,25 +75,25 @@ class ColdColumns:
             fixed._rows = self._rows.first(rows)
         return fixed
 
-    def append(self, batch: pa.RecordBatch, places: Ints | None = None) -> None:
+    def append(self, batch: pa.RecordBatch, places: Ints | None = None, told: Iterable[int] = ()) -> bool:
         """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied.
 
-        `places`: where they lie, if that is known (see `Located`), which nobody writes to.
+        `places`: where they lie, if that is known (see `Located`), which nobody writes to. Whether what is `told` of
+        columns tells of this batch too: if it lies there as those before do.
         """
         rows = batch.num_rows
         if not self._places or not rows:
-            return
-        kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
+            return True
+        kept, level = self._rows, SEALED
         if rows < _SMALL:
-            self._has_small = True
-        self._rows.push(kept, 0 if rows < _SMALL else SEALED, rows, places)
-
-    def has_told(self, columns: Iterable[int]) -> bool:
-        """Whether what is told of these columns tells of the newest batch too: if it lies there as those before do."""
-        kept = self._rows
-        number = len(kept.batches) - 1
-        places = kept.places[number] if kept.places else None
-        for index in columns:
+            level, self._small = 0, self._small + 1
+            if self._small >= FAN:
+                self.is_untidy = True
+        kept.batches.append(batch if len(self._places) == batch.num_columns else batch.select(list(self._places)))
+        kept.levels.append(level)
+        kept.places.append(places)
+        number = kept.pieces.push(rows)
+        for index in told:
             column = kept.in_place.get(index)
             if column is None or len(column) > number:
                 continue
@@ -115,7 +109,7 @@ class ColdColumns:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
             made._rows = Batches(batches, list(rows.levels), list(rows.places), rows.pieces.first(len(batches)))
-            made._has_small = made._look_further = self._has_small
+            made.is_untidy = True  # what was being put together is begun anew
         return made
 
     def truncate(self, rows: int) -> None:
@@ -127,8 +121,8 @@ class ColdColumns:
         merge, rows = self._merge, self._rows
         if merge is None:
             first = rows.ready()
-            self._look_further = first is not None
             if first is None:
+                self._small, self.is_untidy = rows.levels[-FAN:].count(0), False
                 return
             batches, level = rows.batches[first : first + FAN], rows.levels[first] + 1
             if rows.pieces.start(first + FAN) - rows.pieces.start(first) <= _FEW and self._stay(batches[0].schema):

@@ -86,17 +86,18 @@ class Pieces:
         np.maximum(rest - (count - 1), first, out=rest)
         return made
 
-    def push(self, rows: int) -> None:
-        """One more piece, of so many rows, at least one."""
+    def push(self, rows: int) -> int:
+        """One more piece, of so many rows, at least one; its number."""
         starts, pages = self._starts, self._pages
         piece = starts.length - 1
         end = starts.array.item(piece) + rows
         starts.push(end)
-        count, known = (end + _PAGE - 1) >> PAGE_BITS, pages.length
-        if count > known:
-            reserved = pages.array if count <= len(pages.array) else pages.reserve(count)
-            reserved[known:count] = piece
-            pages.length = count
+        count = (end + _PAGE - 1) >> PAGE_BITS
+        if count == pages.length + 1:
+            pages.push(piece)
+        elif count > pages.length:
+            pages.fill(piece, count)
+        return piece
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces`."""

@@ -30,6 +30,7 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
+_NO_COLUMNS: frozenset[int] = frozenset()
 _pack = Struct("7q").pack_into
 
 
@@ -102,11 +103,10 @@ class StoredColumns(Source):
         if isinstance(source, Batch):
             if self._computed.is_used:
                 self._computed.append(source.column)
-            for batch in source.batches():
-                self._cold.append(batch, source.addresses)
-            self._newest = self.rows, source
-            if not self._cold.has_told(self._told):
-                self._forget()
+            self._newest, rows = (self.rows, source), source.rows
+            for batch in (rows,) if isinstance(rows, pa.RecordBatch) else rows.to_batches():
+                if not self._cold.append(batch, source.addresses, self._told):
+                    self._forget()
         self.rows += count
 
     def _append_delta(self, delta: Delta, count: int) -> bool:
@@ -172,8 +172,8 @@ class StoredColumns(Source):
         """Keys of rows, where kernels find their columns."""
         columns, newest = form[:, COLUMN].tolist(), self._newest
         if newest is not None and row >= newest[0]:
-            return KeysAt(form, newest[1].places(columns), row - newest[0], stop - row)
-        return KeysAt(form, self.places(columns), row, stop - row)
+            return form, newest[1].places(columns), row - newest[0], stop - row
+        return form, self.places(columns), row, stop - row
 
     def piece(self, index: Read) -> Column | None:
         """Column `index` if it is hot, or the function if its values are kept."""
@@ -333,7 +333,7 @@ class StoredRows(Source):
         self._columns = columns
         self._rows = rows
         self._gathered: dict[Read, Column] = {}
-        self._placed, self._places = frozenset[int](), NOBODY
+        self._placed, self._places = _NO_COLUMNS, NOBODY
 
     def places(self, columns: Iterable[int]) -> Ints:
         """See `Source.places`; where the same columns are asked for again, they lie where they did."""

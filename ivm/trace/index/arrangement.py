@@ -14,7 +14,7 @@ from ivm.trace.delta import Group
 from ivm.trace.helpers import Errand, Errands, at_hand
 from ivm.trace.index.follower import Follower
 from ivm.trace.index.index import Index
-from ivm.trace.index.keys import DistinctKeys, KeyLayout
+from ivm.trace.index.keys import DistinctKeys, KeyLayout, are_complete
 from ivm.trace.index.search import Run
 from ivm.trace.lessons import Met
 from ivm.trace.rows.row_store import RowStore
@@ -143,7 +143,7 @@ class Arrangement(Follower):
         columns.settle(self.key)
         self._keys.at(index.run_rows)
         self.words[ASK] = 1
-        if keys.are_complete:
+        if are_complete(keys):
             self._coming = errands.send(partial(index.insert_packed, keys, died))
         else:
             words, dropped = self._keys.pack(slice(index.rows, self.store.rows))
@@ -235,7 +235,8 @@ class Arrangement(Follower):
         if self._is_aside:
             self.index.since = stamp(since)
         else:
-            self._mend()
+            if self.index.rows < self.store.rows:
+                self.index.mend()
             self.index.seal(stamp(since), self.store.died)
 
     def over(self, store: RowStore) -> Arrangement:

@@ -144,19 +144,13 @@ class Chains:
     ) -> None:  # fmt: skip
         """Carry out changes for which `ensure` made room; see `Index.apply`."""
         self._lengthen(first_row, len(words))
-        hashes = np.empty(len(words), np.uint64)
-        apply_changes(
-            self._block, died, words, hashes, inserts, times, first_row, since, unique, replace, applied.kills,
-            applied.kills_at, applied.failures, applied.counts,
-        )  # fmt: skip
+        apply_changes(self._block, died, words, inserts, times, first_row, since, unique, replace, applied.done)
         self._came += len(words)
 
     def undo(self, words: Ints, inserts: Bools, first_row: int, applied: Applied) -> None:
         """Undo `apply` in an index that is not unique, after whatever came later is undone."""
-        undo_changes(
-            self.tables.slots, self.tables.block, self.following.array, words, inserts, first_row,
-            applied.kills, applied.failures, applied.counts,
-        )  # fmt: skip
+        slots, _, block = self.tables
+        undo_changes(slots, block, self.following.array, words, inserts, first_row, applied.done)
 
     def cut(self, words: Ints | None, first_row: int) -> int:
         """Take the rows from `first_row` on out of the chains of these keys, or of all; how many chains had any.
@@ -179,9 +173,9 @@ class Chains:
     def ensure(self, keys: int, coming: int, died: Ints, since: int) -> None:
         """Make room for so many new keys, of as many rows as are coming. Cost: in proportion to them."""
         tables = self.tables
-        if tables.block.item(USED) + keys <= self._most():
+        used, capacity = tables.block.item(USED), len(tables.slots)
+        if used + keys <= _room(capacity) - _to_come(tables):
             return
-        used, capacity = int(tables.block[USED]), len(tables.slots)
         if len(tables.old):
             self._gather(2 * (used + keys) + len(tables.old), died, since)
             return
@@ -213,16 +207,13 @@ class Chains:
             self._go_ahead(self._came, since)
         self._came = 0
 
-    def _most(self) -> int:
-        """How many slots may be used, if what is still to come from the table before shall have its place."""
-        return int(_room(len(self.tables.slots))) - _to_come(self.tables)
-
     def _lengthen(self, first: int, count: int) -> None:
         """Make room for the chains of so many rows from `first` on, and of those before, few of which get any soon."""
         following, end = self.following, first + count
         if end > following.length:
-            following.skip(first)
-            following.reserve(end)
+            if first > following.length or end > len(following.array):
+                following.skip(first)
+                following.reserve(end)
             # What lies behind its length a growing array does not take along.
             following.length = end
 
@@ -245,7 +236,7 @@ class Chains:
         slots a row. What has no memory when the table is full gets it from the rows that come there.
         """
         slots = self.tables.slots
-        left = self._most() - int(self.tables.block[USED])
+        left = int(_room(len(slots))) - _to_come(self.tables) - self.tables.block.item(USED)
         if left > _AHEAD * len(slots):
             return
         if self._next is None:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import NO_ROOM, REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, STOP
-from ivm.kernels.hashing.index import absent_keys
+from ivm.kernels.hashing.block import ANY_LEAD, SHIFT, SINCE, STOP
+from ivm.kernels.hashing.changes import ALIVE
+from ivm.kernels.hashing.index import NO_SLOT, absent_keys, newest_row
 from ivm.kernels.hashing.packed import INCOMPLETE, extend_packed, pack_complete
 from ivm.kernels.types import Hashes
 from ivm.trace.columns.column import ALL, NOBODY, Bools, Ints
@@ -33,16 +34,10 @@ class Mark(NamedTuple):
     rows: int
 
 
-class _Step(NamedTuple):
-    """What undoes a change, written before it: the keys whose chains get rows (None: too many to name).
-
-    No row before `first_row` comes; `applied` and `inserts` say more where rows may leave chains too.
-    """
-
-    first_row: int
-    words: Ints | None
-    applied: Applied | None = None
-    inserts: Bools = ALL
+_Step = tuple[int, Ints | None, Applied | None, Bools]
+"""What undoes a change, written before it: no row before this one comes; the keys whose chains get rows (None: too many
+to name); and where rows may leave chains too, what is done, and which changes are inserts.
+"""
 
 
 class Index(Told):
@@ -116,13 +111,13 @@ class Index(Told):
         the last `seal`.
         """
         kept = len(self._journal)
-        while kept and self._journal[kept - 1].first_row >= first_row:
+        while kept and self._journal[kept - 1][0] >= first_row:
             kept -= 1
         self._undo(0, kept, first_row)
 
     def mend(self) -> None:
         """Undo an insert that was interrupted before its rows counted, in an index as for `truncate`."""
-        if any(step.first_row >= self.rows for step in self._journal):
+        if any(step[0] >= self.rows for step in self._journal):
             self.truncate(self.rows)
 
     def seal(self, since: int, died: Ints) -> None:
@@ -130,7 +125,7 @@ class Index(Told):
 
         Moves what waits to its place, in proportion to what came.
         """
-        self.since = since
+        self.block[SINCE] = since
         self._chains.seal(died, since)
         self._final = self.rows
         self._journal.clear()
@@ -147,7 +142,7 @@ class Index(Told):
 
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
-        if self.is_ascending and self.extend_packed(keys, died):
+        if self.extend_packed(keys, died):
             return True
         if self.backlog:
             packed = self.packed(keys)
@@ -156,7 +151,7 @@ class Index(Told):
             return packed is not None
         form, places, first, count = keys
         words, rows = np.empty((count, self.words), np.int64), self.rows
-        self._journal.append(_Step(rows, words if self._is_named(count) else None))
+        self._note(rows, words)
         if not self._chains.insert_packed(form, places, first, words, rows, died, self.since):
             return False
         self.rows = rows + count
@@ -164,34 +159,38 @@ class Index(Told):
 
     def extend(self, words: Ints, dropped: Bools | None, died: Ints = NOBODY) -> bool:
         """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
-        if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
+        if not self.is_ascending or (dropped is not None and dropped.any()):
             return False
         words = words.reshape(-1, self.words)
         if not self.unique and self.rows and len(words) and words.item(0) == self._run.last_lead:
             return self._extend_key(words, died)
-        self._journal.append(_Step(self.rows, self._no_words))
+        self._note(self.rows, self._no_words)
         if not self._run.extend(words):
             return False
         self.rows += len(words)
         return True
 
     def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> bool:
-        """As `extend` where it `is_ascending`, of rows, at least one, whose keys lie somewhere."""
+        """As `extend`, of rows, at least one, whose keys lie somewhere."""
+        rows, block = self.rows, self.block
+        if not self._ascending or block.item(STOP) != rows:
+            return False
         form, places, first, count = keys
-        self._journal.append(_Step(self.rows, self._no_words))
+        self._journal.append((rows, self._no_words, None, ALL))
         mortal = len(died) > 0
-        while (said := extend_packed(self.block, form, places, first, count, self.words, mortal)) == NO_ROOM:
+        while (said := extend_packed(block, form, places, first, count, self.words, mortal)) == NO_ROOM:
             self._run.make_room(count)
         if said in (TAKEN, TAKEN_ON):
-            self.rows += count
+            self.rows = rows + count
             return True
         words = None if said in (INCOMPLETE, REFUSED) else self.packed(keys)
         return words is not None and self.extend(words, None, died)
 
     def packed(self, keys: KeysAt) -> Ints | None:
         """The words of keys that lie somewhere; None if some value is NULL, or they do not."""
-        words = np.empty((keys.rows, self.words), np.int64)
-        return words if pack_complete(keys.form, keys.places, keys.first, words) else None
+        form, places, first, count = keys
+        words = np.empty((count, self.words), np.int64)
+        return words if pack_complete(form, places, first, words) else None
 
     def apply(
         self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied, *, replace: bool = False
@@ -205,14 +204,12 @@ class Index(Told):
         plain inserts. After a few failures nothing more is done, unless `applied` is to go on. After one the caller
         goes back to a mark, and the store revives the rows killed; or, if he lets the failures be, nothing.
         """
-        words = words.reshape(-1, self.words)
+        words, since = words.reshape(-1, self.words), self.block.item(SINCE)
         if self.backlog:
             self._settle(words, hashed(words), ALL, died)
-        self._chains.ensure(len(words), len(words), died, self.since)
-        self._journal.append(_Step(self.rows, words, applied, inserts))
-        self._chains.apply(
-            words, inserts, times, self.rows, died, self.since, applied, unique=self.unique, replace=replace
-        )
+        self._chains.ensure(len(words), len(words), died, since)
+        self._journal.append((self.rows, words, applied, inserts))
+        self._chains.apply(words, inserts, times, self.rows, died, since, applied, unique=self.unique, replace=replace)
         self.rows += applied.inserted
 
     def probe(
@@ -232,6 +229,14 @@ class Index(Told):
         if len(found) == 1:
             return found[0]
         return np.concatenate([NOBODY, *(p for p, _ in found)]), np.concatenate([NOBODY, *(r for _, r in found)])
+
+    def newest(self, words: Ints, died: Ints) -> int | None:
+        """The living row of a key (1, W) of a unique index; None if there is none."""
+        row = newest_row(self.block, words)
+        if row == NO_SLOT and self.backlog:
+            firsts, counts = self._run.find(words)
+            row = firsts.item(0) if counts.item(0) else NO_SLOT
+        return row if row >= 0 and (len(died) == 0 or died.item(row) == ALIVE) else None
 
     def run_at(self) -> Run:
         """How kernels read the keys of the run; NO_RUN if it is empty."""
@@ -253,12 +258,12 @@ class Index(Told):
         ascending, cut = self._ascending, 0
         self._ascending = False
         for number in range(len(self._journal) - 1, last - 1, -1):
-            step = self._journal[number]
-            if step.applied is not None and not self.unique:
-                assert step.words is not None
-                self._chains.undo(step.words, step.inserts, step.first_row, step.applied)
+            before, words, applied, inserts = self._journal[number]
+            if applied is not None and not self.unique:
+                assert words is not None
+                self._chains.undo(words, inserts, before, applied)
             else:
-                cut += self._chains.cut(step.words, first_row)
+                cut += self._chains.cut(words, first_row)
         self._run.truncate(first_row)
         self._chains.following.truncate(first_row)
         self.rows = min(self.rows, first_row)
@@ -313,7 +318,7 @@ class Index(Told):
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        self._journal.append(_Step(self.rows, self._no_words))
+        self._note(self.rows, self._no_words)
         if not self._run.extend(words):
             return False
         key = words[:1]
@@ -335,12 +340,13 @@ class Index(Told):
 
     def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
         if self._run.stop > self._final:  # rows that are final need not leave the table again
-            self._journal.append(_Step(0, words))
+            self._journal.append((0, words, None, ALL))
         self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
 
-    def _is_named(self, keys: int) -> bool:
-        """Whether so many keys are noted for undoing."""
-        return keys * _FEW <= len(self._chains.tables.slots)
+    def _note(self, rows: int, words: Ints) -> None:
+        """Rows from here on are about to come, with these keys in the table."""
+        named = words if len(words) * _FEW <= len(self._chains.tables.slots) else None
+        self._journal.append((rows, named, None, ALL))
 
     def _insert_further(self, words: Ints, dropped: Bools, died: Ints) -> None:
         """As `insert`, of keys that do not go on ascending."""
@@ -350,5 +356,5 @@ class Index(Told):
         self.rows += len(words)
 
     def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
-        self._journal.append(_Step(self.rows, words if self._is_named(len(words)) else None))
+        self._note(self.rows, words)
         self._chains.insert(words, hashes, dropped, self.rows, died, self.since)

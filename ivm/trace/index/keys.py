@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -228,19 +228,16 @@ def _read(words: Ints, place: _Place) -> Column:
     return Column(values, ~null if null.any() else None)
 
 
-class KeysAt(NamedTuple):
-    """Keys of `rows` rows from `first` on, where their columns lie; see `ivm.kernels.hashing.packed`."""
+KeysAt = tuple[Ints, Ints, int, int]
+"""The form of keys, the places of their columns, the first row, and how many there are; see
+`ivm.kernels.hashing.packed`."""
 
-    form: Ints
-    places: Ints
-    first: int
-    rows: int
 
-    @property
-    def are_complete(self) -> bool:
-        """Whether kernels find all values there, none of which is NULL."""
-        columns = self.places[self.form[:, COLUMN]]
-        return bool(columns[:, STRIDE].all() and not columns[:, VALIDITY].any())
+def are_complete(keys: KeysAt) -> bool:
+    """Whether kernels find all values there, none of which is NULL."""
+    form, places, _, _ = keys
+    columns = places[form[:, COLUMN]]
+    return bool(columns[:, STRIDE].all() and not columns[:, VALIDITY].any())
 
 
 class DistinctKeys:

@@ -197,37 +197,49 @@ class Applied:
     carries them out says here in the same call how far it came. Until then nothing was done.
     """
 
-    __slots__ = ("counts", "failures", "kills", "kills_at")
+    __slots__ = ("_changes", "done")
 
     def __init__(self, changes: int, *, go_on: bool = False) -> None:
-        self.counts = np.zeros(COUNTS, np.int64)
-        self.kills, self.kills_at = np.empty(changes, np.int64), np.empty(changes, np.int64)
-        self.failures = np.empty(changes + 1 if go_on else _MAX_FAILURES, np.int64)
+        self._changes = changes
+        self.done: Ints = np.zeros(COUNTS + 2 * changes + (changes + 1 if go_on else _MAX_FAILURES), np.int64)
+        """See `ivm.kernels.hashing.changes`."""
 
     @property
     def inserted(self) -> int:
         """How many rows were inserted."""
-        return int(self.counts[INSERTED])
+        return self.done.item(INSERTED)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether some change was not possible."""
+        return self.done.item(FAILED) > 0
+
+    @property
+    def dead(self) -> int:
+        """How many rows died."""
+        return self.done.item(KILLED)
 
     @property
     def killed(self) -> Ints:
         """The rows that died, in the order of the changes."""
-        return self.kills[: self.counts[KILLED]]
+        return self.done[COUNTS : COUNTS + self.dead]
 
     @property
     def killed_at(self) -> Ints:
         """When each of them died."""
-        return self.kills_at[: self.counts[KILLED]]
+        first = COUNTS + self._changes
+        return self.done[first : first + self.dead]
 
     @property
     def failed(self) -> Ints:
         """The positions of changes that were not possible, the first few at least."""
-        return self.failures[: self.counts[FAILED]]
+        first = COUNTS + 2 * self._changes
+        return self.done[first : first + self.done.item(FAILED)]
 
 
 def deaths_of(rows: Ints, stamps: Ints) -> Applied:
     """What kills these rows, and nothing else."""
     applied = Applied(len(rows))
-    applied.kills[:], applied.kills_at[:] = rows, stamps
-    applied.counts[KILLED] = len(rows)
+    applied.done[KILLED] = len(rows)
+    applied.killed[:], applied.killed_at[:] = rows, stamps
     return applied

@@ -166,7 +166,7 @@ class RowStore:
         """How many rows have died."""
         dead, kills = self._deaths
         for each in kills:
-            dead += len(each.killed)
+            dead += each.dead
         return dead
 
     @property
@@ -196,7 +196,7 @@ class RowStore:
                 f"cannot add {count} rows to {first}: a table or derived collection holds at most {MOST_ROWS} rows "
                 "between compactions; delete rows in commits of their own first"
             )
-        births, is_mortal = self._births, self._died.length > 0
+        births, mortal = self._births, self._died.length
         last, rows = births.last, first + count
         if isinstance(times, int):
             if times != last:
@@ -204,11 +204,11 @@ class RowStore:
         else:
             births.append(times, first, count)
         self.columns.append(source, count)
-        if is_mortal:
+        if 0 < mortal < rows:
             self.mortal(rows)
         self.rows = rows
         if isinstance(times, int) and times != last:
-            _pack(self.words.data, 8 * MORTAL, is_mortal, rows, times, first, last)
+            _pack(self.words.data, 8 * MORTAL, mortal > 0, rows, times, first, last)
         else:
             self._tell()
         return first
@@ -246,7 +246,8 @@ class RowStore:
 
     def mark(self) -> Mark:
         """Where the store is now."""
-        return self.rows, len(self._deaths.kills), len(self._births), self._births.last
+        births = self._births
+        return self.rows, len(self._deaths.kills), births.times.length, births.last
 
     def rollback(self, mark: Mark) -> None:
         """Undo every append and death since `mark`, which must not be before the last `seal`."""
@@ -265,13 +266,12 @@ class RowStore:
         """Make everything final; nobody asks for times before `since` any more."""
         if self._deaths.kills:
             self._deaths = _Deaths(self.dead, [])
-        births = self._births.since(since)
-        if births is not self._births:
-            self._births = births
+        births, columns = self._births, self.columns
+        if births.times.length >= births.look_from:
+            self._births = births = births.since(since)
             self._tell()
-        self.columns.tidy()
-        time, last = upper - 1, self._sealed.time
-        self._sealed = Sealed(self.columns, births, self.died, self.rows, time if time > last else last)
+        columns.tidy()
+        self._sealed = Sealed(columns, births, self.died, self.rows, max(upper - 1, self._sealed.time))
 
     def kill(self, rows: Ints, stamps: Ints) -> None:
         """The living rows `rows` die, as `stamps` say."""

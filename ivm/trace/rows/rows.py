@@ -122,15 +122,17 @@ class Rows(State):
         """
         if self._taking_over is not None:
             self._take_over(self._taking_over)
-        self._since = since
+        store, self._since = self.store, since
         self.edition += 1
-        for follower in self._followers.each():
-            follower.seal(since)
+        for reference in tuple(self._followers):
+            follower = reference()
+            if follower is not None:
+                follower.seal(since)
         if self._living is not None:
             self._living.seal(since)
-        is_dying = self._compaction is not None or self.store.dead >= compaction.FROM_ROWS
+        is_dying = self._compaction is not None or store.dead >= compaction.FROM_ROWS
         going = self._compacting(self.followers(), since) if is_dying else None
-        self.store.seal(upper, since)
+        store.seal(upper, since)
         if going is None or self.is_still or not going.is_done:
             self._compaction = going
         elif going.is_worth_it:

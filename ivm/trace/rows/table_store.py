@@ -19,7 +19,7 @@ from ivm.trace.columns.in_place import is_readable
 from ivm.trace.columns.stored_columns import StoredRows
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.index.arrangement import Arrangement
-from ivm.trace.index.keys import KeyLayout, KeysAt
+from ivm.trace.index.keys import KeyLayout
 from ivm.trace.rows.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
 from ivm.trace.rows.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
@@ -91,15 +91,20 @@ class TableStore(Rows):
         twice that and a pass over all columns where diffs had to be added up.
         """
         if diffs is None and isinstance(times, int):
-            come = self._come(data, max(times, earliest), addresses)
-            if come is not None:
-                return come
-        changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
-        if len(changes) == 0:
+            first = max(times, earliest)
+            changes = Changes(data.num_rows, None, first, None)
+        else:
+            changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
+            if changes.length:
+                changes.times = not_before(changes.times, earliest)
+                first, _ = changes.bounds
+        if changes.length == 0:
             return None
-        changes.times = not_before(changes.times, earliest)
-        first, last = changes.bounds
-        self._check_time(first)
+        if first < self.store.last_time:
+            raise ValueError(
+                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
+                "already; apply changes in the order of time"
+            )
         batch = self._batch(data, changes, addresses)
         outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
@@ -112,21 +117,18 @@ class TableStore(Rows):
                 outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta):
             raise impossible_changes(self.table, batch.rows, changes, outcome)
-        if len(outcome) == 0:
-            return None
-        self.store.reach(last)
-        return outcome
+        return outcome if outcome.length else None
 
     def number_of(self, keys: ArrowRows, addresses: Ints) -> int | None:
         """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
         key = self._key
         assert key is not None, "there is a primary key"
         batch = Batch(keys, self._key_readers, addresses)
-        words = key.index.packed(self._keys_at(batch, 1, whole=False))
+        form, places = self._forms[False]
+        words = key.index.packed((form, batch.places(places), 0, 1))
         if words is None:
             words = key.layout.pack([batch.column(c) for c in range(len(key.key))], 1)[0]
-        numbers = key.probe(words, None, self.store.last_time, True)[1]
-        return numbers.item(0) if len(numbers) else None
+        return key.index.newest(words.reshape(1, -1), self.store.died)
 
     def value(self, column: int, number: int) -> object:
         """The value of a column in the row of a number: as Python has it, or as it is stored if it is read in place."""
@@ -196,31 +198,6 @@ class TableStore(Rows):
         rows, key = super().size(), StateSize() if self._key is None else self._key.size()
         return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
 
-    def _come(self, data: ArrowRows, time: int, addresses: Ints | None) -> Delta | None:
-        """The delta of rows, at least one, that come at a time, if their keys go on ascending, or there are none.
-
-        None: nothing was done, and it is to be found out whether there are rows of their keys.
-        """
-        count = data.num_rows
-        if count == 0 or (self._key is not None and not self._key.index.is_ascending):
-            return None
-        if time < self.store.last_time:
-            self._check_time(time)
-        batch = Batch(data, self._readers, addresses)
-        if self._key is not None:
-            keys = self._keys_at(batch, count, whole=True)
-            if not self._key.index.extend_packed(keys):
-                return None
-        self.store.append(batch, count, time)
-        return Delta([Group(batch)], self._layout, count, time)
-
-    def _check_time(self, first: int) -> None:
-        if first < self.last_time:
-            raise ValueError(
-                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
-                "already; apply changes in the order of time"
-            )
-
     def _batch(self, data: ArrowRows, changes: Changes, addresses: Ints | None = None) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
         readers = self._readers
@@ -236,7 +213,7 @@ class TableStore(Rows):
         go_on = missing == "ignore"
         if self._key is not None:
             return self._change_by_key(self._key, batch, changes, mode == "upsert", go_on)
-        if changes.only_inserts:
+        if changes.inserts_or_all is None:
             return self._append(batch, changes)
         applied, mark = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
         return self._changed(batch, changes, applied, go_on, mark)
@@ -244,10 +221,11 @@ class TableStore(Rows):
     def _change_by_key(
         self, key: Arrangement, batch: Batch, changes: Changes, replace: bool, go_on: bool
     ) -> Delta | Ints:
-        store, count = self.store, len(changes)
+        store, count, only_inserts = self.store, changes.length, changes.inserts_or_all is None
         whole = batch.rows.num_columns == len(self._types)
-        keys = self._keys_at(batch, count, whole=whole)
-        if changes.only_inserts and key.index.is_ascending and key.index.extend_packed(keys):
+        form, places = self._forms[whole]
+        keys = form, batch.places(places), 0, count
+        if only_inserts and key.index.extend_packed(keys):
             return self._append(batch, changes)
         words = key.index.packed(keys)
         if words is None:
@@ -255,38 +233,38 @@ class TableStore(Rows):
             words, dropped = key.layout.pack(columns, len(batch))
             if dropped is not None and dropped.any():
                 raise null_in_key(self.table, batch.rows, np.flatnonzero(dropped)[:3])
-            if changes.only_inserts and key.index.extend(words, None):
+            if only_inserts and key.index.extend(words, None):
                 return self._append(batch, changes)
-        deadly = replace or not changes.only_inserts or len(store.died) > 0
+        deadly = replace or not only_inserts or store.died_at != 0
         died = store.mortal(store.rows + count) if deadly else NOBODY
         inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, inserts, times, died, applied, replace=replace)
         return self._changed(batch, changes, applied, go_on, mark)
 
-    def _keys_at(self, batch: Batch, count: int, *, whole: bool) -> KeysAt:
-        """The keys of a batch's rows, which are `whole` or keys alone, where they lie."""
-        form, columns = self._forms[whole]
-        return KeysAt(form, batch.places(columns), 0, count)
-
     def _append(self, batch: Batch, changes: Changes) -> Delta:
-        self.store.append(batch, len(batch), changes.times)
-        return self._delta(batch, len(batch), changes.times, None)
+        self.store.append(batch, changes.length, changes.times)
+        return Delta([Group(batch)], self._layout, changes.length, changes.times)
 
     def _changed(self, batch: Batch, changes: Changes, applied: Applied, go_on: bool, mark: RowsMark) -> Delta | Ints:
         """The delta of changes that have been made in the index, if they were possible; the rows follow."""
-        failed = applied.failed
-        if len(failed):
+        if applied.has_failed:
+            failed = applied.failed
             failed = failed[changes.inserts[failed]] if go_on else failed.copy()
             if len(failed):
                 self.rollback(mark)
                 return failed
-        births, born, times = batch, len(changes), changes.times
-        if not changes.only_inserts:
+        births, born, times = batch, changes.length, changes.times
+        if changes.inserts_or_all is not None:
             places = changes.inserts.nonzero()[0]
             born, times = len(places), chosen(times, places)
             births = batch.take(places) if born else batch
         first = self.store.append(births, born, times) if born else 0
+        dead = applied.dead
+        if (dead or born) and not (born and isinstance(times, int)):  # then it has been reached
+            self.store.reach(changes.bounds[1])
+        if not dead:
+            return self._delta(births, born, times, None)
         died_at = times if isinstance(times, int) else times_of(applied.killed_at)
         return self._difference(births, born, first, times, applied.killed, died_at)
 
@@ -294,16 +272,14 @@ class TableStore(Rows):
         self, births: Batch, born: int, first: int, times: Ints | int, killed: Ints, died_at: Ints | int
     ) -> Delta:
         """The delta of rows that came, from number `first` on, and rows that went, by time, what went first."""
-        died = len(killed)
-        if died == 0:
-            return self._delta(births, born, times, None)
-        columns, length = self.store.columns, died + born
+        columns, died = self.store.columns, len(killed)
+        length = died + born
         diffs: Ints = np.empty(length, np.int64)
         diffs[:died], diffs[died:] = -1, 1
         if born == 0:
             return self._delta(StoredRows(columns, killed), died, died_at, diffs)
         if length <= _FEW:
-            source: Source = StoredRows(columns, np.concatenate([killed, np.arange(first, first + born)]))
+            source: Source = StoredRows(columns, np.array([*killed.tolist(), *range(first, first + born)]))
         else:
             source = Concatenation((StoredRows(columns, killed), births))
         if isinstance(times, int) or isinstance(died_at, int):

@@ -105,8 +105,8 @@ class TextMemory:
     @property
     def weight(self) -> int:
         """Bytes in use, about."""
-        meta = self.heap.meta
-        return meta.item(USED) + EACH * (meta.item(COUNT) - meta.item(FREE) + meta.item(NEXT))
+        meta = self.heap.meta.tolist()
+        return int(meta[USED] + EACH * (meta[COUNT] - meta[FREE] + meta[NEXT]))
 
     @property
     def nbytes(self) -> int:
