@@ -105,19 +105,21 @@ class TableStore(Rows):
                 f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
                 "already; apply changes in the order of time"
             )
-        batch = self._batch(data, changes, addresses)
-        outcome = self._carry_out(batch, changes, mode, missing)
-        if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
+        batch, replace, go_on = self._batch(data, changes, addresses), mode == "upsert", missing == "ignore"
+        outcome = self._carry_out(batch, changes, replace, go_on)
+        if isinstance(outcome, Delta):
+            return outcome if outcome.length else None
+        if mode == "diff" and diffs is not None and changes.inserts.any():
             net = net_in_order(data, self._types, times, diffs)
             if len(net) == 0:
                 return None
             net.times = not_before(net.times, earliest)
             if len(net) < len(changes):
                 batch, changes = self._batch(data, net), net
-                outcome = self._carry_out(batch, changes, mode, missing)
-        if not isinstance(outcome, Delta):
-            raise impossible_changes(self.table, batch.rows, changes, outcome)
-        return outcome if outcome.length else None
+                outcome = self._carry_out(batch, changes, replace, go_on)
+                if isinstance(outcome, Delta):
+                    return outcome if outcome.length else None
+        raise impossible_changes(self.table, batch.rows, changes, outcome)
 
     def number_of(self, keys: ArrowRows, addresses: Ints) -> int | None:
         """The number of the living row of the primary key that `keys` has, lying there; None: there is none."""
@@ -208,20 +210,14 @@ class TableStore(Rows):
         batch = Batch(data, readers, addresses)
         return batch if changes.positions is None else batch.take(changes.positions)
 
-    def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:
+    def _carry_out(self, batch: Batch, changes: Changes, replace: bool, go_on: bool) -> Delta | Ints:
         """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""
-        go_on = missing == "ignore"
-        if self._key is not None:
-            return self._change_by_key(self._key, batch, changes, mode == "upsert", go_on)
-        if changes.inserts_or_all is None:
-            return self._append(batch, changes)
-        applied, mark = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
-        return self._changed(batch, changes, applied, go_on, mark)
-
-    def _change_by_key(
-        self, key: Arrangement, batch: Batch, changes: Changes, replace: bool, go_on: bool
-    ) -> Delta | Ints:
-        store, count, only_inserts = self.store, changes.length, changes.inserts_or_all is None
+        key, store, count, only_inserts = self._key, self.store, changes.length, changes.inserts_or_all is None
+        if key is None:
+            if only_inserts:
+                return self._append(batch, changes)
+            applied, mark = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
+            return self._changed(batch, changes, applied, go_on, mark)
         whole = batch.rows.num_columns == len(self._types)
         form, places = self._forms[whole]
         keys = form, batch.places(places), 0, count
