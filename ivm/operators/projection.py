@@ -36,15 +36,15 @@ class Laid(Stage):
     """Rows with their columns at other places. `lay` gives the layout that comes of one."""
 
     def __init__(self, lay: Callable[[Layout], Layout]) -> None:
-        self._lay = lay
+        self.lay = lay
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`."""
-        yield Delta(delta.groups, self._lay(delta.layout), delta.length, delta.times, delta.diffs)
+        yield Delta(delta.groups, self.lay(delta.layout), delta.length, delta.times, delta.diffs)
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
-        return Projection(range(len(delta.groups)), self._lay(delta.layout))
+        return Projection(range(len(delta.groups)), self.lay(delta.layout))
 
 
 class Told(Stage):
