@@ -126,10 +126,11 @@ class Route:
     def end(self) -> None:
         """All is read of the walk. How much memory it needed is remembered, for the next one."""
         chunks, words, room = self._chunks, self.words, self._room
-        needed = self._used + self._up_to(REACHED)
-        if needed > room:
-            room = needed + (needed >> 2)
-        self._room = max(min(room, _SPARE * needed), _LEAST)
+        if not words.item(CHUNK):  # else nobody has taken the newest part
+            needed = self._used + self._up_to(REACHED)
+            if needed > room:
+                room = needed + (needed >> 2)
+            self._room = max(min(room, _SPARE * needed), _LEAST)
         if len(chunks) == 1 and len(chunks[0]) <= _MOST_KEPT:
             self._kept = chunks[0]
         else:
