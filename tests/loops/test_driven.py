@@ -54,7 +54,7 @@ _NODES = 9
 @contextmanager
 def _reasons() -> Iterator[Counter[int]]:
     """Why machine code comes back, how often."""
-    found, drive = Counter[int](), driving.drive
+    found, drive = Counter[int](), kernel.drive
 
     def driven(*given: Any) -> int:
         said = drive(*given)

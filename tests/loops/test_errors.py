@@ -14,7 +14,7 @@ import pytest
 
 from catalog.errors import NumericError
 from ivm.dataflow import drive as driving
-from ivm.kernels.step.drive import NUMBER
+from ivm.kernels.step import drive as kernel
 from ivm.session.database import core_of
 from tests.loops.programs import ENDLESS, OVERFLOWING, PROGRAMS, Program
 from tests.loops.world import Changes, World
@@ -118,7 +118,7 @@ def test_a_loop_that_cannot_come_in_leaves_nothing(program: Program) -> None:
 def test_an_interruption_in_the_middle_of_a_long_chain(
     error: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    length, world, drive = 2000, World(), driving.drive
+    length, world, drive = 2000, World(), kernel.drive
     world.commit({"roots": [((0,), 1)], **_path(length)})
     world.install(PROGRAMS["reach"])
     all_of_them, few = Counter((node,) for node in range(length + 1)), Counter((node,) for node in range(11))
@@ -126,7 +126,7 @@ def test_an_interruption_in_the_middle_of_a_long_chain(
 
     def interrupted(frame: Any, *given: Any) -> int:
         said = drive(frame, *given)
-        if frame[NUMBER] > length // 2:
+        if frame[kernel.NUMBER] > length // 2:
             raise error("in the middle")
         return said
 
