@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from time import perf_counter_ns
 
 import numpy as np
@@ -96,8 +96,8 @@ class Drive:
         self._frame[RUN] = self._frame[CAME] = 0
         self._given.begin()
 
-    def run(self, number: int, most: int, time: int) -> int:
-        """Run rounds, at most so many, of which the first is given; how many it were.
+    def run(self, number: int, most: int, time: int) -> Generator[None, None, int]:
+        """Run rounds, at most so many, of which the first is given; how many it were. Yields within long ones.
 
         Raises what operators raise. Cost: that of what changes in each; about a microsecond for each line of each.
         """
@@ -110,7 +110,7 @@ class Drive:
                 self._help(said, time)
             self._release()
         if frame.item(RUN) == before:
-            self._by_python(number, time)
+            yield from self._by_python(number, time)
         self.number = frame.item(NUMBER)
         for program in self._holding:
             program.settle(self.number)
@@ -187,20 +187,23 @@ class Drive:
         self._lead(others, rows, end - begin, diffs)
         frame[STAGE], frame[MOST] = EVALUATE, frame.item(RUN)
 
-    def _by_python(self, number: int, time: int) -> None:
+    def _by_python(self, number: int, time: int) -> Iterator[None]:
         """Run a round in Python."""
         self._frame[RUN] += 1
         self._frame[NUMBER] = number
-        delta = self._group.evaluate(number, self._clock.tick)
-        if delta is None or not delta.length:
-            return
-        *columns, _ = delta.columns()
-        later = np.full(delta.length, number + 1, np.int64)
-        rows = Given([*columns, Column(later), Column(np.ones(delta.length, np.int64))])
         comes_back = self._limit is None or number + 1 < self._limit
-        self._give(rows, delta.length, delta.diffs, time, comes_back=comes_back)
-        if comes_back:
-            self._lead(self._straight.lines, rows, delta.length, delta.diffs)
+        while self._group.due == number:
+            delta = self._group.evaluate(number, self._clock.tick)
+            if delta is None or not delta.length:
+                continue
+            *columns, _ = delta.columns()
+            later = np.full(delta.length, number + 1, np.int64)
+            rows = Given([*columns, Column(later), Column(np.ones(delta.length, np.int64))])
+            self._give(rows, delta.length, delta.diffs, time, comes_back=comes_back)
+            if comes_back:
+                self._lead(self._straight.lines, rows, delta.length, delta.diffs)
+            if self._group.due == number:
+                yield
 
     def _lead(self, lines: Sequence[tuple[Walk, Layout]], rows: Given, length: int, diffs: Ints | None) -> None:
         """Lead what groups have given along lines."""

@@ -31,6 +31,8 @@ from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.signed_rows import SignedRows
 from ivm.trace.state import Marks
 
+_STRETCH = 1 << 17
+"""So many rows of a change are carried at once."""
 MOST_ROUNDS = 1_000_000
 """After so many rounds a loop without a limit of its own is taken not to end."""
 _NEVER = 2**62
@@ -80,8 +82,10 @@ class Iterate(Kept):
         changed = sum(delta.length for delta in self.changes.values() if delta is not None)
         return Delta([], plain_layout(0), changed, 0) if changed else None
 
-    def passes(self, inputs: Sequence[Delta | None], begins_at: int | None = None) -> Iterator[int]:
-        """The same, yielding the number of each round that was run. `begins_at`: the time at which there is a loop.
+    def passes(self, inputs: Sequence[Delta | None], begins_at: int | None = None) -> Iterator[int | None]:
+        """The same, yielding the number of each round that was run, and None now and then within a long one.
+
+        `begins_at`: the time at which there is a loop. Where it yields, nobody is on a walk.
 
         Raises RecursionLimitError where it does not end within its rounds, and what operators raise. Cost: that of what
         changes in each round; some tens of microseconds for each node that a round reaches.
@@ -110,8 +114,8 @@ class Iterate(Kept):
         """Nobody reads a loop but for what it keeps."""
         raise AssertionError("a loop is read of its results")
 
-    def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int]:
-        """The rounds of one time; what bindings that are read change is added to what was `found`."""
+    def _rounds(self, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]) -> Iterator[int | None]:
+        """The rounds of one time; what bindings that are read change is added to what was `found`. See `passes`."""
         if self._drive is not None:
             yield from self._driven(self._drive, changes, time, found)
             return
@@ -135,13 +139,13 @@ class Iterate(Kept):
                 self._refuse(self._most)
             run += 1
             given: list[list[Delta]] = [[] for _ in scope.bindings]
-            self._carry(coming.take(number), given)
+            yield from self._carry(coming.take(number), given)
             for group, node in scope.groups:
-                if group.due == number:
+                while group.due == number:
                     self._clock.tick += 1
                     changed = group.evaluate(number, self._clock.tick)
                     if changed is not None:
-                        self._carry({node: changed}, given)
+                        yield from self._carry({node: changed}, given)
             self._settle(number)
             self._feed(given, time, found, coming)
             self.passed, self.longest = self.passed + 1, max(self.longest, run)
@@ -149,18 +153,18 @@ class Iterate(Kept):
 
     def _driven(
         self, drive: Drive, changes: Mapping[Node, Delta], time: int, found: dict[int, list[Delta]]
-    ) -> Iterator[int]:
+    ) -> Iterator[int | None]:
         """The same of a straight loop."""
         ((group, _),) = self._scope.groups
         drive.begin()
-        self._carry(changes, [[]])
+        yield from self._carry(changes, [[]])
         run = 0
         while (number := group.due) is not None:
             # Rounds by value are numbered by values.
             if self._limit is None and (run if self._scope.valued else number) >= self._most:
                 self._settle()
                 self._refuse(self._most)
-            ran = drive.run(number, self._most - run, time)
+            ran = yield from drive.run(number, self._most - run, time)
             run += ran
             self.passed, self.longest = self.passed + ran, max(self.longest, run)
             yield drive.number
@@ -169,13 +173,18 @@ class Iterate(Kept):
         for deltas in found.values():
             deltas.extend(drive.end(time))
 
-    def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
-        """Carry changes through the loop at a new tick; what bindings give is added to what was `given`.
+    def _carry(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> Iterator[None]:
+        """Carry changes through the loop, a stretch at each new tick; what bindings give is added to what was `given`.
 
-        Of several ticks it is as of one time, since what they change in a round is one change.
+        Of several ticks it is as of one time, as what they change in a round is one change. Yields between stretches.
         """
-        if not changes:
-            return
+        most = max((delta.length for delta in changes.values()), default=0)
+        for start in range(0, most, _STRETCH):
+            if start:
+                yield
+            self._carry_stretch(changes if most <= _STRETCH else _stretch(changes, start), given)
+
+    def _carry_stretch(self, changes: Mapping[Node, Delta], given: list[list[Delta]]) -> None:
         self._clock.tick += 1
         tick, graph = self._clock.tick, self._scope.graph
         ticking = {node: Delta(d.groups, d.layout, d.length, tick, d.diffs) for node, d in changes.items()}
@@ -192,8 +201,7 @@ class Iterate(Kept):
         """Let what bindings have given come back, as of the rounds after."""
         for number, (binding, deltas) in enumerate(zip(self._scope.bindings, given, strict=True)):
             merged = concat_deltas(deltas)
-            # What a group changes in a round is net, if nothing else comes of it.
-            is_net = merged is None or (len(deltas) == 1 and binding.node in self._grouped)
+            is_net = merged is None or binding.node in self._grouped  # what groups change in a round is
             net = merged if merged is None or is_net else consolidate(merged, binding.types)
             if net is None:
                 continue
@@ -254,7 +262,9 @@ class LoopResult(Kept):
 
 
 def fill(node: Node, time: int, installation: Installation) -> None:
-    """Bring a new loop up to the present; others are let in after each chunk that is read, and after each round."""
+    """Bring a new loop up to the present; others are let in after each chunk that is read, after each round, and within
+    rounds of many rows.
+    """
     loop = node.operator
     assert isinstance(loop, Iterate), "a loop is filled"
     installation.waiting = node
@@ -262,7 +272,10 @@ def fill(node: Node, time: int, installation: Installation) -> None:
     loop.look_up_as_of(time)
     marks = Marks()
     marks.add(loop.states)
-    for _ in loop.passes(whole, time):
+    for number in loop.passes(whole, time):
+        if number is None:  # nothing is sealed in the middle of a round
+            installation.rest()
+            continue
         marks.seal(time + 1, time)
         installation.rest()
         marks.add(loop.states)
@@ -279,6 +292,12 @@ def _whole(source: Node, time: int, installation: Installation) -> Delta | None:
             found.append(delta.gathered())
         installation.rest()
     return concat_deltas(found)
+
+
+def _stretch(changes: Mapping[Node, Delta], start: int) -> dict[Node, Delta]:
+    """The changes in a stretch of rows, of each node that has some there."""
+    some = ((node, delta) for node, delta in changes.items() if start < delta.length)
+    return {node: delta.slice(start, min(start + _STRETCH, delta.length)) for node, delta in some}
 
 
 def _from_round(delta: Delta, rounds: Ints, first: int, tick: int) -> Delta:

@@ -24,7 +24,10 @@ class RoundNode(Kept):
 
     @abstractmethod
     def evaluate(self, number: int, tick: int) -> Delta | None:
-        """What changes in a round in which groups are due, with the round last, as of a tick."""
+        """What changes in a round of groups that are due in it, with the round last, as of a tick.
+
+        Where these are many, of some; the round is due until all were asked for.
+        """
 
     def begin(self) -> None:
         """Nothing has come yet: what there is of no rows is due in the first round."""

@@ -36,6 +36,8 @@ from ivm.trace.sources import Frame, Sources
 from ivm.trace.text.dictionary import TextDictionary
 
 G = TypeVar("G", bound=Rounds)
+_AT_ONCE = 1 << 13
+"""So many groups are looked at in one go."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ class RoundReduce(Cells[RoundGroups]):
 
     def _counts(self, number: int, tick: int) -> Delta | None:
         groups, layout = self.groups, self.groups.layout
-        room = max(groups.dues, 1)
+        room = min(max(groups.dues, 1), _AT_ONCE)
         keys, diffs = np.empty((room, layout.words), np.int64), np.empty(room, np.int64)
         if groups.settled:
             count = evaluate_settled(groups.table(), groups.block, number, keys, diffs)
@@ -177,7 +179,7 @@ class RoundReduce(Cells[RoundGroups]):
 
     def _sums(self, number: int, tick: int) -> Delta | None:
         groups, parts, form = self.groups, self._parts, self._form
-        room = max(groups.dues, 1)
+        room = min(max(groups.dues, 1), _AT_ONCE)
         sums, found = np.empty((STATES * room, parts.fields), np.int64), np.empty(room, np.int64)
         count = evaluate_sums(groups.table(), groups.block, parts.plan, number, sums, found)
         if not count:
@@ -234,7 +236,7 @@ class RoundExtreme(Cells[RoundExtremes]):
     def evaluate(self, number: int, tick: int) -> Delta | None:
         """See `RoundNode.evaluate`."""
         groups, layout = self.groups, self.groups.layout
-        room = 4 * max(groups.dues, 1)
+        room = 4 * min(max(groups.dues, 1), _AT_ONCE)
         keys, values, diffs = (
             np.empty((room, layout.words), np.int64),
             np.empty(room, np.int64),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
-from ivm.dataflow import hydration
-from ivm.operators import ends, half_join, join
+from ivm.dataflow import hydration, loop
+from ivm.operators import ends, half_join, join, round_reduce
 from ivm.plan import existing
 from ivm.trace import route
 from ivm.trace.columns import stored_columns
@@ -27,6 +27,8 @@ _SIZES = (
     *((each, "FIRST_PART", 0.5) for each in (half_join, join)),
     (half_join, "_LEAST_PART", 0.25),
     (route, "MOST_FOUND", 1.25),
+    (loop, "_STRETCH", 0.75),
+    (round_reduce, "_AT_ONCE", 0.5),
     *((each, "_CHUNK", 0.75) for each in (group_reader, round_reader, ends, window_tree, ordered_tree)),
 )
 
