@@ -31,6 +31,7 @@ from ivm.kernels.step.drive import (
     LINES,
     MEMORY,
     MOST,
+    MOST_CAME,
     MOST_DUE,
     NO_CELLS,
     NO_GIVEN,
@@ -60,8 +61,8 @@ from ivm.trace.delta import Delta, Group, Layout, delta_of
 
 _MOST_DUE = 1 << 12
 """Where more groups are due, one round is work for more than one thread."""
-_MOST_ROUNDS = 1 << 8
-"""After so many rounds others are let in."""
+_MOST_ROUNDS, _MOST_ROWS = 1 << 8, 1 << 17
+"""After so many rounds, or rows that have come to groups, others are let in, and interruptions heard."""
 
 
 class Drive:
@@ -106,6 +107,7 @@ class Drive:
         frame, before = self._frame, self._frame.item(RUN)
         if not self._holds() and self._is_ready():
             frame[TICK], frame[MOST] = self._clock.tick, before + min(most, _MOST_ROUNDS)
+            frame[MOST_CAME] = frame[CAME] + _MOST_ROWS
             while (said := drive(frame, self._groups.table(), self._groups.block)) not in (ENDED, PAUSED, BY_PYTHON):
                 self._help(said, time)
             self._release()

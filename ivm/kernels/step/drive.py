@@ -52,9 +52,9 @@ SETTLED, COUNTS, EXISTS, LEAST, GREATEST = range(5)
 """What groups give: see `groups.settled`, `groups.rounds` and `groups.round_least`."""
 (
     KIND, PLAN, PLANS, COLUMNS, LINES, MOST_DUE, BEFORE, MOST, TICK, STAGE, LINE, NUMBER, RUN, WANTED,
-    FROM, GIVEN, ROOM, KEYS, VALUES, LATER, CHANGES, LIE, BEGIN, ROW_CELLS, ROW_ROOM, CAME,
-) = range(26)  # fmt: skip
-DRIVE = 26
+    FROM, GIVEN, ROOM, KEYS, VALUES, LATER, CHANGES, LIE, BEGIN, ROW_CELLS, ROW_ROOM, CAME, MOST_CAME,
+) = range(27)  # fmt: skip
+DRIVE = 27
 """What groups give; what they add up (see `groups.accumulate`), by its `id`; how many columns what they give has,
 with the round after and a one, and how many lines lead on from it. So many groups are Python's if they may be due at
 once; rounds from BEFORE on are, and there are no more than MOST. At which tick it is.
@@ -63,7 +63,8 @@ Then how far it is: at what, in which line, and of which round; how many rounds 
 room, or what a walk has said. What groups have given begins with the present round's at FROM, and ends at GIVEN, of
 ROOM rows. Where that lies: keys, values if they are of some, rounds in which it comes back, how often each is added;
 the places of its columns (see `memory.places`), and the addresses of their first rows. Then where the cells of rows
-that are put are noted, and of how many; how many have come to the groups. Behind it LINE_WORDS for each line."""
+that are put are noted, and of how many; how many have come to the groups, and with how many it pauses. Behind it
+LINE_WORDS for each line."""
 ROUTE, MEMORY, PUT = range(3)
 LINE_WORDS = PUT + PUT_FRAME
 """The `id` of a route, that of its arena, and what groups are told (see `groups.rounds.put_rounds`)."""
@@ -72,7 +73,7 @@ EVALUATE, BEGINS, WALKS, PUTS = range(4)
 (
     ENDED, PAUSED, BY_PYTHON, NO_GIVEN, NO_CELLS, NO_SLOTS, FAILED, NO_MEMORY, STOPPED, LEARNS,
 ) = range(10)  # fmt: skip
-"""Why it comes back: nothing is due; so many rounds were run; the round is Python's; there is no room for what groups
+"""Why it comes back: nothing is due; so much was done; the round is Python's; there is no room for what groups
 give, for cells of so many rows, or for a group; a sum has overflowed; a walk lacks memory, or has stopped, or has met
 what an index is to learn, after which the line goes on."""
 _GOES_ON = -1
@@ -107,7 +108,7 @@ def _evaluate(frame: Ints, table: Ints, block: Ints) -> Word:
     number, width, begun = block[FIRST], table[KEY_WORDS], frame[GIVEN]
     if number < 0:
         return np.int64(ENDED)
-    if frame[RUN] >= frame[MOST] or number >= frame[BEFORE]:
+    if frame[RUN] >= frame[MOST] or frame[CAME] >= frame[MOST_CAME] or number >= frame[BEFORE]:
         return np.int64(PAUSED)
     due = block[HEAP + COUNT]
     if due > frame[MOST_DUE]:
