@@ -17,16 +17,18 @@ def kernels(tmp_path):
     (tmp_path / "caller.py").write_text("from ivm.kernels.lower.middle import (\n    f,\n)\n")
     (tmp_path / "lower" / "middle.py").write_text("import numpy\nfrom ivm.kernels import callee\n")
     (tmp_path / "callee.py").write_text("one = 1\n")
-    sources._text.cache_clear()
-    sources._with_imports.cache_clear()
+    forget()
     yield tmp_path
-    sources._text.cache_clear()
-    sources._with_imports.cache_clear()
+    forget()
+
+
+def forget() -> None:
+    for each in (sources._text, sources._imports, sources._with_imports):
+        each.cache_clear()
 
 
 def digests(folder) -> list[str]:
-    sources._text.cache_clear()
-    sources._with_imports.cache_clear()
+    forget()
     return [sources.digest(module, folder) for module in ("caller", "lower.middle", "callee")]
 
 

@@ -63,11 +63,12 @@ def watched() -> Iterator[Watched]:
         found.groups[:] = [(relation, operators[each]) for relation, each in plans if each in operators]
         return operators[plan]
 
-    def run(loop: Iterate, *given: Any) -> Iterator[int]:
+    def run(loop: Iterate, *given: Any) -> Iterator[int | None]:
         before, last = loop.passed, -1
         for number in rounds(loop, *given):
-            assert number > last, "rounds ascend"
-            last = number
+            if number is not None:
+                assert number > last, "rounds ascend"
+                last = number
             yield number
         found.rounds = loop.passed - before
 

@@ -57,13 +57,14 @@ def _with_imports(module: str, folder: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _imports(module: str, folder: Path) -> list[str]:
+@cache
+def _imports(module: str, folder: Path) -> tuple[str, ...]:
     if module == _COMPILER:
-        return []
+        return ()
     named: list[str] = []
     for path, names in _IMPORT.findall(_text(module, folder)):
         named += [path, *(f"{path}.{name.split()[0]}" for name in names.split(",") if name.strip())]
-    return [name[1:] for name in named if _path(name[1:], folder).is_file()]
+    return tuple(name[1:] for name in named if _path(name[1:], folder).is_file())
 
 
 @cache
