@@ -10,12 +10,11 @@ from ivm.kernels.groups.block import KEY_WORDS, STATE
 from ivm.kernels.groups.round_block import CELL, CURSOR, MADE, MARK, ROUND, SLOT, opened_in
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.round_extremes import matters_to
-from ivm.kernels.groups.treap import first_from
+from ivm.kernels.groups.treap import first_from, go_left
 from ivm.kernels.groups.value_block import (
     COUNT,
     EARLIER,
     LEAST,
-    LEFT,
     NEW,
     OLD,
     RIGHT,
@@ -98,14 +97,11 @@ def _look(block: Ints, root: Word, number: Word, made: bool, found: Ints, there:
     Gives the next round that may change one of them. `made`: nothing was there before.
     """
     values, touched = values_in(block), changed_in(block)
-    path, depth, node = np.empty(128, np.int64), np.int64(0), root
+    path = np.empty(128, np.int64)
+    depth = go_left(values, path, np.int64(0), root)
     there[:] = False
     sums, value, following = np.zeros(2, np.int64), np.int64(0), _NEVER
-    while node != 0 or depth > 0:
-        while node != 0:
-            path[depth] = node
-            depth += 1
-            node = values[node - 1, LEFT]
+    while depth > 0:
         depth -= 1
         node = path[depth]
         if values[node - 1, VALUE] != value or values[node - 1, ROUND] > number:
@@ -121,7 +117,7 @@ def _look(block: Ints, root: Word, number: Word, made: bool, found: Ints, there:
             sums[1] += held
         elif matters_to(there[0], found[0], value, was) or matters_to(there[1], found[1], value, held):
             following = min(following, values[node - 1, ROUND])
-        node = values[node - 1, RIGHT]
+        depth = go_left(values, path, depth, values[node - 1, RIGHT])
     _found(value, sums, found, there)
     return following
 

@@ -7,7 +7,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.round_block import HEADS, NEXT
-from ivm.kernels.groups.value_block import COUNT, LEFT, RIGHT, VALUE
+from ivm.kernels.groups.treap import go_left
+from ivm.kernels.groups.value_block import COUNT, RIGHT, VALUE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -57,12 +58,9 @@ def read_values(slots: Ints, values: Ints, width: Word, largest: bool, keys: Int
 @part(counted=True)
 def _least(values: Ints, root: Word, found: Ints) -> bool:
     """Whether a tree has a value that is there in the end; the least of these is `found`."""
-    path, depth, node, times = np.empty(128, np.int64), np.int64(0), root, np.int64(0)
-    while node != 0 or depth > 0:
-        while node != 0:
-            path[depth] = node
-            depth += 1
-            node = values[node - 1, LEFT]
+    path, times = np.empty(128, np.int64), np.int64(0)
+    depth = go_left(values, path, np.int64(0), root)
+    while depth > 0:
         depth -= 1
         node = path[depth]
         if values[node - 1, VALUE] != found[0] and times > 0:
@@ -70,7 +68,7 @@ def _least(values: Ints, root: Word, found: Ints) -> bool:
         if values[node - 1, VALUE] != found[0]:
             found[0], times = values[node - 1, VALUE], np.int64(0)
         times += values[node - 1, COUNT]
-        node = values[node - 1, RIGHT]
+        depth = go_left(values, path, depth, values[node - 1, RIGHT])
     if times > 0:
         return True
     return False

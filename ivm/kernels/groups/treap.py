@@ -32,6 +32,19 @@ def first_from(values: Ints, root: Word, value: Word, number: Word) -> Word:
 
 
 @part(inline=True)
+def go_left(values: Ints, path: Ints, depth: Word, node: Word) -> Word:
+    """Put the way from a node + 1 to the first of what is below it behind a `path`: how long that is then.
+
+    So a tree is gone through: the last of the path is next, and behind it what is to its right.
+    """
+    while node != 0:
+        path[depth] = node
+        depth += 1
+        node = values[node - 1, LEFT]
+    return depth
+
+
+@part(inline=True)
 def _priority(node: Word) -> Word:
     return np.uint64(hash_word(node))
 
