@@ -76,7 +76,7 @@ class Drive:
         self._straight, self._holding, self._clock, self._limit = straight, scope.holding, clock, limit
         self._group, self._groups, driven = straight.group, straight.group.groups, straight.group.driven
         assert driven is not None, "it is straight"
-        self._driven, lines = driven, len(straight.lines)
+        lines = len(straight.lines)
         self._frame: Ints = np.zeros(DRIVE + LINE_WORDS * lines, np.int64)
         self._frame[[KIND, PLAN, PLANS]] = driven.kind, id(driven.plan), len(driven.plan)
         self._frame[[COLUMNS, LINES, MOST_DUE]] = len(straight.layout), lines, _MOST_DUE

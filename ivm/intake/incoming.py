@@ -48,7 +48,7 @@ class Incoming:
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
         table, intake = self.intake(name)
-        if mode == "upsert" and not table.primary_key:
+        if mode == "upsert":
             check_upsert(table)
         if self._helpers.threads == 1:
             rows, times, diffs, addresses = intake.updates(data)

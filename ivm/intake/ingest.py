@@ -110,8 +110,10 @@ class Intake:
         16 columns and the look of `check_well_formed`.
         """
         taken = None if keys_only else self._as_it_is.taken(data)
-        if taken is not None and taken[1] is None and taken[2] is None:
-            return taken[0], taken[3]
+        if taken is not None:
+            rows, times, diffs, addresses = taken
+            if times is None and diffs is None:
+                return rows, addresses
         given = self._as_table(data)
         return self._complete(self._renamed(given), self._keys if keys_only else self.fields), None
 
