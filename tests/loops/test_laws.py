@@ -49,13 +49,9 @@ def test_many_times_in_a_commit_are_as_one_by_one(name: str) -> None:
         assert world.tables == other.tables
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_commits_come_while_a_loop_comes_in(name: str) -> None:
-    random, world, pauses = Random(4), World(), 0
-    world.commit(BEGINNING)
-    for _ in range(3):
-        if changes := some_changes(world, random, 6):
-            world.commit(changes)
+def _committing(world: World, random: Random, program: str, name: str = "v") -> int:
+    """Install a view, with commits in its first pauses; how many pauses there are."""
+    pauses = 0
 
     def pause() -> None:
         nonlocal pauses
@@ -64,9 +60,19 @@ def test_commits_come_while_a_loop_comes_in(name: str) -> None:
         if changes and pauses < 12:
             world.commit(changes)
 
+    world.install(PROGRAMS[program], name, pause)
+    return pauses
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_commits_come_while_a_loop_comes_in(name: str) -> None:
+    random, world = Random(4), World()
+    world.commit(BEGINNING)
+    for _ in range(3):
+        if changes := some_changes(world, random, 6):
+            world.commit(changes)
     with chunks_of(4):
-        world.install(PROGRAMS[name], pause=pause)
-        assert pauses
+        assert _committing(world, random, name)
         world.check()
         for _ in range(3):
             if changes := some_changes(world, random, 6):
@@ -79,17 +85,9 @@ def test_commits_come_while_a_loop_is_read_by_another_view(name: str) -> None:
     random, world = Random(5), World(PROGRAMS[name])
     world.commit(BEGINNING)
     for number in range(4):
-        loops, pauses = len(world.iterates), 0
-
-        def pause() -> None:
-            nonlocal pauses
-            pauses += 1
-            changes = some_changes(world, random, 6)
-            if changes and pauses < 12:
-                world.commit(changes)
-
+        loops = len(world.iterates)
         with chunks_of(4):
-            world.install(PROGRAMS[name], f"late{number}", pause)
+            _committing(world, random, name, f"late{number}")
         assert len(world.iterates) == loops, "it reads the loop that there is"
         world.check()
         world.commit(all_gone(world) if number == 1 else some_changes(world, random, 6) or _MORE)
