@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR
+from ivm.operators.accumulable import Accumulators
+from ivm.operators.round_reduce import RoundReduce
 from ivm.trace.columns import growable
 from ivm.trace.columns.growable import Growable
 from ivm.trace.keyed import group_table, round_groups, round_reader
 from ivm.trace.text.dictionary import TextDictionary
 from tests.found_rounds import Cells, Row, found_cells, found_values
-from tests.loops.rounds import Change, Extremes, Rounds, Slowly, read_slowly, summed, without_nothing
+from tests.loops.rounds import Change, Extremes, Rounds, Slowly, pass_over, read_slowly, summed, without_nothing
 from tests.reduce.model import Types
 
 KEYS: dict[str, Types] = {
@@ -198,6 +200,35 @@ def test_a_sum_that_overflows_is_undone() -> None:
     assert groups.due is None
     assert _held(groups, sealed=True) == held
     assert groups.change([((1, 1, 1), 1, 0)], 3) == {1: Counter({(1, 1): -1, (1, 2): 1})}
+
+
+@pytest.mark.parametrize("undone", [False, True])
+def test_a_settled_group_forgets_the_cell_that_goes(undone: bool) -> None:
+    dictionary, keys = TextDictionary(), KEYS["a number"]
+    groups = RoundReduce(keys, Accumulators([]), 1, dictionary, settled=True)
+    state, tick = groups.groups, 0
+
+    def change(*rows: tuple[Row, int]) -> None:
+        nonlocal tick
+        tick += 1
+        for _ in pass_over(groups, (*keys, (BIGINT, False)), dictionary, [(row, diff, 0) for row, diff in rows], tick):
+            pass
+
+    change(((1, 0), 1))
+    state.seal(tick + 1, tick)
+    mark = state.mark()
+    change(((1, 2), 1))  # its cell is the one that was touched last
+    if undone:
+        state.rollback(mark)
+    else:
+        state.seal(tick + 1, tick)
+        change(((1, 2), -1))
+    state.seal(tick + 1, tick)
+    change(((2, 2), 1))  # another group has that cell
+    state.seal(tick + 1, tick)
+    change(((1, 3), 1))
+    state.seal(tick + 1, tick)
+    assert found_cells(state) == {(1,): {0: (1,), 3: (1,)}, (2,): {2: (1,)}}
 
 
 @pytest.mark.parametrize("largest", [False, True])
