@@ -2,64 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from ivm.kernels.hashing.search import FORM, PARTS, SCRATCH, SEARCHED, WIDTH
-from ivm.kernels.memory.places import SOURCE
-from ivm.kernels.step.race import (
-    ARRANGED,
-    LEARNT,
-    LISTED,
-    LOOK_UP,
-    LOOK_UPS,
-    MET,
-    NONE,
-    RACE,
-    SEARCHING,
-    race,
-    scratch_words,
-)
-from ivm.kernels.step.records import ASKS
+from ivm.operators.fork import NOWHERE, Fork, Racer, Ran
 from ivm.operators.stage import Meeting, Stage
-from ivm.operators.walk import Walk
+from ivm.operators.walk import Key, Walk, Way
 from ivm.trace.columns.column import Ints
-from ivm.trace.delta import Delta, Layout, delta_of
+from ivm.trace.delta import Delta, delta_of
+from ivm.trace.helpers import at_hand
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Lookup
-from ivm.trace.lessons import note
-from ivm.trace.sources import Sources
 
 _MOST = 64
+_FEW = 16
+_Went = list[tuple[Walk, Delta]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Race(Stage):
     """Each of the `ways` binds the same inputs, and begins with a look-up in an index.
 
-    Which way a change goes is decided once, before any: so each goes one way, whatever commits come in between. Cost:
-    as many times the rows that the best of the first look-ups meets as there are ways; then that way.
+    Which way a change goes is decided once, before any: so each goes one way, whatever commits come in between. It is
+    the first one if that meets at most `few` rows. `met`: how many entries races have met so far. Cost: as many times
+    the rows that the best of the first look-ups meets as there are ways; then that way.
     """
 
     is_light = True
 
     ways: tuple[tuple[Stage, ...], ...]
-    _walks: tuple[Walk, ...] = field(init=False, repr=False)
-    _columns: tuple[int, ...] = field(init=False, repr=False)
-    _frames: dict[Layout, _Frame] = field(init=False, repr=False)
+    few: int = _FEW
+    met: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        made = object.__setattr__
-        made(self, "_walks", tuple(map(Walk, self.ways)))
-        made(self, "_columns", tuple(c for way in self.ways for c in _first(way).stream))
-        made(self, "_frames", {})
-
-    @property
-    def met(self) -> int:
-        """How many entries races have met so far."""
-        return sum(frame.met for frame in self._frames.values())
+        self._walks = tuple(map(Walk, self.ways))
+        self._racers = tuple(map(_racer, self.ways))
+        self._forks: dict[tuple[Key, bool], Fork] = {}
+        self._apart: Fork | None = None
 
     @property
     def meetings(self) -> Sequence[Meeting]:
@@ -72,81 +51,94 @@ class Race(Stage):
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`: what has gone one way after the other."""
-        for walk, part in self._split(delta):
-            yield from walk.parts(part)
+        went = self._along(delta)
+        yield from went if not isinstance(went, list) else (p for walk, part in went for p in walk.parts(part))
 
     def all(self, delta: Delta) -> list[Delta]:
         """See `Stage.all`."""
-        return [each for walk, part in self._split(delta) for each in walk.all(part)]
+        went = self._along(delta)
+        return list(went) if not isinstance(went, list) else [p for walk, part in went for p in walk.all(part)]
 
-    def _split(self, delta: Delta) -> list[tuple[Walk, Delta]]:
-        """The rows that go each way, of those that any goes."""
-        winners, winner = self.decided(delta)
-        if winner < len(self.ways):
-            return [(self._walks[winner], delta)]
-        rows = [np.flatnonzero(winners == number) for number in range(winner)]
-        return [(walk, delta.take(each)) for walk, each in zip(self._walks, rows, strict=True) if len(each)]
+    def _along(self, delta: Delta) -> Iterable[Delta] | _Went:
+        """What comes of all rows, if one call leads them; else the rows that go each way, of the ways that any go."""
+        key = self._walks[0].key(delta, 0), at_hand(delta.length) is None
+        fork = self._forks.get(key) or self._forked(key, delta)
+        if fork is None:
+            return self._read_apart(delta)
+        ran = fork.run(delta)
+        self.met += ran.met
+        line = fork.lines[ran.way] if ran.way != NOWHERE else None
+        if line is not None:
+            return self._led(key, fork, ran, line, delta)
+        rows = fork.divided(ran, delta.length)
+        fork.take_back(ran.route)
+        if rows is None:
+            return self._read_apart(delta)
+        if key[1] and ran.way != NOWHERE and _line(self._walks[ran.way], delta) is not None:
+            self._forks.pop(key, None)  # the next one goes on
+        return self._divided(delta, rows)
 
-    def decided(self, delta: Delta) -> tuple[Ints, int]:
-        """Which way each row goes; and which one all go, or how many ways there are."""
-        frame, winners = self._frames.get(delta.layout), np.empty(delta.length, np.int64)
-        if frame is None:
-            if len(self._frames) >= _MOST:
-                self._frames.clear()
-            frame = self._frames[delta.layout] = _Frame(self.ways, Sources(self._columns, delta.layout))
-        winner = frame.run(delta, winners)
-        if winner < 0:  # kernels cannot read some column, or references, where they lie
-            gathered = delta_of([delta.column(column) for column in self._columns], 0, None, delta.length)
-            plain = Sources(range(len(self._columns)), gathered.layout)
-            winner = _Frame(self.ways, plain).run(gathered, winners)
-        assert winner >= 0, "columns that are there, and those of a run, have places"
-        return winners, winner
+    def _forked(self, key: tuple[Key, bool], delta: Delta) -> Fork | None:
+        """The fork for deltas like this; None if functions make keys. Many rows are only divided: helpers lead them."""
+        if not all(racer.places(delta.layout) for racer in self._racers):
+            return None
+        if len(self._forks) >= _MOST:
+            self._forks.clear()
+        lines = [_line(walk, delta) if key[1] else None for walk in self._walks]
+        fork = self._forks[key] = Fork(self._racers, self.few, delta, lines)
+        return fork
+
+    def _led(self, key: tuple[Key, bool], fork: Fork, ran: Ran, line: Way, delta: Delta) -> Iterable[Delta]:
+        """What comes of rows that all go one way, along its line."""
+        route = ran.route
+        route.follow(ran.way)
+        if route.at >= 0 or (ran.said and line.end < len(self._walks[ran.way].stages)):
+            return self._rest(key, ran, line, delta)
+        parts = (line.result(route, delta),) if ran.said else ()
+        line.leave(route)
+        fork.idle.append(route)
+        return parts
+
+    def _rest(self, key: tuple[Key, bool], ran: Ran, line: Way, delta: Delta) -> Iterator[Delta]:
+        """What comes of rows that the line has not led to the end all at once."""
+        walk = self._walks[ran.way]
+        yield from walk.after(line, line.rest([(ran.route, ran.said)], delta, [ran.kept]))
+        if walk.way(delta) is not line:
+            self._forks.pop(key, None)
+
+    def _read_apart(self, delta: Delta) -> _Went:
+        """The rows that go each way, where kernels cannot read keys, or references, where they lie."""
+        columns = [delta.column(column) for racer in self._racers for column in racer.stream]
+        gathered = delta_of(columns, 0, None, delta.length)
+        if self._apart is None:
+            places, racers = iter(range(len(columns))), list[Racer]()
+            for racer in self._racers:
+                racers.append(Racer(racer.arrangement, [next(places) for _ in racer.stream]))
+            self._apart = Fork(racers, self.few, gathered, [None] * len(racers))
+        ran = self._apart.run(gathered)
+        self.met += ran.met
+        rows = self._apart.divided(ran, delta.length)
+        self._apart.take_back(ran.route)
+        assert rows is not None, "columns that are there, and those of a run, have places"
+        return self._divided(delta, rows)
+
+    def _divided(self, delta: Delta, rows: Sequence[Ints | None]) -> _Went:
+        """Each way with its rows, of the ways that any go; None are all rows."""
+        every = zip(self._walks, rows, strict=True)
+        return [
+            (walk, delta if each is None else delta.take(each)) for walk, each in every if each is None or len(each)
+        ]
 
 
-class _Frame:
-    """What the kernel is told, of deltas whose key columns, those of one way after the other, are these `sources`."""
-
-    __slots__ = ("_arrangements", "_held", "_sources", "_words")
-
-    def __init__(self, ways: Sequence[Sequence[Stage]], sources: Sources) -> None:
-        places, done = sources.places.tolist(), 0
-        words: Ints = np.zeros(RACE + LOOK_UP * len(ways) + SOURCE * sources.count, np.int64)
-        words[[NONE, LOOK_UPS]] = id(None), len(ways)
-        self._words, self._sources = words, sources
-        self._arrangements, self._held = list[tuple[int, Arrangement]](), list[Ints]()
-        for number, way in enumerate(ways):
-            arrangement, at = _first(way).lookup, RACE + LOOK_UP * number
-            assert isinstance(arrangement, Arrangement), "what races is looked up in an index"
-            layout, stop = arrangement.layout, done + len(_first(way).stream)
-            form, scratch = layout.form_of(places[done:stop]), np.empty(scratch_words(layout.words), np.int64)
-            words[at + ARRANGED], done = arrangement.words.ctypes.data, stop
-            search = words[at + SEARCHING : at + LOOK_UP]
-            search[[FORM, PARTS, WIDTH, SCRATCH]] = form.ctypes.data, len(form), layout.words, scratch.ctypes.data
-            self._arrangements.append((at + SEARCHING, arrangement))
-            self._held += form, scratch
-
-    @property
-    def met(self) -> int:
-        """How many entries were met so far."""
-        return self._words.item(MET)
-
-    def run(self, delta: Delta, winners: Ints) -> int:
-        """What the kernel says, where it need not ask; the indexes are to learn from it."""
-        words, listed = self._words, self._sources.of(delta)
-        words[LISTED] = id(listed)
-        while (said := race(words, winners)) == ASKS:
-            for _, arrangement in self._arrangements:
-                arrangement.tell()
-        if words.item(LEARNT):
-            words[LEARNT] = 0
-            for at, arrangement in self._arrangements:
-                note(arrangement, words.item(at + SEARCHED), None)
-                words[at + SEARCHED] = 0
-        return int(said)
-
-
-def _first(way: Sequence[Stage]) -> Meeting:
+def _racer(way: Sequence[Stage]) -> Racer:
     """The look-up with which a way begins."""
     meeting = way[0]
     assert isinstance(meeting, Meeting), "a way begins with a look-up"
-    return meeting
+    assert isinstance(meeting.lookup, Arrangement), "what races is looked up in an index"
+    return Racer(meeting.lookup, meeting.stream)
+
+
+def _line(walk: Walk, delta: Delta) -> Way | None:
+    """The way on which such deltas begin a walk, where nothing is to be told of them before."""
+    way = walk.way(delta)
+    return way if way is not None and way.is_ready else None

@@ -20,15 +20,15 @@ from ivm.kernels.step.records import (
     TOLD,
 )
 from ivm.operators.stage import Leg, Stage
-from ivm.trace.columns.column import NOBODY, Array
+from ivm.trace.columns.column import Array
 from ivm.trace.delta import Delta, Group, Layout, Source
 from ivm.trace.helpers import at_hand
 from ivm.trace.made import Made
-from ivm.trace.route import Route, side_by_side
+from ivm.trace.route import Route, listed_of, side_by_side
 
 _MOST_WAYS = 64
 _LISTED: list[Array | None] = []
-_Key = tuple[int, Layout, int, int]
+Key = tuple[int, Layout, int, int]
 Passed = tuple[Delta, int, bool]
 """What has come so far; the stage that is next; whether Python has to do that one."""
 
@@ -39,7 +39,7 @@ class Walk:
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.stages = tuple(each for stage in stages for each in stage.stages)
         self._alone = self.stages[0] if len(self.stages) == 1 and self.stages[0].is_light else None
-        self._ways: dict[_Key, _Way] = {}
+        self._ways: dict[Key, Way] = {}
 
     def all(self, delta: Delta, onward: Onward | None = None) -> list[Delta]:
         """What comes of a delta, in parts that have rows. Raises NumericError.
@@ -51,12 +51,12 @@ class Walk:
         walk = self
         if onward is not None and at_hand(delta.length) is None:
             walk = onward.walks.get(self) or onward.after(self)
-        way = walk._ways.get(walk._key(delta, 0))
+        way = walk._ways.get(walk.key(delta, 0))
         if way is not None and len(way.legs) == len(walk.stages):
             passed = way.run(delta)
             if isinstance(passed, list):
                 return passed
-            return [part for each in passed for part in walk._after(way, *each) if part.length]
+            return list(walk.after(way, passed))
         return [part for part in walk.parts(delta) if part.length]
 
     def lend(self, delta: Delta) -> Lent | None:
@@ -64,15 +64,21 @@ class Walk:
 
         None if there is none, or none that needs nothing of a delta before.
         """
-        way = self._ways.get(self._key(delta, 0))
-        if way is None or len(way.legs) < len(self.stages) or not way.is_plain:
-            return None
-        return Lent(way, delta)
+        way = self.way(delta)
+        return Lent(way, delta) if way is not None and way.is_plain and way.end == len(self.stages) else None
+
+    def way(self, delta: Delta) -> Way | None:
+        """The way on which deltas begin whose columns lie as those of this one, as far as it is known."""
+        return self._ways.get(self.key(delta, 0))
 
     def rest(self, lent: Lent, said: int, delta: Delta) -> list[Delta]:
         """What is left to come of a delta where somebody else's walk has stopped; the route is not lent any more."""
-        passed = lent.way.rest([(lent.route, said)], delta, [lent.kept], lent.route)
-        return [part for each in passed for part in self._after(lent.way, *each) if part.length]
+        return list(self.after(lent.way, lent.way.rest([(lent.route, said)], delta, [lent.kept], lent.route)))
+
+    def after(self, way: Way, passed: Iterable[Passed]) -> Iterator[Delta]:
+        """What comes of what has come where along a way: parts that have rows."""
+        for each in passed:
+            yield from (part for part in self._after(way, *each) if part.length)
 
     def parts(self, delta: Delta, first: int = 0, by_python: bool = False) -> Iterator[Delta]:
         """What comes of a delta from stage `first` on, bit by bit; some without rows. Raises NumericError."""
@@ -81,7 +87,7 @@ class Walk:
             return
         stage, way = self.stages[first], None
         if not by_python and not stage.is_light:
-            key = self._key(delta, first)
+            key = self.key(delta, first)
             way = self._ways.get(key) or self._begun(key, delta)
         if way is None:
             for part in stage.passed(delta):
@@ -91,7 +97,7 @@ class Walk:
         for each in [(part, way.end, False) for part in passed] if isinstance(passed, list) else passed:
             yield from self._after(way, *each)
 
-    def _after(self, way: _Way, part: Delta, at: int, failed: bool) -> Iterator[Delta]:
+    def _after(self, way: Way, part: Delta, at: int, failed: bool) -> Iterator[Delta]:
         """What comes of a part that a way has led to a stage, or that it has `failed` to lead through it."""
         if at < way.end and not failed:  # columns lie otherwise than they did
             self._cut(way, at)
@@ -99,34 +105,34 @@ class Walk:
             self._join(way, part, at)
         return self.parts(part, at, failed)
 
-    def _key(self, delta: Delta, first: int) -> _Key:
+    def key(self, delta: Delta, first: int) -> Key:
         """By what a way is found: a loop is written for groups with references or without, and so on."""
         flags = 2 if isinstance(delta.times, int) else 3  # the first bit, behind which all others count
         for group in delta.groups:
             flags = 2 * flags + (group.refs is not None)
         return first, delta.layout, flags, self.stages[first].variant(delta)
 
-    def _begun(self, key: _Key, delta: Delta) -> _Way | None:
+    def _begun(self, key: Key, delta: Delta) -> Way | None:
         """The way from a stage on, which ends behind it; None if Python has to do it."""
         leg = self.stages[key[0]].leg(delta)
         if leg is None:
             return None
         if len(self._ways) >= _MOST_WAYS:
             self._ways.clear()
-        way = self._ways[key] = _Way(key, len(delta.groups), [leg])
+        way = self._ways[key] = Way(key, len(delta.groups), [leg])
         return way
 
-    def _cut(self, way: _Way, at: int) -> None:
+    def _cut(self, way: Way, at: int) -> None:
         """Let a way end before a stage."""
         kept = way.legs[: at - way.first]
         if kept:
-            self._ways[way.key] = _Way(way.key, way.groups, kept)
+            self._ways[way.key] = Way(way.key, way.groups, kept)
         else:
             self._ways.pop(way.key, None)
 
-    def _join(self, way: _Way, part: Delta, at: int) -> None:
+    def _join(self, way: Way, part: Delta, at: int) -> None:
         """Let a way go on to where the next one leads, which what has come of the delta takes."""
-        key = self._key(part, at)
+        key = self.key(part, at)
         following = self._ways.get(key) or self._begun(key, part)
         if following is None or way.legs[-1].is_last or following.legs[0].is_first:
             return
@@ -134,7 +140,7 @@ class Walk:
             return  # what has come so far may be some of the changes
         if not isinstance(part.times, int) and following.legs[0].source() is not None:
             return  # each row sees what there was at its time, which is found out before
-        self._ways[way.key] = _Way(way.key, way.groups, [*way.legs, *following.legs])
+        self._ways[way.key] = Way(way.key, way.groups, [*way.legs, *following.legs])
 
 
 class LastStage(Stage):
@@ -165,10 +171,13 @@ class Onward:
         return longer
 
 
-class _Way:
-    """Stages, up to `end`, which `legs` do in one call, for the deltas of a `key`, of so many `groups`."""
+class Way:
+    """Stages, up to `end`, which `legs` do in one call, for the deltas of a `key`, of so many `groups`.
 
-    def __init__(self, key: _Key, groups: int, legs: Sequence[Leg]) -> None:
+    `head`: the columns that it reads of each. It `is_ready` if a route need not be told anything but the delta.
+    """
+
+    def __init__(self, key: Key, groups: int, legs: Sequence[Leg]) -> None:
         self.key, self.groups, self.legs = key, groups, tuple(legs)
         self.first = key[0]
         self.end = self.first + len(legs)
@@ -185,13 +194,14 @@ class _Way:
             self._origins.append([before[group] for group in leg.goes_on])
             if leg.made or leg.source() is not None:
                 self._origins[-1].append((number, 0))
-        self._head = [tuple(each) for each in head]
+        self.head = [tuple(each) for each in head]
         self._found = [tuple(each) for each in found]
         every = [
             (number, leg, self._found[number], [self._origins[number][group] for group in leg.asks])
             for number, leg in enumerate(legs)
         ]
         self._telling = [each for each in every if each[1].tells]
+        self.is_ready = not self._telling and not legs[0].is_first
         for _, leg, columns, _ in every:
             leg.want(columns)
 
@@ -202,7 +212,7 @@ class _Way:
         if legs[0].extra:
             delta = legs[0].extended(delta)
         kept = self.tell(route, delta) if self._telling else []
-        listed = self._listed(delta)
+        listed = listed_of(delta, self.head)
         time = delta.times if isinstance(delta.times, int) else 0
         if legs[0].splits and (errands := at_hand(length)) is not None:
             for leg in legs:
@@ -221,7 +231,7 @@ class _Way:
         if legs[-1].is_end:
             passed += legs[-1].ended(route, len(legs) - 1, said, delta.times)
         elif said:
-            passed.append(self._result(route, delta))
+            passed.append(self.result(route, delta))
         self.take_back(route)
         return passed
 
@@ -234,7 +244,7 @@ class _Way:
 
     def take_back(self, route: Route) -> None:
         """Nobody walks a route any more, nor reads what has come of it."""
-        self._end(route)
+        self.leave(route)
         self._idle.append(route)
 
     def learn(self, route: Route) -> None:
@@ -264,9 +274,9 @@ class _Way:
                     said = route.go_on(delta.length)
                     continue
                 if said > 0:
-                    yield self._result(route, delta), self.end, False
+                    yield self.result(route, delta), self.end, False
                 elif said == STRIDED:
-                    self._end(route)
+                    self.leave(route)
                     if own is not None:  # it is the next one
                         self._idle.append(own)
                     packed = self.run(_packed(delta))
@@ -278,15 +288,16 @@ class _Way:
                 if route.at < 0:
                     break
                 # Commits may have come meanwhile: what is read lies elsewhere.
-                again = self.tell(route, delta), self._listed(delta)
+                again = self.tell(route, delta), listed_of(delta, self.head)
                 said = route.go_on(delta.length)
                 del again
-            self._end(route)
+            self.leave(route)
         del kept
         if own is not None:
             self._idle.append(own)
 
-    def _end(self, route: Route) -> None:
+    def leave(self, route: Route) -> None:
+        """Nobody reads any more what has come along a route; report what the walk has met."""
         if route.words.item(TOLD):
             for number, leg in enumerate(self.legs):
                 leg.end(route, number)
@@ -305,14 +316,7 @@ class _Way:
         assert source is not None, "nobody asks for more of what was made"
         return source
 
-    def _listed(self, delta: Delta) -> list[Array | None]:
-        listed = list[Array | None]()
-        for group, columns in zip(delta.groups, self._head, strict=True):
-            listed += (group.source.places(columns) if columns else NOBODY), group.refs
-        listed += (None if isinstance(delta.times, int) else delta.times), delta.diffs
-        return listed
-
-    def _result(self, route: Route, delta: Delta) -> Delta:
+    def result(self, route: Route, delta: Delta) -> Delta:
         """What has come to the end of the route."""
         end, last = len(self.legs), self.legs[-1]
         made = self._at(route, end, delta)
@@ -365,7 +369,7 @@ class _Way:
 class Lent:
     """A route that somebody else walks, and what has to be there meanwhile; `layout` is that of what comes of it."""
 
-    def __init__(self, way: _Way, delta: Delta) -> None:
+    def __init__(self, way: Way, delta: Delta) -> None:
         self.way, self.route, self.layout = way, way.lend(), way.legs[-1].layout
         self.route.begin(_LISTED, 0, 0)
         self.kept = way.tell(self.route, delta)

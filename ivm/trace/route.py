@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from struct import Struct
 from sys import getrefcount
 from typing import Any, Protocol
@@ -20,9 +19,15 @@ from ivm.kernels.step.records import (
     CHUNK,
     HEAD,
     LEGS,
+    LINE_LEGS,
+    LINE_TABLE,
     MOST,
     NO_ARENA,
     NONE,
+    OWN_LEGS,
+    OWN_TABLE,
+    RACE_LEG,
+    RACED,
     REACHED,
     TABLE,
     TIME,
@@ -31,6 +36,7 @@ from ivm.kernels.step.records import (
 )
 from ivm.kernels.step.walk import walk
 from ivm.trace.columns.column import NOBODY, Array, Ints
+from ivm.trace.delta import Delta
 from ivm.trace.helpers import Errands, parts
 
 Listed = Sequence[Array | None]
@@ -53,6 +59,26 @@ class Words(Protocol):
         ...
 
 
+class _Line:
+    """The words of legs one behind the other, from a place on: of their edges, but for the first, their table, and
+    their own. `parts` is where the words of each edge stand.
+    """
+
+    def __init__(self, legs: Sequence[Words], groups: int, place: int) -> None:
+        """`groups`: how many the first edge has."""
+        each, places = [groups], [HEAD, place]
+        for leg in legs:
+            each.append(leg.more(each[-1]))
+            places.append(places[-1] + edge_words(each[-1]))
+        self.parts = [slice(begin, begin + edge_words(count)) for begin, count in zip(places, each, strict=False)]
+        *self.edges, self.table = places
+        self.legs, words = list[int](), list[int]()
+        for number, leg in enumerate(legs):
+            self.legs.append(self.table + len(legs) + len(words))
+            words += leg.words(self.legs[-1], (places[number], places[number + 1]), each[number])
+        self.words = [*(0,) * (self.table - place), *self.legs, *words]
+
+
 class Route:
     """One delta at a time goes along its legs. One thread at a time walks; others use copies.
 
@@ -60,30 +86,35 @@ class Route:
     Size: some hundred words.
     """
 
-    __slots__ = ("_chunks", "_kept", "_parts", "_room", "_used", "edges", "given", "legs", "words")
+    __slots__ = ("_chunks", "_kept", "_lines", "_parts", "_room", "_used", "edges", "given", "legs", "words")
 
-    def __init__(self, legs: Sequence[Words], groups: int) -> None:
-        """`groups`: how many the first edge has."""
-        each, places = [groups], [HEAD, HEAD + edge_words(groups)]
-        for leg in legs:
-            each.append(leg.more(each[-1]))
-            places.append(places[-1] + edge_words(each[-1]))
-        self._parts = [slice(begin, end) for begin, end in pairwise(places)]
-        *self.edges, table = places
-        words, self.legs = list[int](), list[int]()
-        for number, leg in enumerate(legs):
-            self.legs.append(table + len(legs) + len(words))
-            words += leg.words(self.legs[-1], (places[number], places[number + 1]), each[number])
-        self.words: Ints = np.array([*(0,) * table, *self.legs, *words], np.int64)
-        self.words[[LEGS, TABLE, MOST, NONE]] = len(legs), table, MOST_FOUND, id(None)
+    def __init__(self, legs: Sequence[Words], groups: int, lines: Sequence[Sequence[Words]] = ()) -> None:
+        """`groups`: how many the first edge has. `lines`: the legs that may follow a race, which is the only leg."""
+        own = _Line(legs, groups, HEAD + edge_words(groups))
+        self._lines, words = list[_Line](), own.words
+        for line in lines:
+            self._lines.append(_Line(line, groups, HEAD + edge_words(groups) + len(words)))
+            words = words + self._lines[-1].words
+        self.words: Ints = np.array([*(0,) * (HEAD + edge_words(groups)), *words], np.int64)
+        self.words[[LEGS, TABLE, OWN_LEGS, OWN_TABLE]] = (len(legs), own.table) * 2
+        self.words[[MOST, NONE]] = MOST_FOUND, id(None)
+        for number, laid in enumerate(self._lines):
+            at = own.legs[0] + RACE_LEG + RACED * number
+            self.words[[at + LINE_LEGS, at + LINE_TABLE]] = len(laid.legs), laid.table
+        self._parts, self.edges, self.legs = own.parts, own.edges, own.legs
         self._room, self._used, self._kept = _LEAST, 0, NOBODY
         self._chunks: list[Ints] = []
         self.given: list[int] = []
 
+    def follow(self, way: int) -> None:
+        """Edges and legs are those of the line of a way from now on."""
+        line = self._lines[way]
+        self._parts, self.edges, self.legs = line.parts, line.edges, line.legs
+
     def copy(self) -> Route:
         """Another one, for another thread."""
         made = Route.__new__(Route)
-        made._parts, made.edges, made.legs = self._parts, self.edges, self.legs
+        made._lines, made._parts, made.edges, made.legs = self._lines, self._parts, self.edges, self.legs
         made.words, made._room, made._used, made._kept = self.words.copy(), self._room, 0, NOBODY
         made._chunks, made.given = [], []
         return made
@@ -174,6 +205,15 @@ class Route:
             if 0 <= address - begin < 8 * len(chunk):
                 return chunk, begin
         return NOBODY, 0
+
+
+def listed_of(delta: Delta, head: Sequence[Sequence[int]]) -> list[Array | None]:
+    """What a route is told of a delta, of each of whose groups these columns are read."""
+    listed = list[Array | None]()
+    for group, columns in zip(delta.groups, head, strict=True):
+        listed += (group.source.places(columns) if columns else NOBODY), group.refs
+    listed += (None if isinstance(delta.times, int) else delta.times), delta.diffs
+    return listed
 
 
 def _arena(words: int) -> Ints:

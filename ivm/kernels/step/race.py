@@ -1,20 +1,14 @@
-"""Races: which of several look-ups meets the fewest rows, for each row of a delta.
+"""Races: which of several look-ups meets the fewest rows, for each row of a delta; the walk goes on that way.
 
-The chains of all are walked in turn until one ends, which costs as many times the shortest as there are look-ups, and
-needs no counts that somebody keeps. What is counted are entries, whoever sees them: those are what a look-up costs.
-
-A race is a frame of int64: at LISTED the `id` of a list of the sources of the rows (see `memory.places.lay_sources`),
-at NONE that of None, at LOOK_UPS how many there are; at LEARNT is noted whether an index is to learn something, at MET
-how many entries were met so far. From RACE on LOOK_UP words for each: at ARRANGED where the words of its arrangement
-stand (see `step.state`), and behind that a search (see `hashing.search`), of which FORM, PARTS, WIDTH and SCRATCH are
-filled, with memory of `scratch_words`. The sources are written down behind these.
+Where the chain of the first ends soon, nobody looks at another: no other can save much. Else the chains of all are
+walked in turn until one ends, which costs as many times the shortest as there are look-ups, and needs no counts that
+somebody keeps. What is counted are entries, whoever sees them: those are what a look-up costs.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.keys import BLOCK, pack_block
@@ -31,72 +25,125 @@ from ivm.kernels.hashing.search import (
     RUN,
     RUN_PARTS,
     SCRATCH,
-    SEARCH,
     SEARCHED,
     WIDTH,
     find_heads,
 )
 from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS
 from ivm.kernels.memory.at import MANY, address_of, int32s_in, ints_at, ints_in, load, words_at
-from ivm.kernels.memory.places import UNREADABLE, lay_sources
+from ivm.kernels.memory.places import UNREADABLE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
-from ivm.kernels.step.records import ASKS
+from ivm.kernels.step.arena import take
+from ivm.kernels.step.records import (
+    ARENA_END,
+    ASKS,
+    ELSEWHERE,
+    FEW,
+    FIRST,
+    GROUPS,
+    IN,
+    LEGS,
+    LENGTH,
+    LINE_LEGS,
+    LINE_TABLE,
+    MET,
+    NO_ARENA,
+    RACE_LEG,
+    RACED,
+    RACED_ARRANGED,
+    SEARCHING,
+    TABLE,
+    TOLD,
+    WAY,
+    WAYS,
+    WINNERS,
+)
 from ivm.kernels.types import Ints
 
-LISTED, NONE, LOOK_UPS, LEARNT, MET, RACE = range(6)
-ARRANGED, SEARCHING, LOOK_UP = 0, 1, 1 + SEARCH
 _LEFT = 8 * BLOCK
 """In a look-up's scratch memory there are where the chain of each row goes on, and here how many rows of a run are left
 of it; then the words of the keys, and the rows of the run that were read last."""
 _WORD = np.int64(0)
 
 
-def scratch_words(width: int) -> int:
-    """How many words of scratch memory a look-up needs by keys of so many words."""
-    return (BLOCK + NEAR) * (width + 2)
+@part()
+def race_rows(route: Ints, leg: Word) -> Word:
+    """Let the look-ups race for each row of an edge: how many rows there are, where all go one WAY. Its line is the
+    route from then on.
 
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def race(frame: Ints, winners: Ints) -> Word:
-    """winners[i] = which look-up meets the fewest entries for row i, of several the first.
-
-    Which one that is for all rows, or how many look-ups there are, where rows differ. Below zero why it stopped: ASKS,
-    or as a search does, UNREADABLE or HIDDEN. Cost: for each row two random accesses a look-up, and one more for each
-    entry of the shortest chain.
+    ELSEWHERE where rows differ; at WINNERS stands the way of each. It is the way that meets the fewest entries, of
+    several the first; or the first of all, if that meets but FEW. Cost: for each row two random accesses a look-up, and
+    one more for each entry of the shortest chain; where all first chains are short no other look-up.
     """
-    count = frame[LOOK_UPS]
-    sources = frame[RACE + LOOK_UP * count :]
-    if not lay_sources(frame[LISTED], frame[NONE], sources):
-        return np.int64(UNREADABLE)
-    for number in range(count):
-        if not _tell(frame[RACE + LOOK_UP * number :]):
+    edge, ways = route[leg + IN], route[leg + WAYS]
+    first, rows, scratch = route[edge + FIRST], route[edge + LENGTH] - route[edge + FIRST], _WORD
+    route[leg + WAY], route[leg + MET] = -1, 0
+    for number in range(ways):
+        raced = route[leg + RACE_LEG + RACED * number :]
+        if not _tell(raced):
             return np.int64(ASKS)
-    every = True
-    for first in range(0, len(winners), BLOCK):
-        rows = min(BLOCK, len(winners) - first)
-        for number in range(count):
-            search = frame[RACE + LOOK_UP * number + SEARCHING :]
-            said = _find(search, address_of(sources), np.int64(first), np.int64(rows))
-            frame[LEARNT] |= search[SEARCHED]
-            if said < 0:
-                return said
-        for row in range(rows):
-            winner = _first_at_its_end(frame, np.uint64(row))
-            winners[np.uint64(first + row)] = winner
-            every &= winner == winners[0]
-    return winners[0] if every and len(winners) > 0 else count
+        scratch += (BLOCK + NEAR) * (raced[SEARCHING + WIDTH] + 2)
+    route[leg + WINNERS] = take(route, rows, scratch)
+    if route[leg + WINNERS] == 0:
+        return np.int64(NO_ARENA)
+    _place_scratch(route, leg, route[ARENA_END] - 8 * scratch)
+    winners, sources, every = ints_at(route[leg + WINNERS], rows), address_of(route) + 8 * (edge + GROUPS), True
+    for begin in range(0, rows, BLOCK):
+        end = min(begin + BLOCK, rows)
+        said = _decide(route, leg, sources, first + begin, winners[begin:end])
+        if said < 0:
+            return said
+        for row in range(begin, end):
+            every &= winners[np.uint64(row)] == winners[0]
+    if not every:
+        return np.int64(ELSEWHERE)
+    route[leg + WAY] = winners[0]
+    raced = route[leg + RACE_LEG + RACED * winners[0] :]
+    route[LEGS], route[TABLE] = raced[LINE_LEGS], raced[LINE_TABLE]
+    return rows
 
 
 @part()
-def _tell(look_up: Ints) -> bool:
+def _tell(raced: Ints) -> bool:
     """Tell a search of the state as it is now; False if somebody else has to see to that first."""
-    arranged, search = ints_at(look_up[ARRANGED], state.ARRANGEMENT), look_up[SEARCHING:]
+    arranged, search = ints_at(raced[RACED_ARRANGED], state.ARRANGEMENT), raced[SEARCHING:]
     if arranged[state.ASK] != 0 or load(arranged[state.EDITION], _WORD) != arranged[state.TOLD]:
         return False
     search[HELD], search[INDEX], search[NEAR_PLACES] = 0, arranged[state.INDEX], arranged[state.PLACES]
     search[RUN], search[RUN_PARTS] = arranged[state.RUN], arranged[state.RUN_PARTS]
     return True
+
+
+@part()
+def _place_scratch(route: Ints, leg: Word, begin: Word) -> None:
+    """Give each look-up its scratch memory, which lies one behind the other."""
+    for number in range(route[leg + WAYS]):
+        search = route[leg + RACE_LEG + RACED * number + SEARCHING :]
+        search[SCRATCH] = begin
+        begin += 8 * (BLOCK + NEAR) * (search[WIDTH] + 2)
+
+
+@part()
+def _decide(route: Ints, leg: Word, sources: Word, first: Word, winners: Ints) -> Word:
+    """Which way up to BLOCK rows go, from `first` on; below zero if that is not to be read."""
+    soon = True
+    for number in range(route[leg + WAYS]):
+        search = route[leg + RACE_LEG + RACED * number + SEARCHING :]
+        said = _find(search, sources, first, np.int64(len(winners)))
+        route[TOLD] |= np.int64(search[SEARCHED] != 0)
+        if said < 0:
+            return said
+        if number == 0:
+            for row in range(len(winners)):
+                winners[np.uint64(row)] = -1 + np.int64(_ends_soon(route, leg, np.uint64(row)))
+                soon &= winners[np.uint64(row)] == 0
+            if soon:
+                return said
+    for row in range(len(winners)):
+        if winners[np.uint64(row)] < 0:
+            winners[np.uint64(row)] = _first_at_its_end(route, leg, np.uint64(row))
+    return np.int64(0)
 
 
 @part()
@@ -117,22 +164,36 @@ def _find(search: Ints, sources: Word, first: Word, rows: Word) -> Word:
 
 
 @part()
-def _first_at_its_end(frame: Ints, row: np.uint64) -> Word:
+def _ends_soon(route: Ints, leg: Word, row: np.uint64) -> bool:
+    """Whether the first look-up meets but few entries for a row."""
+    search, few, met = route[leg + RACE_LEG + SEARCHING :], route[leg + FEW], np.int64(0)
+    head, left = ints_at(search[SCRATCH], BLOCK)[row], ints_at(search[SCRATCH] + _LEFT, BLOCK)[row]
+    following = int32s_in(ints_at(search[INDEX], MANY), FOLLOWING)
+    while head > EMPTY and met <= few:
+        head, met = np.int64(following[np.uint64(head - 1)]) + 1, met + 1
+    if head <= IN_RUN:
+        return met + left <= few
+    route[leg + MET] += met
+    return met <= few
+
+
+@part()
+def _first_at_its_end(route: Ints, leg: Word, row: np.uint64) -> Word:
     """Which of the look-ups has no more entries first, when all go on by one in turn."""
     met = np.int64(0)
     while True:
-        for number in range(frame[LOOK_UPS]):
-            search = frame[RACE + LOOK_UP * number + SEARCHING :]
+        for number in range(route[leg + WAYS]):
+            search = route[leg + RACE_LEG + RACED * number + SEARCHING :]
             heads, left = ints_at(search[SCRATCH], BLOCK), ints_at(search[SCRATCH] + _LEFT, BLOCK)
             if heads[row] > IN_RUN:
                 if heads[row] <= EMPTY:
-                    frame[MET] += met * frame[LOOK_UPS]
+                    route[leg + MET] += met * route[leg + WAYS]
                     return np.int64(number)
                 following = int32s_in(ints_at(search[INDEX], MANY), FOLLOWING)
                 heads[row] = np.int64(following[np.uint64(heads[row] - 1)]) + 1
             else:
                 if left[row] == 0:
-                    frame[MET] += met * frame[LOOK_UPS]
+                    route[leg + MET] += met * route[leg + WAYS]
                     return np.int64(number)
                 left[row] -= 1
         met += 1

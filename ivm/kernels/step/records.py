@@ -6,7 +6,7 @@ copy of a route is another one. What lies elsewhere is told of by its address.
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
 what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, or a
 LOOK_UP_GROUPS, or a DELAY. The last one may be a REDUCE, behind which nothing is told of the edge: what it makes lies
-elsewhere.
+elsewhere. The only one may be a RACE, from which *lines* of legs lead on, one for each way: all rows go one of them.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -19,11 +19,14 @@ from ivm.kernels.hashing.search import SEARCH
 from ivm.kernels.memory.frame import HEAD as LOOP_HEAD
 from ivm.kernels.memory.places import SOURCE
 
-LEGS, TABLE, MOST, NONE, ARENA, ARENA_END, REACHED, WANTED, TIME, AT, TOLD, CHUNK, LISTED = range(13)
-HEAD = 13
-"""How many legs there are, and the place of a table of their places; how many rows a look-up finds at once, unless
-those of one key are more; the `id` of None; where the arena begins and ends, in bytes, up to where it was needed so
-far, if nothing were taken from its end, and how many words it lacks.
+(
+    LEGS, TABLE, OWN_LEGS, OWN_TABLE, MOST, NONE, ARENA, ARENA_END, REACHED, WANTED, TIME, AT, TOLD, CHUNK, LISTED,
+) = range(15)  # fmt: skip
+HEAD = 15
+"""How many legs there are, and the place of a table of their places, both of the line that a race has chosen, or the
+route's own, which stand behind them; how many rows a look-up finds at once, unless those of one key are more; the `id`
+of None; where the arena begins and ends, in bytes, up to where it was needed so far, if nothing were taken from its
+end, and how many words it lacks.
 
 Then what is new each time: the time of all rows, if they have one; the leg to go on with, below zero once all is done;
 whether a search has found what an index is to learn; the `id` of the array that is the arena from now on, and that of a
@@ -34,7 +37,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY = range(5)
+LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE = range(6)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -84,6 +87,14 @@ values it is the words that compare, INTEGER if those are the values (see `hashi
 
 REQUEST = 4
 """Of a reduce, which ends a route: what is asked of its groups (see `groups.step`), which Python begins."""
+
+WAYS, FEW, WAY, WINNERS, MET, RACE_LEG = range(4, 10)
+LINE_LEGS, LINE_TABLE, RACED_ARRANGED, SEARCHING = range(4)
+RACED = SEARCHING + SEARCH
+"""Of a race: how many ways there are; how many entries of the first are few; the way that all rows go, or -1; where the
+way of each row stands; how many entries it has met. Behind it RACED words for each way: of its line what LEGS and TABLE
+say of a route; where the words of the arrangement stand that is looked up first (see `step.state`), and the search (see
+`hashing.search`), of which FORM, PARTS and WIDTH are filled."""
 
 NO_ARENA, STRIDED, ASKS, ELSEWHERE = -10, -11, -12, -13
 """Why a walk has stopped: the arena is too small, by WANTED words; the first edge has arrays that are not of int64, one

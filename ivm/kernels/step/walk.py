@@ -13,6 +13,7 @@ from ivm.kernels.step.delay import delay_rows
 from ivm.kernels.step.look_up import look_up_rows
 from ivm.kernels.step.look_up_groups import look_up_groups
 from ivm.kernels.step.loop import run_loop
+from ivm.kernels.step.race import race_rows
 from ivm.kernels.step.records import (
     ARENA,
     ARENA_END,
@@ -28,6 +29,9 @@ from ivm.kernels.step.records import (
     LOOK_UP,
     LOOP,
     NONE,
+    OWN_LEGS,
+    OWN_TABLE,
+    RACE,
     REACHED,
     REDUCE,
     STARTED,
@@ -74,6 +78,8 @@ def go_along(route: Ints) -> Word:
         if said < 0:
             route[AT] = at
             return said
+        if said > 0 and route[leg + KIND] == RACE:
+            at = np.int64(-1)  # the leg before the first of the line
         if said > 0 and at + 1 < route[LEGS]:
             at += 1
             continue
@@ -90,6 +96,8 @@ def _pass(route: Ints, leg: Word, at: Word) -> Word:
         return run_loop(route, leg)
     if route[leg + KIND] == DELAY:
         return delay_rows(route, leg)
+    if route[leg + KIND] == RACE:
+        return race_rows(route, leg)
     if route[leg + KIND] == REDUCE:
         return reduce_rows(route, leg, _with_more(route, at) < 0)
     return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)
@@ -109,6 +117,7 @@ def _with_more(route: Ints, at: Word) -> Word:
 @part()
 def _open(route: Ints) -> bool:
     """Lay down the first edge; False if some of its arrays are not of int64, one behind the other."""
+    route[LEGS], route[TABLE] = route[OWN_LEGS], route[OWN_TABLE]
     edge = np.int64(HEAD)
     groups = route[route[route[TABLE]] + IN_GROUPS]
     begin, end = edge + GROUPS, edge + GROUPS + SOURCE * groups
