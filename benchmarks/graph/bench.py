@@ -61,11 +61,12 @@ def bench(
 
 
 def figures_of(result: Mapping[str, Any], met: float) -> dict[str, float]:
-    """The figures of `UNITS`, of what a process answered; `met`: of its changes, by what `a row met` is, if it is."""
+    """The figures of `UNITS`, of what a process answered; `met`: what `_met` says of its changes, or zero."""
     at = dict(zip(SHARES, result["quantiles_ms"], strict=True))
     found = {
         "fill": result["fill_seconds"],
         "a row filled": result["fill_seconds"] * 1e6 / max(1, result["filled"]),
+        "a row joined": result["joining_ms"] * 1e6 / met if met else None,
         "a row met": result["mean_ms"] * 1e6 / met if met else None,
         "mean": result["mean_ms"],
         "p50": at[0.5],

@@ -39,7 +39,9 @@ class Task:
 
 
 def measure(asked: Task) -> dict[str, Any]:
-    """Seconds of filling, rows, bytes of state, latencies in milliseconds, and DuckDB's seconds for all views again."""
+    """Seconds of filling, rows, bytes of state, latencies and the joins' part of each change in milliseconds, and
+    DuckDB's seconds for all views again.
+    """
     steps, stream = Steps(), open_stream(Path(asked.directory))
     programs = [PROGRAMS[name] for name in asked.programs]
     reads = tuple(dict.fromkeys(name for program in programs for name in program.reads))
@@ -52,12 +54,12 @@ def measure(asked: Task) -> dict[str, Any]:
     warm_up = len(changes) // _WARM_UP
     for number in range(0, warm_up, asked.batch):
         db.apply(changes.between(number, min(number + asked.batch, warm_up)))
-    left = range(warm_up, len(changes))
+    left, joining = range(warm_up, len(changes)), _joining(db)
     if asked.rate:
         latencies = _offered(db, changes, left, asked.rate, steps)
     else:
         latencies = _one_by_one(db, changes, left, asked.batch, steps)
-    millis = [seconds * 1e3 for seconds in latencies]
+    millis, joining = [seconds * 1e3 for seconds in latencies], _joining(db) - joining
     rows, state = held(db, programs)
     steps.tell("again in DuckDB")
     again = sum(compare(db, program) for program in programs) if asked.compared else 0.0
@@ -68,10 +70,17 @@ def measure(asked: Task) -> dict[str, Any]:
         "rows": rows,
         "state_bytes": state,
         "mean_ms": float(np.mean(millis)),
+        "joining_ms": joining / len(left),
         "quantiles_ms": quantiles(millis),
         "measured": len(millis),
         "again_seconds": again,
     }
+
+
+def _joining(db: ivm.Database) -> float:
+    """How many milliseconds joins have taken so far."""
+    found: float = db.sql("SELECT coalesce(sum(millis), 0) FROM ivm_operators WHERE operator = 'join'").fetchall()[0][0]
+    return found
 
 
 def _one_by_one(db: ivm.Database, changes: Changes, which: range, batch: int, steps: Steps) -> list[float]:
