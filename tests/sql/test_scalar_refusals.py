@@ -20,8 +20,6 @@ CHANGING = (
 )  # fmt: skip
 REFUSED = (
     ("pg_typeof(id)", "pg_typeof", r"write typeof\(x\)"),
-    ("printf(name, id)", "name", r"printf\(\) needs its format as a text literal"),
-    ("format(name)", "name", r"format\(\) needs its format as a text literal"),
     ("printf('%x', id)", "'%x'", "'%x' is not supported; write %d, %s, %f, %e or %g, or use format"),
     ("printf('%*d', 3, id)", "'%*", "is not supported"),
     ("printf('100%')", "'100%'", "'%' is not supported"),
@@ -57,8 +55,8 @@ REFUSED = (
     ("ltrim(name, 'a', 'b')", "'b'", r"'b' in ltrim\(\)"),
     ("strftime(born, '%Y', '%d')", "'%d'", r"'%d' in strftime\(\)"),
     ("id BETWEEN SYMMETRIC 3 AND 1", "id", r"BETWEEN least\(a, b\) AND greatest\(a, b\)"),
-    ("regexp_matches(name, name)", "name)", "varies from row to row is not supported; write it as a literal"),
-    ("regexp_replace(name, 'a', name)", "name)", "varies from row to row"),
+    ("regexp_matches(name, 'a', name)", "name)", "varies from row to row is not supported; write it as a literal"),
+    ("regexp_replace(name, name, 'a', name)", "name)", "varies from row to row"),
     ("regexp_matches(name, 'a', 'x')", "'x'", "the option 'x' is not supported"),
     ("regexp_extract(name, 'a', 9)", "regexp_extract", "from 0 to 8"),
     ("round(pay, id)", "round", "number of digits as an integer literal"),
