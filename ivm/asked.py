@@ -55,8 +55,11 @@ class _Question:
                 given = [column.to_pylist() for column in rows.columns]
                 found = duck.execute(f"SELECT {self.asked_with('unnest(${})')}", given).fetchall()
                 return pa.array([value for (value,) in found], wanted)
-            offer(duck, _GIVEN, rows)
-            return answer(duck, f"SELECT {self.asked_with('c{}')} FROM {_GIVEN}").column(0)
+            query = f"SELECT {self.asked_with('c{}')} AS x"
+            if rows.num_columns:
+                offer(duck, _GIVEN, rows)
+                query += f" FROM {_GIVEN}"
+            return answer(duck, query).column(0)
 
     def error(self, error: duckdb.Error) -> NumericError:
         """The error with the first arguments that it is about: those before them have values."""

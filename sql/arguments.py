@@ -43,6 +43,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
     (("expressions",), (exp.Anonymous, exp.Coalesce, exp.Cube, exp.Format, exp.Greatest, exp.GroupingId, exp.Least,
                         exp.Rollup, exp.Tuple)),
+    (("expression",), (exp.RegrCount, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope)),
     (("alias",), (exp.Alias, exp.Lateral)),
     (("this", "expression"), (exp.Slice,)),
     (("this", "expressions"), (exp.Schema,)),

@@ -13,6 +13,8 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType
 
+from sql.aggregate_nodes import OWN
+
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
 
@@ -38,7 +40,8 @@ def parser_of(dialect: Dialect) -> Parser:
 def _keeping(dialect: type[Dialect]) -> type[Parser]:
     base = dialect.parser_class
     others = AS_WRITTEN if issubclass(dialect, DuckDB) else frozenset()
-    functions = {name: _kept(build) for name, build in base.FUNCTIONS.items() if name not in others}
+    known = {**{name: kind.from_arg_list for name, kind in OWN.items()}, **base.FUNCTIONS}
+    functions = {name: _kept(build) for name, build in known.items() if name not in others}
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
     return type(f"Keeping{base.__name__}", (_Keeping, base), members)

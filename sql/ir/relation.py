@@ -158,11 +158,14 @@ class Aggregate:
 
     - arg_min, arg_max (arg, others = (by,)): the value of `arg` in the row with the least (greatest) `by`; of equal
       ones the least `arg`. Rows with a NULL in either are skipped.
-    - any_value (arg): the first of `order`, then of `arg` ascending. NULLs are skipped.
+    - arg_min_null, arg_max_null: the same, but the value may be NULL.
+    - any_value, first (arg): the first of `order`, then of `arg` ascending. any_value skips NULLs.
     - quantile_cont, quantile_disc (arg; parameters = (fraction,)): NULLs are skipped. The fraction is a DECIMAL or a
       DOUBLE in [0, 1]; with `order` descending it counts from the greatest.
     - string_agg (VARCHAR arg; parameters = (separator,)), list (arg): by `order`, then by `arg` ascending. string_agg
       skips NULLs, list keeps them.
+    - product, mad, entropy, skewness, kurtosis, kurtosis_pop, bit_and, bit_or, bit_xor (arg), covar_pop, covar_samp
+      (arg, others = (x,)): computed of all rows.
     - mode: the most frequent value, of equally frequent ones the least. NULLs are skipped.
 
     `distinct`: of each value of `arg` one only. Such, and mode, stand only above `ivm.transform.expand_distinct`.

@@ -12,6 +12,7 @@ from catalog.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     HUGEINT,
     INTEGER,
     NULL,
@@ -23,6 +24,7 @@ from catalog.types import (
     list_of,
 )
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
+from sql.bind.aggregates.written import expression_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
@@ -59,7 +61,7 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
     """The aggregate of the rows that satisfy the condition: the others become NULLs, which it skips."""
-    if bound.function == "list":  # it takes NULLs, so that the rows themselves must be told
+    if not aggregate_of(bound.function).skips_nulls:  # so that the rows themselves must be told
         return replace(bound, others=(*bound.others, _where(condition, Literal(True, BOOLEAN))))
     assert bound.arg is not None, "the rule gave an argument"
     return replace(bound, arg=_where(condition, bound.arg))
@@ -162,11 +164,18 @@ def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
         if call.order and call.function == "any_value":
             return Aggregate("any_value", scalar, scalar.type, order=_order(binder, call))
         if call.order and call.function in ("first", "last"):
-            instead = "any_value(x ORDER BY y), which skips NULLs, or arg_min(x, y)"
-            binder.refuse(call.node, f"{call.function}() with ORDER BY is not supported; write {instead}")
+            return _first_of(scalar, _order(binder, call), call.function == "last")
         return Aggregate(function, scalar, scalar.type)
 
     return bind
+
+
+def _first_of(scalar: Scalar, order: tuple[AggregateOrder, ...], last: bool) -> Aggregate:
+    """The value, or the NULL, of the first row; of the last if so, of which ties go by the greatest value."""
+    if last:
+        back = (replace(term, descending=not term.descending, nulls_first=not term.nulls_first) for term in order)
+        order = (*back, AggregateOrder(scalar, True))
+    return Aggregate("first", scalar, scalar.type, order=order)
 
 
 def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
@@ -184,6 +193,38 @@ def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min(x, y) and arg_max(x, y)."""
     arg, by = (_ordered(binder, call, binder.value(node)) for node in call.args)
     return Aggregate(call.function, arg, arg.type, others=(by,))
+
+
+def _nulls_last(binder: Binder, call: AggregateCall) -> Aggregate:
+    """arg_min_nulls_last(x, y) and arg_max_nulls_last(x, y)."""
+    arg, by = (_ordered(binder, call, binder.value(node)) for node in call.args)
+    return _first_of(arg, (AggregateOrder(by, "max" in call.function),), False)
+
+
+def _bits(binder: Binder, call: AggregateCall) -> Aggregate:
+    """bit_and(x), bit_or(x) and bit_xor(x)."""
+    operand = binder.value(call.args[0])
+    if operand.type != NULL and not operand.type.is_integer:
+        binder.mismatch(call.node, f"{call.function}() takes integers, not {operand.type}; cast to BIGINT")
+    return Aggregate(call.function, operand.stored, operand.stored.type)
+
+
+def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
+    """Those of DOUBLEs, one or two in a row."""
+    args = [binder.cast(_numeric(binder, call, binder.value(node)), DOUBLE) for node in call.args]
+    return Aggregate(call.function, args[0], DOUBLE, others=tuple(args[1:]))
+
+
+def _entropy(binder: Binder, call: AggregateCall) -> Aggregate:
+    return Aggregate("entropy", _ordered(binder, call, binder.value(call.args[0])), DOUBLE)
+
+
+def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
+    """mad(x): the median of how far values are from their median."""
+    operand = _numeric(binder, call, binder.value(call.args[0]))
+    if operand.type == FLOAT or operand.type.kind is Kind.DECIMAL:
+        return Aggregate("mad", operand.scalar, operand.type)
+    return Aggregate("mad", binder.cast(operand, DOUBLE), DOUBLE)
 
 
 def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -292,6 +333,14 @@ RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
     "bool_or": _truth("max"),
     "arg_min": _argument,
     "arg_max": _argument,
+    "arg_min_null": _argument,
+    "arg_max_null": _argument,
+    "arg_min_nulls_last": _nulls_last,
+    "arg_max_nulls_last": _nulls_last,
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), _bits),
+    **dict.fromkeys(("product", "skewness", "kurtosis", "kurtosis_pop", "covar_pop", "covar_samp"), _moment),
+    "entropy": _entropy,
+    "mad": _mad,
     "mode": _mode,
     "string_agg": _string_agg,
     "list": _list,
@@ -309,6 +358,8 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     if aggregates is None:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
+    if aggregate_of(call.function).written is not None:
+        return Operand(node, binder.value(expression_of(call)).scalar)
     binder.aggregates = None
     windows, binder.windows = binder.windows, None
     outer, binder.clause = binder.clause, f"the argument of {call.function}()"
@@ -318,7 +369,9 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         binder.aggregates, binder.windows, binder.clause = aggregates, windows, outer
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
-    return Operand(node, aggregates.column(bound, column_name(node, binder.source), node))
+    found = aggregates.column(bound, column_name(node, binder.source), node)
+    of_nothing = aggregate_of(bound.function).of_nothing
+    return Operand(node, found if of_nothing is None else coalesced(found, Literal(of_nothing, bound.type)))
 
 
 def _may_be_null(bound: Aggregate) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.written import written_out
 
 MACROS = {
     "add": (("x", "y"), "x + y"),
@@ -26,16 +26,10 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
     """The call of a macro; None if this is none."""
     if name not in MACROS:
         return None
-    parameters, _ = MACROS[name]
+    parameters, text = MACROS[name]
     if len(args) != len(parameters):
         counted = f"{len(parameters)} argument{'s' if len(parameters) > 1 else ''}"
         binder.fail(node, f"{name}() takes {counted}, not {len(args)}")
-    given = dict(zip(parameters, args, strict=True))
-    found = _body(name).transform(lambda part: given.get(part.name, part) if isinstance(part, exp.Column) else part)
+    found = written_out(text, parameters, args)
     found.parent = node.parent
     return Operand(node, binder.value(found).scalar)
-
-
-@cache
-def _body(name: str) -> exp.Expr:
-    return parse_one(MACROS[name][1], dialect="duckdb")
