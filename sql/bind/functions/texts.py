@@ -232,6 +232,9 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Like: bind_like,
     exp.ILike: bind_like,
     exp.Escape: bind_escape,
+    exp.Glob: lambda binder, node: Operand(
+        node, Call("glob", (text(binder, node.this), text(binder, node.expression)), BOOLEAN)
+    ),
     exp.SimilarTo: _matching("regexp_full_match"),  # all of x, as in DuckDB
     exp.RegexpLike: _matching("regexp_matches", "flag"),  # x ~ pattern too
     exp.RegexpFullMatch: _matching("regexp_full_match", "options"),

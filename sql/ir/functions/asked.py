@@ -78,7 +78,9 @@ FUNCTIONS = (
     _asked("parse_dirpath", _TEXTS, _V, optional=1),
     _asked("parse_filename", (_V, BOOLEAN, _V), _V, optional=2, of="name, cut"),
     _asked("parse_filename", _TEXTS, _V, of="name, separator"),
+    _asked("path_join", (_V, _V, _V, _V), _V, optional=3),
     # Patterns.
+    Function("glob", _TEXTS, BOOLEAN, makes_null=True, raises=Raises.SOMETIMES, asked="~~~"),
     _asked("like_escape", (_V, _V, _V), BOOLEAN),
     _asked("not_like_escape", (_V, _V, _V), BOOLEAN),
     _asked("ilike_escape", (_V, _V, _V), BOOLEAN),
