@@ -116,17 +116,6 @@ def _finite(function: str, column: Column, offsets: Ints) -> _Centred:
     return _Centred(column.values, offsets)
 
 
-def _covariance(less: int) -> Fold:
-    def fold(columns: list[Column], offsets: Ints, type_: SqlType) -> Folded:
-        one, other = (_Centred(column.values, offsets) for column in (columns[0], columns[-1]))
-        with np.errstate(all="ignore"):
-            found = np.add.reduceat(one.values * other.values, offsets[:-1]) / (one.sizes - less)
-        there = one.sizes > less
-        return np.where(there, found, 0.0), there
-
-    return fold
-
-
 def _median_deviation(columns: list[Column], offsets: Ints, type_: SqlType) -> Folded:
     """The median of how far the values are from their median, each as a quantile at one half is."""
     values, starts, sizes = columns[0].values, offsets[:-1], np.diff(offsets)
@@ -165,8 +154,6 @@ FOLDS: dict[str, Fold] = {
     "skewness": _skewness,
     "kurtosis": _kurtosis,
     "kurtosis_pop": _kurtosis_pop,
-    "covar_pop": _covariance(0),
-    "covar_samp": _covariance(1),
     "bit_and": _bits(np.bitwise_and),
     "bit_or": _bits(np.bitwise_or),
     "bit_xor": _bits(np.bitwise_xor),

@@ -52,6 +52,7 @@ def round_extreme(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundExtreme
 
 def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
     argument = None if aggregate.argument is None else plan.input.row[aggregate.argument]
+    declared = aggregate_of(aggregate.function)
     return AggregateSpec(
         aggregate.function,
         aggregate.argument,
@@ -60,6 +61,7 @@ def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
         aggregate.type,
         _ordered(plan, aggregate),
         tuple(_python(literal) for literal in aggregate.parameters),
+        aggregate.others[0] if aggregate.others and declared.reduction is Reduction.ACCUMULABLE else None,
     )
 
 
@@ -81,7 +83,7 @@ def ordered_by(function: str, argument: Term, others: Sequence[Term], order: Seq
     elif form == QUANTILES:
         terms = (replace(argument, descending=bool(order) and order[0].descending),)
     elif function in FOLDS:
-        terms = (argument, *others[: declared.least - 1])
+        terms = (argument,)
     else:
         terms = (*order, argument)
     first: dict[int, Term] = {}

@@ -93,7 +93,8 @@ def _fold(name: str, takes: str, gives: str, *, least: int = 1, of_nothing: floa
 
 
 def _paired(name: str, null_of_values: bool) -> AggregateFunction:
-    return AggregateFunction(name, _ROWS, _NUMBERS, "DOUBLE", 2, 2, null_of_values=null_of_values)
+    """One of two columns, which the binder makes NULL in the same rows."""
+    return AggregateFunction(name, _ACCUMULABLE, _NUMBERS, "DOUBLE", 2, 2, null_of_values=null_of_values)
 
 
 _BOTH = "CASE WHEN {1} IS NOT NULL THEN CAST({0} AS DOUBLE) END"

@@ -28,8 +28,8 @@ from sql.bind.aggregates.written import expression_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
-from sql.ir.aggregates import aggregate_of
-from sql.ir.conditions import coalesced, is_null
+from sql.ir.aggregates import Reduction, aggregate_of
+from sql.ir.conditions import coalesced, is_null, negation
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
@@ -63,7 +63,10 @@ def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
     if not aggregate_of(bound.function).skips_nulls:  # so that the rows themselves must be told
         return replace(bound, others=(*bound.others, _where(condition, Literal(True, BOOLEAN))))
     assert bound.arg is not None, "the rule gave an argument"
-    return replace(bound, arg=_where(condition, bound.arg))
+    bound = replace(bound, arg=_where(condition, bound.arg))
+    if aggregate_of(bound.function).reduction is not Reduction.ACCUMULABLE:
+        return bound
+    return replace(bound, others=tuple(_where(condition, each) for each in bound.others))
 
 
 def _where(condition: Scalar, value: Scalar) -> Scalar:
@@ -183,9 +186,15 @@ def _bits(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
-    """Those of DOUBLEs, one or two in a row."""
+    """Those of DOUBLEs; of two of them, both of which are NULL where one is."""
     args = [binder.cast(numeric(binder, call, binder.value(node)), DOUBLE) for node in call.args]
-    return Aggregate(call.function, args[0], DOUBLE, others=tuple(args[1:]))
+    if len(args) == 1:
+        return Aggregate(call.function, args[0], DOUBLE)
+    one, other = (
+        _where(negation(is_null(there)), each) if there.nullable else each
+        for each, there in zip(args, reversed(args), strict=True)
+    )
+    return Aggregate(call.function, one, DOUBLE, others=(other,))
 
 
 def _entropy(binder: Binder, call: AggregateCall) -> Aggregate:
