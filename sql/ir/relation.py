@@ -152,8 +152,8 @@ class Aggregate:
     count_star, count, sum, avg, min, max, stddev_samp, stddev_pop, var_samp, var_pop: NULLs are skipped.
     `type` is DuckDB's result type: count BIGINT; sum of integers HUGEINT, of DECIMAL(p,s) DECIMAL(38,s), of DOUBLE
     DOUBLE; avg and the deviations DOUBLE (avg of DECIMAL is the exact sum over the count, divided at the end).
-    stddev/var take a DOUBLE argument (the binder casts), covar_pop and covar_samp (arg, others = (x,)) two of them, which
-    the binder makes NULL in the same rows.
+    stddev/var take a DOUBLE argument (the binder casts), covar_pop and covar_samp (arg, others = (x,)) two of them,
+    which the binder makes NULL in the same rows.
 
     Those that keep their values in order, each a function of the group's rows alone, however they came:
 
