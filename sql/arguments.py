@@ -11,18 +11,21 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from sql.ir.functions import FUNCTIONS
-from sql.reader import LOST
+from sql.ir.functions import FUNCTIONS, Function
+from sql.reader import AS_WRITTEN, LOST
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.tree import ENDINGS
 
-PLAIN = {name: function for function in FUNCTIONS.values() for name in function.names}
+PLAIN: dict[str, tuple[Function, ...]] = {
+    name: tuple(function for function in FUNCTIONS.values() if name in function.names)
+    for name in dict.fromkeys(name for function in FUNCTIONS.values() for name in function.names)
+}
 """Their declarations by each name that SQL calls them by."""
 
 KINDS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
-    kind: (function.names[0], tuple(kind.arg_types)[: len(function.takes)])
-    for name, function in PLAIN.items()
-    if (kind := exp.FUNCTION_BY_NAME.get(name.upper())) is not None
+    kind: (functions[0].names[0], tuple(kind.arg_types)[: max(len(function.takes) for function in functions)])
+    for name, functions in PLAIN.items()
+    if name.upper() not in AS_WRITTEN and (kind := exp.FUNCTION_BY_NAME.get(name.upper())) is not None
 }
 """Of each class the function's first name, and under which names its arguments stand in a node."""
 
@@ -40,6 +43,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
     (("expressions",), (exp.Anonymous, exp.Coalesce, exp.Cube, exp.Format, exp.Greatest, exp.GroupingId, exp.Least,
                         exp.Rollup, exp.Tuple)),
+    (("expression",), (exp.RegrCount, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope)),
     (("alias",), (exp.Alias, exp.Lateral)),
     (("this", "expression"), (exp.Slice,)),
     (("this", "expressions"), (exp.Schema,)),

@@ -9,8 +9,11 @@ from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType
+
+from sql.aggregate_nodes import OWN
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -19,6 +22,9 @@ MOST_ROUNDS = 2**31 - 1
 """The greatest limit that a loop may have."""
 MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
+
+AS_WRITTEN = frozenset(("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "TO_BINARY"))
+"""Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
 Build = Callable[..., exp.Expr]
 
@@ -33,7 +39,9 @@ def parser_of(dialect: Dialect) -> Parser:
 @cache
 def _keeping(dialect: type[Dialect]) -> type[Parser]:
     base = dialect.parser_class
-    functions = {name: _kept(build) for name, build in base.FUNCTIONS.items()}
+    others = AS_WRITTEN if issubclass(dialect, DuckDB) else frozenset()
+    known = {**{name: kind.from_arg_list for name, kind in OWN.items()}, **base.FUNCTIONS}
+    functions = {name: _kept(build) for name, build in known.items() if name not in others}
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
     return type(f"Keeping{base.__name__}", (_Keeping, base), members)

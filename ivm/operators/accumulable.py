@@ -19,11 +19,14 @@ from ivm.kernels.groups.accumulate import (
     ORDERED,
     SUM,
     SUM_DOUBLE,
+    SUM_PRODUCTS,
     SUM_SQUARES,
     SUM_WIDE,
 )
 from ivm.kernels.groups.finalize import (
     COUNTS,
+    COVAR_POP,
+    COVAR_SAMP,
     EXTREMUM,
     MEAN,
     STDDEV_POP,
@@ -49,12 +52,16 @@ FUNCTIONS = {
     "var_samp": VAR_SAMP,
     "stddev_pop": STDDEV_POP,
     "stddev_samp": STDDEV_SAMP,
+    "covar_pop": COVAR_POP,
+    "covar_samp": COVAR_SAMP,
     "min": EXTREMUM,
     "max": EXTREMUM,
 }
 """What makes the value of each aggregate of its fields, for those that are not `Ordered`."""
 FIRST, QUANTILES, ROWS = "first", "quantiles", "rows"
 _SPREADS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
+_PAIRED = (COVAR_POP, COVAR_SAMP)
+_OF_DOUBLES = (SUM_DOUBLE, SUM_SQUARES, SUM_PRODUCTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,8 @@ class Ordered:
 class AggregateSpec:
     """One aggregate: `function` over column `argument` of the input (None for count_star), with its result's type.
 
-    `ordered`: how its rows stand, for those of `ivm.operators.ordered_aggregates`; `parameters` are Python values.
+    `other`: a second column, NULL where the first is. `ordered`: how its rows stand, for those of
+    `ivm.operators.ordered_aggregates`; `parameters` are Python values.
     """
 
     function: str
@@ -84,6 +92,7 @@ class AggregateSpec:
     type: SqlType
     ordered: Ordered | None = None
     parameters: tuple[object, ...] = ()
+    other: int | None = None
 
     @property
     def is_encoded(self) -> bool:
@@ -95,7 +104,7 @@ class AggregateSpec:
         """Whether it may be NULL of rows that there are."""
         if self.argument is None or self.function == "count":
             return False
-        return self.argument_nullable or self.ordered is not None or self.function in ("var_samp", "stddev_samp")
+        return self.argument_nullable or self.ordered is not None or self.function.endswith("_samp")
 
 
 class Accumulators(Fields):
@@ -110,8 +119,8 @@ class Accumulators(Fields):
     def __init__(self, aggregates: Sequence[AggregateSpec], exponents: Mapping[int, Exponents] | None = None) -> None:
         self.aggregates = tuple(aggregates)
         self.arguments: dict[int, Argument] = {}
-        # By kind, column (of ORDERED: which aggregate) and whether it is the largest.
-        self.parts: dict[tuple[int, int | None, bool], Accumulator] = {}
+        # By kind, column (of ORDERED: which aggregate) and what more tells it apart (see `Accumulator`).
+        self.parts: dict[tuple[int, int | None, int], Accumulator] = {}
         self._part(COUNT, None)
         for index, spec in enumerate(self.aggregates):
             self._plan_aggregate(index, spec)
@@ -130,22 +139,26 @@ class Accumulators(Fields):
             part.width, part.type = 3 if spec.type.physical is Physical.WIDE else 2, spec.type
             return
         function = FUNCTIONS[spec.function]
-        if spec.argument not in self.arguments:
-            self.arguments[spec.argument] = Argument(len(self.arguments), physical)
+        for position in (spec.argument, *(() if spec.other is None else (spec.other,))):
+            if position not in self.arguments:
+                self.arguments[position] = Argument(len(self.arguments), physical)
         if nullable:
             self._part(COUNT, spec.argument)
-        if function in (TOTAL, MEAN, *_SPREADS):
+        if function in (TOTAL, MEAN, *_SPREADS, *_PAIRED):
             self._part(_sum_kind(physical), spec.argument)
+        if spec.other is not None:
+            self._part(SUM_DOUBLE, spec.other)
+            self._part(SUM_PRODUCTS, spec.argument, spec.other).other = self.arguments[spec.other].number
         if function in _SPREADS:
             self._part(SUM_SQUARES, spec.argument)
         if function == EXTREMUM:
             part = self._part(EXTREME, spec.argument, spec.function == "max")
             part.width, part.type = 3 if physical is Physical.WIDE else 2, spec.type
 
-    def _part(self, kind: int, argument: int | None, largest: bool = False) -> Accumulator:
-        part = self.parts.get((kind, argument, largest))
+    def _part(self, kind: int, argument: int | None, more: int = 0) -> Accumulator:
+        part = self.parts.get((kind, argument, more))
         if part is None:
-            part = self.parts[kind, argument, largest] = Accumulator(kind, argument, largest)
+            part = self.parts[kind, argument, more] = Accumulator(kind, argument, more)
             if argument is not None and kind != ORDERED:
                 part.number = self.arguments[argument].number
             if kind in (SUM, SUM_WIDE):
@@ -155,10 +168,9 @@ class Accumulators(Fields):
     def _lay_out(self) -> None:
         """Place the fields one after the other, those that can be widened last; write down the kernels' plans."""
         at = 0
-        for part in sorted(self.parts.values(), key=lambda part: part.kind in (SUM_DOUBLE, SUM_SQUARES)):
-            if part.kind in (SUM_DOUBLE, SUM_SQUARES):
-                assert part.argument is not None
-                part.fit(self.arguments[part.argument].exponents)
+        for part in sorted(self.parts.values(), key=lambda part: part.kind in _OF_DOUBLES):
+            if part.kind in _OF_DOUBLES:
+                part.fit(*self._factors(part))
             part.at = at
             at += part.size
         self.fields = at
@@ -178,6 +190,14 @@ class Accumulators(Fields):
         widest = max((part.width for part in self.parts.values()), default=1)
         self.scratch = np.empty((1, 3 * widest + 8), np.int64)
 
+    def _factors(self, part: Accumulator) -> tuple[Exponents, ...]:
+        """Of what a sum of doubles adds products."""
+        assert part.argument is not None
+        first = self.arguments[part.argument].exponents
+        if part.kind == SUM_PRODUCTS:
+            return first, self.arguments[part.more].exponents
+        return (first, first) if part.kind == SUM_SQUARES else (first,)
+
     def _output(self, index: int, spec: AggregateSpec, at: int) -> OutputRow:
         """The row of `outputs` for an aggregate."""
         function = EXTREMUM if spec.ordered is not None else FUNCTIONS[spec.function]
@@ -196,12 +216,15 @@ class Accumulators(Fields):
             return row._replace(source=part.at, width=part.width, kind=EXTREME, counted=counted)
         part = self.parts[_sum_kind(spec.argument_type.physical), spec.argument, False]
         squares = self.parts.get((SUM_SQUARES, spec.argument, False), part)
+        if spec.other is not None:
+            squares, other = self.parts[SUM_PRODUCTS, spec.argument, spec.other], self.parts[SUM_DOUBLE, spec.other, 0]
+            row = row._replace(other=other.at, other_width=other.width)
         return row._replace(
             source=part.at,
             width=part.width,
             kind=part.kind,
             counted=counted,
-            scale=part.base if part.kind == SUM_DOUBLE else spec.argument_type.scale,
+            scale=_scale(part, squares, spec.argument_type),
             squares=squares.at,
             squares_width=squares.width,
             digits=spec.type.precision if spec.type.kind is Kind.DECIMAL else 0,
@@ -263,6 +286,13 @@ def aggregate_values(words: Ints, spec: AggregateSpec) -> Array:
     if physical is Physical.WIDE:
         return words
     return words[:, 0].view(np.float64) if physical is Physical.FLOAT64 else words[:, 0]
+
+
+def _scale(part: Accumulator, products: Accumulator, type_: SqlType) -> int:
+    """The exponent of the lowest bit of what an aggregate is made of, or its digits after the point."""
+    if products.kind == SUM_PRODUCTS:
+        return products.base
+    return part.base if part.kind == SUM_DOUBLE else type_.scale
 
 
 def _sum_kind(physical: Physical) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES, PlanRow
+from ivm.kernels.groups.accumulate import SUM_DOUBLE, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
 from ivm.trace.columns.column import Bools, Column, Ints, readonly
 from ivm.trace.ordered.ordered_tree import ALL_COUNT
@@ -38,14 +38,16 @@ class Exponents:
 class Accumulator:
     """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.groups.accumulate`).
 
-    `number`: that of its argument among all arguments, -1 if it reads none of them. `type`: that of an extreme, whose
-    first field says whether it is there.
+    `number`: that of its argument among all arguments, -1 if it reads none of them, `other` that of what it multiplies
+    it by. `more`: of an extreme whether it is the largest, of products the other column. `type`: that of an extreme,
+    whose first field says whether it is there.
     """
 
     kind: int
     argument: int | None
-    largest: bool = False
+    more: int = 0
     number: int = -1
+    other: int = -1
     at: int = 0
     width: int = 1
     base: int = 0
@@ -56,15 +58,15 @@ class Accumulator:
         """Its fields, in words."""
         return self.width + (NOT_FINITE if self.kind == SUM_DOUBLE else 0)
 
-    def fit(self, exponents: Exponents) -> None:
-        """Take the width that doubles of these exponents, or their squares, need; none before there are any."""
-        times = 2 if self.kind == SUM_SQUARES else 1
-        self.base = times * exponents.base
-        self.width = (times * (exponents.span + 53) + HEADROOM + 63) // 64 if exponents.span >= 0 else 0
+    def fit(self, *factors: Exponents) -> None:
+        """Take the width that products of doubles of these exponents need; none before there are any of each."""
+        self.base = sum(each.base for each in factors)
+        bits = sum(each.span + 53 for each in factors) + HEADROOM
+        self.width = (bits + 63) // 64 if all(each.span >= 0 for each in factors) else 0
 
     def row(self) -> PlanRow:
         """Its row of a plan."""
-        return PlanRow(self.kind, self.number, self.at, self.width, self.base)
+        return PlanRow(self.kind, self.number, self.at, self.width, self.base, self.other)
 
 
 @dataclass(frozen=True, slots=True)

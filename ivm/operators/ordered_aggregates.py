@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from catalog.calendar import DAY
-from catalog.types import Kind, Physical, SqlType
+from catalog.types import Physical
 from ivm.kernels.groups.accumulate import EXTREME, ORDERED
 from ivm.kernels.groups.append_only import gather_extremes
 from ivm.kernels.ordered.aggregates import (
@@ -30,8 +29,10 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import FIRST, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.accumulator import mask
+from ivm.operators.between import between
+from ivm.operators.folds import FOLDS
 from ivm.trace.columns.arrow import joined, lists_of
-from ivm.trace.columns.column import Bools, Column, Ints, readonly, readonly_times
+from ivm.trace.columns.column import DTYPES, Bools, Column, Ints, readonly, readonly_times
 from ivm.trace.delta import Delta
 from ivm.trace.keyed.group_table import Cells
 from ivm.trace.ordered.ordered_tree import ALL_COUNT, OrderedRows, in_order
@@ -91,7 +92,8 @@ class OrderedSet:
         apply_extremes(*arguments, cells.previous, _NO_STATE, 0, 0, NOT_WANTED, first, _probe())
         columns = self._rows.decode(first[:, 1:])
         for index, spec in self._wanted.items():
-            self._put(after, index, first[:, 0] != 0, columns[self._places[spec.argument]])
+            found, there = columns[self._places[spec.argument]], first[:, 0] != 0
+            self._put(after, index, there if found.valid is None else there & found.valid, found)
 
     def _picked(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
         """Apply the batch; the quantiles of each cell's rows."""
@@ -113,13 +115,28 @@ class OrderedSet:
         present = np.zeros(len(cells), np.bool_)
         offsets = np.zeros(len(cells) + 1, np.int64)
         columns = self._rows.decode(apply_rows(*arguments, present, offsets, _probe()))
+        filled = np.flatnonzero(present)
         for index, spec in self._wanted.items():
             place = self._places[spec.argument]
+            if spec.function in FOLDS:
+                self._put(after, index, *self._folded(spec, columns, offsets, filled, len(cells)))
+                continue
             if spec.function == "string_agg":
                 codes = joined(columns[place], offsets, str(spec.parameters[0]), self._dictionary)
             else:
                 codes = lists_of(columns[place], offsets, self._rows.terms[place].type.physical, self._dictionary)
             self._put(after, index, present, Column(codes))
+
+    def _folded(
+        self, spec: AggregateSpec, columns: list[Column], offsets: Ints, filled: Ints, cells: int
+    ) -> tuple[Bools, Column]:
+        """A fold of each cell that has rows: which there are, and their values."""
+        present = np.zeros(cells, np.bool_)
+        values = np.zeros((cells, 2) if spec.type.physical is Physical.WIDE else cells, DTYPES[spec.type.physical])
+        if len(filled):
+            values[filled], there = FOLDS[spec.function](columns, np.append(offsets[filled], offsets[-1]), spec.type)
+            present[filled] = True if there is None else there
+        return present, Column(values)
 
     def _put(self, after: Ints, index: int, present: Bools, column: Column) -> None:
         """Write a value of each cell: a one and its ordered words, or zeros where there is none."""
@@ -224,46 +241,3 @@ def quantile(function: str, given: object) -> Quantile:
         exact = Fraction(given)
         return Quantile(EXACT, exact.numerator, exact.denominator, float(given))
     return Quantile(ROUNDED, 0, 1, float(given))
-
-
-def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType) -> Any:
-    """The values `share` of the way from `low` to `high`, of type `argument`, as values of type `result`.
-
-    DOUBLE and FLOAT: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away
-    from zero. Equal values are themselves. Cost: a few passes.
-    """
-    if argument.kind is Kind.DATE:
-        low, high = (side.astype(np.int64) * DAY for side in (low, high))
-    if result.is_float:
-        first, second = _doubles(low, argument.physical), _doubles(high, argument.physical)
-        with np.errstate(invalid="ignore", over="ignore"):
-            mixed = np.where(share == 0, first, first * (1.0 - share) + second * share)
-            return mixed.astype(np.float32).astype(np.float64) if result.kind is Kind.FLOAT else mixed
-    if result.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
-        mixed = low.astype(np.float64) * (1.0 - share) + high.astype(np.float64) * share
-        rounded = np.copysign(np.floor(np.abs(mixed) + 0.5), mixed).astype(np.int64)
-        return np.where(share == 0, low, rounded)
-    if result.physical is Physical.WIDE:
-        return _wide_between(low, high, share)
-    cut = (low.astype(np.float64) + (high - low).astype(np.float64) * share).astype(np.int64)
-    return np.where(share == 0, low, cut)
-
-
-def _doubles(values: Any, physical: Physical) -> Any:
-    if physical is Physical.WIDE:
-        return np.array([float(v) for v in _integers(values)], np.float64)
-    return values.astype(np.float64)
-
-
-def _wide_between(low: Ints, high: Ints, share: Any) -> Ints:
-    """128-bit integers one by one: wide decimals are rare, and a cell costs a walk down a tree besides."""
-    out = low.copy()
-    for i, (a, b) in enumerate(zip(_integers(low), _integers(high), strict=True)):
-        if share[i]:
-            value = a + int(float(b - a) * share[i])
-            out[i] = (value & (2**64 - 1)) - ((value & 2**63) << 1), value >> 64
-    return out
-
-
-def _integers(values: Ints) -> list[int]:
-    return [(int(high) << 64) | (int(low) & (2**64 - 1)) for low, high in values]

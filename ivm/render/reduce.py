@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from catalog.types import Kind
 from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
+from ivm.operators.folds import FOLDS
 from ivm.operators.reduce import Reduce
 from ivm.operators.round_reduce import RoundExtreme, RoundReduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
@@ -21,8 +22,9 @@ from sql.ir.scalar import Literal
 
 _FORMS = {Reduction.FIRST: FIRST, Reduction.QUANTILE: QUANTILES, Reduction.ROWS: ROWS}
 _IN_FIELDS = {name for name, each in AGGREGATES.items() if each.reduction in (Reduction.ACCUMULABLE, Reduction.EXTREME)}
-if FUNCTIONS.keys() != _IN_FIELDS:
-    raise ImportError(f"aggregates that are declared, or kept by the operators, alone: {FUNCTIONS.keys() ^ _IN_FIELDS}")
+_OF_ROWS = {name for name, each in AGGREGATES.items() if each.reduction is Reduction.ROWS} - {"string_agg", "list"}
+if alone := (FUNCTIONS.keys() ^ _IN_FIELDS) | (FOLDS.keys() ^ _OF_ROWS):
+    raise ImportError(f"aggregates that are declared, or kept by the operators, alone: {alone}")
 
 
 def reduce_operator(plan: ReducePlan, dictionary: TextDictionary) -> Reduce:
@@ -50,6 +52,7 @@ def round_extreme(plan: ByRoundPlan, dictionary: TextDictionary) -> RoundExtreme
 
 def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
     argument = None if aggregate.argument is None else plan.input.row[aggregate.argument]
+    declared = aggregate_of(aggregate.function)
     return AggregateSpec(
         aggregate.function,
         aggregate.argument,
@@ -58,6 +61,7 @@ def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
         aggregate.type,
         _ordered(plan, aggregate),
         tuple(_python(literal) for literal in aggregate.parameters),
+        aggregate.others[0] if aggregate.others and declared.reduction is Reduction.ACCUMULABLE else None,
     )
 
 
@@ -74,10 +78,12 @@ def ordered_by(function: str, argument: Term, others: Sequence[Term], order: Seq
     declared = aggregate_of(function)
     form = _FORMS[declared.reduction]
     required = tuple(dict.fromkeys(t.column for t in (*others, *((argument,) if declared.skips_nulls else ()))))
-    if function in ("arg_min", "arg_max"):
-        terms: tuple[Term, ...] = (replace(others[0], descending=function == "arg_max"), argument)
+    if function.startswith("arg_"):
+        terms: tuple[Term, ...] = (replace(others[0], descending=function.startswith("arg_max")), argument)
     elif form == QUANTILES:
         terms = (replace(argument, descending=bool(order) and order[0].descending),)
+    elif function in FOLDS:
+        terms = (argument,)
     else:
         terms = (*order, argument)
     first: dict[int, Term] = {}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from catalog.types import BIGINT, INTEGER
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Column, Literal, Scalar
 
@@ -117,8 +118,9 @@ def _over(aggregate: Aggregate, part: _Part, below: Relation) -> Aggregate:
         return Aggregate("count", extra, BIGINT, nullable=False)
     moved = aggregate.map(lambda scalar: _columns(below, (part.places[scalar],))[0])
     if not _is_special(aggregate):
-        # list takes NULLs, so that it must know its rows.
-        return replace(moved, others=(*moved.others, extra)) if aggregate.function == "list" else moved
+        # One that takes NULLs must know its rows.
+        taken = aggregate_of(aggregate.function).skips_nulls
+        return moved if taken else replace(moved, others=(*moved.others, extra))
     if aggregate.function == "mode":
         return replace(moved, function="arg_max", others=(extra,))
     if aggregate.function == "list":

@@ -16,6 +16,7 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError, UnsupportedError
 from catalog.names import quoted, twice
 from catalog.schema import Schema, View
+from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import is_windowed
 from sql.bind.clauses.from_clause import renamed
@@ -243,7 +244,11 @@ def _ascending(node: exp.Expr, *, nulls_first: bool = False) -> exp.Ordered:
     return exp.Ordered(this=node, nulls_first=nulls_first)
 
 
-_ORDERED = (exp.GroupConcat, exp.ArrayAgg, exp.AnyValue, exp.First, exp.Last, exp.ArgMin, exp.ArgMax, exp.Mode)
+_ORDERED = tuple(
+    kind
+    for kind, name in FUNCTIONS.items()
+    if name.startswith("arg_") or name in ("string_agg", "list", "any_value", "first", "last", "mode")
+)
 """Aggregates whose value depends on the order in which rows come."""
 
 

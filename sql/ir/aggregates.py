@@ -6,10 +6,11 @@ How to add an aggregate:
 
 1. A line of the table below declares it.
 2. A line of `sql.bind.aggregates.types` says how its arguments are bound. If it follows from other
-   aggregates, that is all: bind it as these, and declare it `Reduction.REWRITTEN`.
+   aggregates, it is `Reduction.REWRITTEN`: bind it as one of these, or say here how it is written with them.
 3. An accumulable one says in `ivm.operators.accumulable` which sums it is of, and `ivm.kernels.groups.finalize` makes
    its value of them; importing `ivm.render.reduce` raises if one is missing there. An ordered one says in
-   `ivm.render.reduce` how its rows stand, and in `ivm.operators.ordered_aggregates` what is made of them.
+   `ivm.render.reduce` how its rows stand, and in `ivm.operators.ordered_aggregates` what is made of them; if that is a
+   number that is computed of all of them, a function of `ivm.operators.folds` is all.
 4. Cases in `tests/reduce` and `tests/slt` compare it with DuckDB.
 """
 
@@ -53,6 +54,8 @@ class AggregateFunction:
         repeats: whether it sees a difference between one and many of the same value.
         of_parts: which aggregate of the values that the parts of a group have is its value of the group; None if none.
         windowed: whether it may stand before OVER.
+        of_nothing: its value of a group without values, where that is not NULL.
+        written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is.
     """
 
     name: str
@@ -67,12 +70,37 @@ class AggregateFunction:
     of_parts: str | None = None
     windowed: bool = False
     called: tuple[str, ...] = ()
+    of_nothing: float | None = None
+    written: tuple[tuple[str, ...], str] | None = None
 
 
 _ACCUMULABLE, _EXTREME, _REWRITTEN = Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.REWRITTEN
 _FIRST, _QUANTILE, _ROWS = Reduction.FIRST, Reduction.QUANTILE, Reduction.ROWS
 ORDERED = frozenset((_FIRST, _QUANTILE, _ROWS))
 """Those that keep the rows in order whatever comes and goes."""
+
+
+def _written(name: str, takes: str, gives: str, parameters: str, text: str, *called: str) -> AggregateFunction:
+    names = tuple(parameters.split())
+    return AggregateFunction(
+        name, _REWRITTEN, takes, gives, len(names), len(names), called=called, written=(names, text)
+    )  # fmt: skip
+
+
+def _fold(name: str, takes: str, gives: str, *, least: int = 1, of_nothing: float | None = None) -> AggregateFunction:
+    """One that is computed of all rows of a group, whatever changes; NULL of less than so many values."""
+    return AggregateFunction(name, _ROWS, takes, gives, null_of_values=least > 1, of_nothing=of_nothing)
+
+
+def _paired(name: str, null_of_values: bool) -> AggregateFunction:
+    """One of two columns, which the binder makes NULL in the same rows."""
+    return AggregateFunction(name, _ACCUMULABLE, _NUMBERS, "DOUBLE", 2, 2, null_of_values=null_of_values)
+
+
+_BOTH = "CASE WHEN {1} IS NOT NULL THEN CAST({0} AS DOUBLE) END"
+_X, _Y = _BOTH.format("x", "y"), _BOTH.format("y", "x")
+_PAIRS = f"count({_Y})"
+_NUMBERS = "DOUBLE, DOUBLE"
 
 
 def _deviation(name: str, null_of_values: bool, *called: str) -> AggregateFunction:
@@ -89,7 +117,7 @@ _TABLE = (
     AggregateFunction("count_if", _REWRITTEN, "BOOLEAN", "HUGEINT"),  # a sum
     # HUGEINT of integers, DECIMAL(38, s) of DECIMAL(p, s); of DOUBLE it is rounded, so that sums of parts differ.
     AggregateFunction("sum", _ACCUMULABLE, "numbers", "their sum", of_parts="sum", windowed=True),
-    AggregateFunction("avg", _ACCUMULABLE, "numbers", "DOUBLE", windowed=True),
+    AggregateFunction("avg", _ACCUMULABLE, "numbers", "DOUBLE", windowed=True, called=("avg", "mean")),
     _deviation("stddev_samp", True, "stddev", "stddev_samp"),
     _deviation("stddev_pop", False),
     _deviation("var_samp", True, "variance"),
@@ -104,10 +132,17 @@ _TABLE = (
     ),  # the greatest
     # The first by ORDER BY; without one the least, as first is, and last is the greatest.
     AggregateFunction("any_value", _FIRST, "T", "T", repeats=False),
-    AggregateFunction("first", _REWRITTEN, "T", "T", repeats=False),
+    AggregateFunction(
+        "first", _FIRST, "T", "T", skips_nulls=False, repeats=False, called=("first", "arbitrary")
+    ),  # with ORDER BY the first, or its NULL
     AggregateFunction("last", _REWRITTEN, "T", "T", repeats=False),
     AggregateFunction("arg_min", _FIRST, "T, U", "T", least=2, most=2, repeats=False),
     AggregateFunction("arg_max", _FIRST, "T, U", "T", least=2, most=2, repeats=False),
+    # Whose value may be NULL in the row that is least or greatest; where NULL is the greatest, or the least.
+    AggregateFunction("arg_min_null", _FIRST, "T, U", "T", least=2, most=2, skips_nulls=False, repeats=False),
+    AggregateFunction("arg_max_null", _FIRST, "T, U", "T", least=2, most=2, skips_nulls=False, repeats=False),
+    AggregateFunction("arg_min_nulls_last", _REWRITTEN, "T, U", "T", least=2, most=2, repeats=False),
+    AggregateFunction("arg_max_nulls_last", _REWRITTEN, "T, U", "T", least=2, most=2, repeats=False),
     AggregateFunction("mode", Reduction.EXPANDED, "T", "T", repeats=False),
     AggregateFunction("median", _REWRITTEN, "T", "T"),  # a quantile
     AggregateFunction("quantile_cont", _QUANTILE, "T, fraction", "T", least=2, most=2, called=("percentile_cont",)),
@@ -115,6 +150,44 @@ _TABLE = (
         "quantile_disc", _QUANTILE, "T, fraction", "T", least=2, most=2, called=("percentile_disc", "quantile")
     ),
     AggregateFunction("string_agg", _ROWS, "VARCHAR, separator", "VARCHAR", most=2, called=("group_concat",)),
+    _fold("product", "DOUBLE", "DOUBLE"),
+    _fold("mad", "numbers", "DOUBLE; DECIMAL and FLOAT of such"),
+    _fold("entropy", "T", "DOUBLE", of_nothing=0.0),
+    _fold("skewness", "DOUBLE", "DOUBLE", least=3),
+    _fold("kurtosis", "DOUBLE", "DOUBLE", least=4),
+    _fold("kurtosis_pop", "DOUBLE", "DOUBLE", least=2),
+    _fold("bit_and", "integers", "T"),
+    _fold("bit_or", "integers", "T"),
+    _fold("bit_xor", "integers", "T"),
+    _paired("covar_pop", False),
+    _paired("covar_samp", True),
+    _written("sum_of_doubles", "DOUBLE", "DOUBLE", "x", "sum(CAST(x AS DOUBLE))", "fsum", "kahan_sum", "sumkahan"),
+    _written("favg", "DOUBLE", "DOUBLE", "x", "avg(CAST(x AS DOUBLE))"),
+    _written("sum_no_overflow", "T", "its sum", "x", "sum(x)"),
+    _written("sem", "DOUBLE", "DOUBLE", "x", "stddev_pop(x) / sqrt(count(x))"),
+    _written("geomean", "DOUBLE", "DOUBLE", "x", "exp(avg(ln(x)))", "geomean", "geometric_mean"),
+    _written(
+        "weighted_avg", "numbers", "DOUBLE", "x w",
+        "sum(x * w) / sum(CASE WHEN x IS NOT NULL THEN w ELSE 0 END)", "weighted_avg", "wavg",
+    ),
+    # Of the rows in which both are there; the dependent one comes first.
+    _written("corr", _NUMBERS, "DOUBLE", "y x", f"covar_pop(y, x) / (stddev_pop({_X}) * stddev_pop({_Y}))"),
+    _written("regr_count", _NUMBERS, "UINTEGER", "y x", f"CAST({_PAIRS} AS UINTEGER)"),
+    _written("regr_avgx", _NUMBERS, "DOUBLE", "y x", f"avg({_X})"),
+    _written("regr_avgy", _NUMBERS, "DOUBLE", "y x", f"avg({_Y})"),
+    _written("regr_sxx", _NUMBERS, "DOUBLE", "y x", f"var_pop({_X}) * {_PAIRS}"),
+    _written("regr_syy", _NUMBERS, "DOUBLE", "y x", f"var_pop({_Y}) * {_PAIRS}"),
+    _written("regr_sxy", _NUMBERS, "DOUBLE", "y x", f"covar_pop(y, x) * {_PAIRS}"),
+    _written("regr_slope", _NUMBERS, "DOUBLE", "y x", f"covar_pop(y, x) / var_pop({_X})"),
+    _written(
+        "regr_intercept", _NUMBERS, "DOUBLE", "y x",
+        f"CASE WHEN var_pop({_X}) <> 0 THEN avg({_Y}) - covar_pop(y, x) / var_pop({_X}) * avg({_X}) END",
+    ),
+    _written(
+        "regr_r2", _NUMBERS, "DOUBLE", "y x",
+        f"CASE WHEN var_pop({_X}) = 0 THEN NULL WHEN var_pop({_Y}) = 0 THEN 1.0 "
+        f"ELSE power(covar_pop(y, x), 2) / (var_pop({_X}) * var_pop({_Y})) END",
+    ),
     AggregateFunction("list", _ROWS, "T", "T[]", skips_nulls=False, called=("array_agg",)),
 )
 

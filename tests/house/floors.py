@@ -33,6 +33,10 @@ PLACES = (
     _place("sql", 2, "sqlglot"),
     _place("ivm.analysis", 2),
     _place("ivm.trace", 2, "pyarrow", "numpy"),
+    # DuckDB, and functions of which it is asked.
+    _place("ivm.duck", 3, "duckdb", "pyarrow"),
+    _place("ivm.asked", 3, "duckdb", "pyarrow"),
+    _place("ivm.spill", 0),
     _place("ivm.transform", 3),
     _place("ivm.plan", 3),
     _place("ivm.operators", 3, "numpy"),
@@ -51,8 +55,9 @@ PLACES = (
     _place("benchmarks", 8, "duckdb", "matplotlib", "numpy", "psutil", "pyarrow", "rich", "typer"),
 )
 
-# The one pair on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of.
-SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow")})
+# The pairs on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of; and DuckDB is
+# asked for functions by the connections that all share.
+SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow"), ("ivm.asked", "ivm.duck")})
 
 # The rooms of the face, each of which imports none of those behind it.
 ROOMS = ("ivm.results", "ivm.engine", "ivm.intake", "ivm.session")

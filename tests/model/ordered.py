@@ -11,9 +11,11 @@ from functools import cmp_to_key
 from typing import Any
 
 from catalog.types import Kind
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Value
 from tests.model.aggregates import aggregate
+from tests.model.folds import FOLDS
 from tests.model.scalar import value_of
 from tests.model.values import canonical, sort_key
 
@@ -38,7 +40,7 @@ def aggregate_rows(what: Aggregate, members: Sequence[tuple[Row, int]]) -> Any:
         rows = [each for key, each in first.items() if counts[key]]
     if what.function in _PLAIN:
         return aggregate(what, [(value, n) for value, _, _, n in rows])
-    if what.function != "list":
+    if aggregate_of(what.function).skips_nulls:
         rows = [each for each in rows if each[0] is not None]
     if not rows:
         return None
@@ -52,6 +54,9 @@ def aggregate_rows(what: Aggregate, members: Sequence[tuple[Row, int]]) -> Any:
         return str(what.parameters[0].value).join(map(str, values))
     if what.function == "list":
         return tuple(values)
+    if what.function in FOLDS:
+        pairs = [others[0] for _, others, _, n in rows for _ in range(n) if others]
+        return FOLDS[what.function](values, pairs, what.type)
     return _quantile(what, values) if what.function.startswith("quantile") else values[0]
 
 
@@ -69,8 +74,8 @@ def _mode(values: list[tuple[Value, int]]) -> Value:
 
 def _compare(what: Aggregate, a: Any, b: Any) -> int:
     terms = [(value_of(o.scalar, a[2]), value_of(o.scalar, b[2]), o.descending, o.nulls_first) for o in what.order]
-    if what.function in ("arg_min", "arg_max"):
-        terms = [(a[1][0], b[1][0], what.function == "arg_max", False)]
+    if what.function.startswith("arg_"):
+        terms = [(a[1][0], b[1][0], what.function.startswith("arg_max"), False)]
     terms.append((a[0], b[0], what.function.startswith("quantile") and bool(what.order), False))
     for x, y, descending, nulls_first in terms:
         if (x is None) != (y is None):

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.errors import NumericError
+from sql.ir.functions import FUNCTIONS
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from tests.model import dates, more_numbers, more_texts, numbers, texts
+from tests.model.asked import asked
 from tests.model.casts import cast
 from tests.model.values import checked, same, sort_key
 
@@ -35,6 +37,9 @@ def value_of(scalar: Scalar, row: Row = ()) -> Value:
     if null_aware is not None:
         return null_aware(args)
     strict = _STRICT.get(scalar.function)
+    declared = FUNCTIONS.get(scalar.function)
+    if declared is not None and declared.asked is not None:
+        strict = asked
     if strict is None:
         raise NotImplementedError(f"the model does not know {scalar.function}")
     return None if None in args else checked(strict(scalar, args), scalar.type)

@@ -34,11 +34,16 @@ class Aggregates(Conditions):
                 return self._filtered(f"count({distinct}{anything})", inner)
             if roll < 0.7:
                 return f"CAST({self._filtered(f'sum({distinct}{value})', inner)} AS BIGINT)"
+            if roll < 0.76:
+                return self._filtered(f"{self.rng.choice(('bit_and', 'bit_or', 'bit_xor'))}({value})", inner)
         if kind == "DEC" and roll < 0.5:
             return f"CAST({self._filtered(f'sum({distinct}{value})', inner)} AS DECIMAL(15,2))"
         if kind == "DBL" and roll < 0.6:
             number = self.value(self.rng.choice(("INT", "DBL")), inner, depth)
             return self._filtered(f"{self.rng.choice(('avg', 'sum', 'median'))}({number})::DOUBLE", inner, "::DOUBLE")
+        if kind == "DBL" and roll < 0.7:
+            anything = self.value(self.rng.choice(scope.kinds() or KINDS), inner, depth)
+            return self._filtered(self.rng.choice((f"entropy({anything})", f"mad({value})")), inner)
         if kind == "BOOL":
             return self._filtered(f"{self.rng.choice(('bool_and', 'bool_or'))}({value})", inner)
         if kind == "STR" and roll < 0.3:
@@ -46,6 +51,11 @@ class Aggregates(Conditions):
             if not any(column.text in value for column in inner.columns):
                 order = ""  # DuckDB refuses an order by a literal
             return self._filtered(f"string_agg({value}, ','{order})", inner)
+        if roll > 0.96:
+            function = self.rng.choice(("first", "last", "arg_min_null", "arg_max_null"))
+            call = f"{value} ORDER BY {value}" if function in ("first", "last") else f"{value}, {value}"
+            if any(column.text in value for column in inner.columns):
+                return self._filtered(f"{function}({call})", inner)
         if roll > 0.92:
             return self._filtered(f"{self.rng.choice(('arg_min', 'arg_max'))}({value}, {value})", inner)
         if roll > 0.88 and kind in ("INT", "DEC", "DBL"):

@@ -70,7 +70,10 @@ class Scalars:
             return self.value(wanted, scope, depth)
 
         small = self.rng.randint(2, 4)
-        match self.rng.randrange(14):
+        match self.rng.randrange(15):
+            case 14:
+                name = self.rng.choice(("damerau_levenshtein", "levenshtein"))
+                return f"CAST({name}({value('STR')}, {value('STR')}) AS INTEGER)"
             case 12:
                 part = self.rng.choice(("hour", "minute", "second", "day", "year"))
                 return f"extract({part} FROM coalesce({value('TS')}, TIMESTAMP '2020-01-01'))"
@@ -137,7 +140,11 @@ class Scalars:
 
     def _text(self, kind: str, scope: Scope, depth: int) -> str:
         a = self.value("STR", scope, depth)
-        match self.rng.randrange(9):
+        match self.rng.randrange(11):
+            case 9:
+                return f"{self.rng.choice(('strip_accents', 'url_encode', 'bin', 'regexp_escape'))}({a})"
+            case 10:
+                return f"overlay({a} PLACING {self.value('STR', scope, depth)} FROM {self.rng.randint(1, 2)})"
             case 0:
                 return f"upper({a})"
             case 1:

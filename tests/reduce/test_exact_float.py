@@ -15,6 +15,7 @@ from tests.reduce.model import nearest, plain
 from tests.reduce.test_wide import halves, wide_ints
 
 add_double = callable_part(exact_float.add_double)
+add_double_product = callable_part(exact_float.add_double_product)
 add_product = callable_part(exact_float.add_product)
 load = callable_part(exact_float.load)
 scaled = callable_part(exact_float.scaled)
@@ -73,8 +74,25 @@ def test_the_spread_is_exact(values):
         add_double(fields, 0, 0, 40, -1074, bits(x), np.int64(1), False)
         add_double(fields, 0, 40, 80, -2148, bits(x), np.int64(1), True)
     scratch = np.empty((1, 200), np.int64)
-    size, exponent = spread(fields, 0, 0, 40, 40, 80, np.int64(len(values)), scratch)
+    size, exponent = spread(fields, 0, 0, 40, 0, 40, 40, 80, np.int64(len(values)), scratch)
     exact = sum(Fraction(x) ** 2 for x in values) * len(values) - sum(map(Fraction, values)) ** 2
+    got = Fraction(size) * Fraction(2) ** (exponent - 2148)
+    assert abs(got - exact) * 2**53 <= abs(exact)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(st.tuples(finite, st.one_of(finite, st.floats(-10, 10), st.just(1e8))), min_size=1, max_size=8))
+def test_the_spread_of_pairs_is_exact(pairs):
+    fields = np.zeros((1, 160), np.int64)
+    for x, y in pairs:
+        add_double(fields, 0, 0, 40, -1074, bits(x), np.int64(1), False)
+        add_double(fields, 0, 40, 40, -1074, bits(y), np.int64(1), False)
+        for diff in (3, -2):
+            add_double_product(fields, 0, 80, 80, -2148, bits(x), bits(y), np.int64(diff))
+    scratch = np.empty((1, 200), np.int64)
+    size, exponent = spread(fields, 0, 0, 40, 40, 40, 80, 80, np.int64(len(pairs)), scratch)
+    one, other = (sum(map(Fraction, each)) for each in zip(*pairs, strict=True))
+    exact = sum(Fraction(x) * Fraction(y) for x, y in pairs) * len(pairs) - one * other
     got = Fraction(size) * Fraction(2) ** (exponent - 2148)
     assert abs(got - exact) * 2**53 <= abs(exact)
 

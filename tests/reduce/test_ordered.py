@@ -22,7 +22,8 @@ from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.column import Column
 from ivm.trace.ordered.row_order import Term
 from ivm.trace.text.dictionary import TextDictionary
-from sql.ir.aggregates import AGGREGATES, ORDERED
+from sql.ir.aggregates import AGGREGATES, ORDERED, Reduction, aggregate_of
+from tests.model.folds import FOLDS
 from tests.reduce.model import Bag, Update, apply, from_column, plain, sort_key, to_delta
 from tests.states import rollback, seal, step
 
@@ -41,6 +42,17 @@ VALUES: dict[SqlType, list[Any]] = {
 CONTINUOUS = (BIGINT, INTEGER, decimal(15, 2), decimal(30, 4), DOUBLE, DATE, TIMESTAMP)
 
 
+FITTING: dict[str, tuple[SqlType, ...]] = {
+    "string_agg": (VARCHAR,),
+    "quantile_cont": CONTINUOUS,
+    "mad": (DOUBLE, decimal(15, 2), decimal(30, 4)),
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), (BIGINT, INTEGER)),
+}
+"""What those take that do not take every type."""
+FUNCTIONS = [each.name for each in AGGREGATES.values() if each.reduction in ORDERED and each.name not in FOLDS]
+FUNCTIONS += [name for name in FITTING if name in FOLDS]  # the others round otherwise than the model
+
+
 def result_type(function: str, type_: SqlType) -> SqlType:
     if function == "list":
         return list_of(type_)
@@ -53,13 +65,8 @@ def result_type(function: str, type_: SqlType) -> SqlType:
 def specs(draw, types):
     """An aggregate over the columns of `types` (type, nullable), the key first."""
     places = range(1, len(types))
-    function = draw(st.sampled_from([each.name for each in AGGREGATES.values() if each.reduction in ORDERED]))
-    fitting = [
-        i
-        for i in places
-        if (function != "string_agg" or types[i][0] == VARCHAR)
-        and (function != "quantile_cont" or types[i][0] in CONTINUOUS)
-    ]
+    function = draw(st.sampled_from(FUNCTIONS))
+    fitting = [i for i in places if types[i][0] in FITTING.get(function, TYPES)]
     if not fitting:
         function, fitting = "list", list(places)
     at = draw(st.sampled_from(fitting))
@@ -67,7 +74,7 @@ def specs(draw, types):
     others = [Term(i, *types[i]) for i in draw(st.lists(st.sampled_from(places), max_size=1))]
     order = draw(st.lists(st.sampled_from(terms[1:]), max_size=2, unique=True))
     parameters: tuple[Any, ...] = ()
-    if function in ("arg_min", "arg_max"):
+    if function.startswith("arg_"):
         i = draw(st.sampled_from(places))
         others = [Term(i, *types[i])]
     elif function.startswith("quantile"):
@@ -130,8 +137,10 @@ def aggregate(spec: AggregateSpec, rows: list[tuple[Any, ...]]) -> Any:
         return tuple(map(plain, values))
     if spec.function == "string_agg":
         return str(spec.parameters[0]).join(values)
-    if spec.function in ("arg_min", "arg_max", "any_value"):
+    if aggregate_of(spec.function).reduction is Reduction.FIRST:
         return plain(values[0])
+    if spec.function in FOLDS:
+        return plain(FOLDS[spec.function]([real(value) for value in values], [], spec.type))
     return plain(_quantile(spec, values))
 
 

@@ -40,6 +40,12 @@ MORE = (
     "SELECT array_agg(id), count_if(pay > 1), mode(id), median(id), quantile(id, 0.5), quantile_disc(id, 0.5) FROM emp",
     "SELECT first(id), last(id), any_value(id), bool_and(pay > 1), bool_or(pay > 1), min(id), string_agg(name, '-') FROM emp",
     "SELECT arg_min(id, pay), arg_max(id, pay), stddev(id), stddev_samp(id), stddev_pop(id), variance(id), var_pop(id) FROM emp",
+    "SELECT first(id), arbitrary(id), mean(pay), arg_min_null(id, pay), arg_max_null(id, pay), product(pay), mad(pay),"
+    " arg_min_nulls_last(id, pay), arg_max_nulls_last(id, pay), entropy(id), skewness(pay), kurtosis(pay), kurtosis_pop(pay),"
+    " bit_and(id), bit_or(id), bit_xor(id), covar_pop(pay, id), covar_samp(pay, id), corr(pay, id), sem(pay), geomean(pay),"
+    " geometric_mean(pay), weighted_avg(pay, id), wavg(pay, id), favg(pay), fsum(pay), kahan_sum(pay), sumkahan(pay),"
+    " sum_no_overflow(id), regr_count(pay, id), regr_avgx(pay, id), regr_avgy(pay, id), regr_sxx(pay, id),"
+    " regr_syy(pay, id), regr_sxy(pay, id), regr_slope(pay, id), regr_intercept(pay, id), regr_r2(pay, id) FROM emp",
     "SELECT quantile_cont(pay, 0.5), percentile_cont(0.5) WITHIN GROUP (ORDER BY pay) FROM emp",
     "SELECT percent_rank() OVER w, cume_dist() OVER w, first_value(id IGNORE NULLS) OVER w, ntile(2) OVER w,"
     " last_value(id RESPECT NULLS) OVER w, nth_value(id, 2) OVER w, lag(id, 2, 0) OVER w, lead(id, 1, 5) OVER w, rank() OVER w,"

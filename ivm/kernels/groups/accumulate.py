@@ -1,6 +1,6 @@
 """Adding the rows of a batch to the accumulators of their cells.
 
-`plan` is int64 (accumulators, 5), a `PlanRow` for each. `values` is int64 (n, 1 or 2): integers, both words of wide
+`plan` is int64 (accumulators, 6), a `PlanRow` for each. `values` is int64 (n, 1 or 2): integers, both words of wide
 ones, bit patterns of doubles; `valid` (n, 1) masks them, of length 0 if all are valid. `diffs` is int64 (n,), of
 length 0 if all are one. `cells` is int64 (cells, fields).
 """
@@ -12,11 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.numbers.exact_float import NOT_FINITE, add_double, add_product, add_word, is_finite, not_finite_kind
+from ivm.kernels.numbers.exact_float import (
+    NOT_FINITE,
+    add_double,
+    add_double_product,
+    add_product,
+    add_word,
+    is_finite,
+    not_finite_kind,
+)
 from ivm.kernels.numbers.wide import Word, add, mul_signed
 from ivm.kernels.types import Bools, Int32s, Ints
 
-COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME, ORDERED = 0, 1, 2, 3, 4, 5, 6
+COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME, ORDERED, SUM_PRODUCTS = 0, 1, 2, 3, 4, 5, 6, 7
 _LANES = 4
 _ROWS_EACH = 16
 """How many rows there are for each cell where totals of their own, in lanes, are worth being added up."""
@@ -25,8 +33,9 @@ _ROWS_EACH = 16
 class PlanRow(NamedTuple):
     """How an accumulator is fed, and where its fields lie.
 
-    `argument`: which of the arguments it reads, -1 if none. `width`: how many words its field has, of doubles without
-    those that count what is not finite; `base`: the exponent of the lowest bit of a field of doubles.
+    `argument`: which of the arguments it reads, -1 if none; `other`: by which of them it multiplies that, which is NULL
+    in the same rows. `width`: how many words its field has, of doubles without those that count what is not finite;
+    `base`: the exponent of the lowest bit of a field of doubles.
     """
 
     kind: int
@@ -34,9 +43,10 @@ class PlanRow(NamedTuple):
     field: int
     width: int
     base: int
+    other: int = -1
 
 
-KIND, ARGUMENT, FIELD, WIDTH, BASE = range(len(PlanRow._fields))
+KIND, ARGUMENT, FIELD, WIDTH, BASE, OTHER = range(len(PlanRow._fields))
 
 
 @part(counted=True)
@@ -187,6 +197,23 @@ def _sum_doubles(
                 add_double(cells, row_cell[i], digits, width, base, bits, diff, squared)
             elif not squared:
                 cells[row_cell[i], field + not_finite_kind(bits)] += diff
+
+
+@part(counted=True)
+def accumulate_products(
+    plan: Ints, k: Word, values: Ints, others: Ints, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints
+) -> None:  # fmt: skip
+    """Add the products of two doubles of every row to the field of accumulator k in its cell, of those that are finite.
+
+    Cost: 5-10 ns a row.
+    """
+    field, width, base = plan[k, FIELD], plan[k, WIDTH], plan[k, BASE]
+    for i in range(len(row_cell)):
+        if len(valid) == 0 or valid[i, 0]:
+            diff = diffs[i] if len(diffs) else np.int64(1)
+            bits, other = values[i, 0], others[i, 0]
+            if is_finite(bits) and is_finite(other):
+                add_double_product(cells, row_cell[i], field, width, base, bits, other, diff)
 
 
 @part()

@@ -1,6 +1,6 @@
 """From accumulators to the values of aggregates, a column at a time.
 
-`outputs` is int64 (outputs, 11), an `OutputRow` for each aggregate.
+`outputs` is int64 (outputs, 13), an `OutputRow` for each aggregate.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ class OutputRow(NamedTuple):
 
     `source`: the field of its sum or extreme, `width` words; `scale`: the exponent of the sum's lowest bit (doubles) or
     the digits after the point (DECIMAL); `counted`: the field that counts its values, 0, the multiplicity, where none
-    is NULL; `squares`: the field of its squares. `words` of the result begin at word `at` of an output row; it may have
-    `digits` digits (0: no bound but 128 bits). `kind`: that of the accumulator which is its source.
+    is NULL; `squares`: the field of its squares, or of its products with the `other` sum. `words` of the result begin
+    at word `at` of an output row; it may have `digits` digits (0: no bound but 128 bits). `kind`: that of the
+    accumulator which is its source.
     """
 
     function: int
@@ -38,12 +39,13 @@ class OutputRow(NamedTuple):
     squares: int = 0
     squares_width: int = 0
     digits: int = 0
+    other: int = 0
+    other_width: int = 0
 
 
-FUNCTION, WORDS, AT, SOURCE, SOURCE_WIDTH, SUM_KIND, COUNTED, SCALE, SQUARES, SQUARES_WIDTH, DIGITS = range(
-    len(OutputRow._fields)
-)
-COUNTS, TOTAL, MEAN, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, EXTREMUM = range(8)
+FUNCTION, WORDS, AT, SOURCE, SOURCE_WIDTH, SUM_KIND, COUNTED, SCALE, SQUARES, SQUARES_WIDTH = range(10)
+DIGITS, OTHER, OTHER_WIDTH = range(10, len(OutputRow._fields))
+COUNTS, TOTAL, MEAN, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, EXTREMUM, COVAR_POP, COVAR_SAMP = range(10)
 MOST_WORD_DIGITS = 19  # an int64 always has this many or fewer
 
 
@@ -134,21 +136,33 @@ def _means(
 
 @part()
 def _deviation(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count: Word, scratch: Ints) -> float:
-    source, function = offset + outputs[o, SOURCE], outputs[o, FUNCTION]
-    if _not_finite(fields, row, source) != 0.0:
+    """A variance, a deviation or a covariance."""
+    source, function, width = offset + outputs[o, SOURCE], outputs[o, FUNCTION], outputs[o, SOURCE_WIDTH]
+    paired = function in (COVAR_POP, COVAR_SAMP)
+    other, other_width = source, width
+    if paired:
+        other, other_width = offset + outputs[o, OTHER], outputs[o, OTHER_WIDTH]
+    if _not_finite(fields, row, source) != 0.0 or _not_finite(fields, row, other) != 0.0:
         return np.nan
+    if width == 0 or other_width == 0 or outputs[o, SQUARES_WIDTH] == 0:  # all values of one are zero
+        return 0.0
     size, exponent = spread(
         fields,
         row,
         source + NOT_FINITE,
-        outputs[o, SOURCE_WIDTH],
+        width,
+        other + NOT_FINITE,
+        other_width,
         offset + outputs[o, SQUARES],
         outputs[o, SQUARES_WIDTH],
         count,
         scratch,
     )
-    less = count - 1 if function in (VAR_SAMP, STDDEV_SAMP) else count
-    size = max(size, 0.0) / (np.float64(count) * np.float64(less))
+    less = count - 1 if function in (VAR_SAMP, STDDEV_SAMP, COVAR_SAMP) else count
+    size = size / (np.float64(count) * np.float64(less))
+    if paired:
+        return load(size, exponent + outputs[o, SCALE])
+    size = max(size, 0.0)
     exponent += 2 * outputs[o, SCALE]
     if function in (VAR_POP, VAR_SAMP):
         return load(size, exponent)
@@ -191,7 +205,7 @@ def finalize(
             for w in range(outputs[o, WORDS]):
                 out[at + w, to + i] = fields[first + i, source + 1 + w]
         return False
-    one = np.int64(1) if function in (VAR_SAMP, STDDEV_SAMP) else np.int64(0)
+    one = np.int64(1) if function in (VAR_SAMP, STDDEV_SAMP, COVAR_SAMP) else np.int64(0)
     for i in range(groups):
         count = fields[first + i, counted]
         valid[o, to + i] = count not in (0, one)

@@ -22,9 +22,12 @@ from ivm.kernels.groups.accumulate import (
     EXTREME,
     KIND,
     ORDERED,
+    OTHER,
+    SUM_PRODUCTS,
     SUM_WIDE,
     PlanRow,
     accumulate,
+    accumulate_products,
 )
 from ivm.kernels.groups.block import BLOCK_WORDS, CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.emit import SHOWN, emit
@@ -135,7 +138,11 @@ def _add(request: Ints, sources: Word, row_cell: Int32s, after: Ints) -> Word:
             valid = mask_of(place, references, rows)
             if kind != COUNT:
                 values = words_of(place, references, rows, 2 if kind == SUM_WIDE else 1)
-        if accumulate(plan, k, values, valid, diffs, row_cell, after):
+        if kind == SUM_PRODUCTS:
+            source, column = arguments[plan[k, OTHER], 0], arguments[plan[k, OTHER], 1]
+            others = words_of(place_of(sources, source, column), references_of(sources, source), rows, 1)
+            accumulate_products(plan, k, values, others, valid, diffs, row_cell, after)
+        elif accumulate(plan, k, values, valid, diffs, row_cell, after):
             return np.int64(k)
     return np.int64(-1)
 

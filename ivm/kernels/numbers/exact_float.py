@@ -159,11 +159,22 @@ def add_double(
 
 
 @part()
+def add_double_product(
+    fields: Ints, row: Word, offset: Word, width: Word, base: Word, bits: Word, other: Word, diff: Word
+) -> None:
+    """Add diff times the product of two finite doubles to a field whose lowest bit weighs 2^base."""
+    size, exponent = parts(bits)
+    factor, shift = parts(other)
+    if size == 0 or factor == 0:
+        return
+    low, high = mul_signed(size, factor)
+    add_product(fields, row, offset, width, exponent + shift - base, low, high, diff)
+
+
+@part()
 def scaled(fields: Ints, row: Word, offset: Word, width: Word) -> tuple[float, Word]:
     """(m, e) with m * 2^e the field's integer, rounded to the 53 bits of m, ties to even; (0, 0) of zero."""
-    lowest = 0
-    while lowest < width and fields[row, offset + lowest] == 0:
-        lowest += 1
+    lowest = _lowest(fields, row, offset, width)
     if lowest == width:
         return 0.0, 0
     negative = fields[row, offset + width - 1] < 0
@@ -200,30 +211,32 @@ def _size_word(fields: Ints, row: Word, offset: Word, at: Word, lowest: Word, ne
 def spread(
     fields: Ints,
     row: Word,
-    offset: Word,
+    one: Word,
     width: Word,
-    square_offset: Word,
-    square_width: Word,
+    other: Word,
+    other_width: Word,
+    products: Word,
+    products_width: Word,
     count: Word,
     scratch: Ints,
 ) -> tuple[float, Word]:
-    """(m, e) with m * 2^e = count * (sum of squares) - (sum)^2, exact before one rounding.
+    """(m, e) with m * 2^e = count * (sum of products) - (sum of one) * (sum of the other), exact before one rounding.
 
-    The squares' lowest bit weighs the square of the sum's. `scratch`: int64 (1, at least 2 * width + square_width +
-    2).
+    The fields begin at these words of the row; the products' lowest bit weighs the product of those of the sums, which
+    may be the same one. `scratch`: int64 (1, at least width + other_width + products_width + 2).
     """
-    total = max(2 * width, square_width + 1) + 1
-    lowest = 0
-    while lowest < width and fields[row, offset + lowest] == 0:
-        lowest += 1
-    negative = fields[row, offset + width - 1] < 0
+    total = max(width + other_width, products_width + 1) + 1
+    lowest = _lowest(fields, row, one, width)
+    least = _lowest(fields, row, other, other_width)
+    negative = fields[row, one + width - 1] < 0
+    below = fields[row, other + other_width - 1] < 0
     for k in range(total):
         scratch[0, k] = 0
     for i in range(lowest, width):
-        x = _size_word(fields, row, offset, i, lowest, negative)
+        x = _size_word(fields, row, one, i, lowest, negative)
         carry = np.uint64(0)
-        for j in range(lowest, width):
-            y = _size_word(fields, row, offset, j, lowest, negative)
+        for j in range(least, other_width):
+            y = _size_word(fields, row, other, j, least, below)
             low, high = mul_unsigned(x, y)
             low += carry
             high += np.uint64(low < carry)
@@ -232,23 +245,35 @@ def spread(
             high += np.uint64(low < held)
             scratch[0, i + j] = np.int64(low)
             carry = high
-        scratch[0, i + width] = np.int64(carry)
-    borrow = np.uint64(0)
-    carry = np.uint64(0)
+        scratch[0, i + other_width] = np.int64(carry)
+    # x - y is x + ~y + 1; where the product of the sums is below zero, its size is added.
+    added = negative != below
+    more, carry = np.uint64(not added), np.uint64(0)
+    sign = np.uint64(fields[row, products + products_width - 1] >> np.int64(63))
     for k in range(total):
-        square = np.uint64(0)
-        if k < square_width:
-            low, high = mul_unsigned(np.uint64(fields[row, square_offset + k]), np.uint64(count))
-            square = low + carry
-            carry = high + np.uint64(square < low)
-        else:
-            square = carry
-            carry = np.uint64(0)
-        other = np.uint64(scratch[0, k])
-        rest = square - other
-        scratch[0, k] = np.int64(rest - borrow)
-        borrow = np.uint64(square < other) | np.uint64(rest < borrow)
+        word = sign
+        if k < products_width:
+            word = np.uint64(fields[row, products + k])
+        low, high = mul_unsigned(word, np.uint64(count))
+        product = low + carry
+        carry = high + np.uint64(product < low)
+        taken = np.uint64(scratch[0, k])
+        if not added:
+            taken = ~taken
+        rest = product + taken
+        found = rest + more
+        scratch[0, k] = np.int64(found)
+        more = np.uint64(rest < taken) | np.uint64(found < rest)
     return scaled(scratch, 0, 0, total)
+
+
+@part()
+def _lowest(fields: Ints, row: Word, offset: Word, width: Word) -> Word:
+    """The first word of a field that is not zero; `width` if all are."""
+    lowest = 0
+    while lowest < width and fields[row, offset + lowest] == 0:
+        lowest += 1
+    return lowest
 
 
 @part()

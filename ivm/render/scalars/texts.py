@@ -13,12 +13,14 @@ from catalog.errors import NumericError
 from catalog.types import Kind, Physical
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, dense, objects, pick, spread, stored
+from ivm.render.scalars.failures import formatter
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
 from ivm.trace.columns.column import DTYPES, Array, Column
 from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined
+from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Literal
 from sql.types.texts import InfinityError, reader
 
@@ -39,7 +41,9 @@ def is_by_value(call: Call) -> bool:
     """Whether it is a function of texts, or to text, that looks at the strings; of comparisons, that with a literal."""
     if call.function in _CASTS:
         return call.args[0].type.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR
-    return call.function in TEXTS or call.function in REGEXES or (call.function in _ORDERS and bool(native_of(call)))
+    if call.function in TEXTS or call.function in REGEXES or function_of(call.function).asked is not None:
+        return True
+    return call.function in _ORDERS and bool(native_of(call))
 
 
 def compare_columns(dictionary: TextDictionary, a: Array, b: Array) -> Array:
@@ -52,7 +56,8 @@ def compare_columns(dictionary: TextDictionary, a: Array, b: Array) -> Array:
 
 
 def by_value(call: Call, context: Context, interpreter: Interpreter) -> Evaluate:
-    """A call that `is_by_value`. Cost: of natives, regular expressions and `concat` 20 to 300 ns a value, else some us.
+    """A call that `is_by_value`. Cost: of natives, regular expressions and `concat` 20 to 300 ns a value, else some us;
+    of what DuckDB is asked for see `ivm.asked`.
 
     Those of a single argument that varies are computed once for each distinct value of a batch, unless a native is.
     """
@@ -97,6 +102,9 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
     if call.function in REGEXES:
         literals = [arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
         return Column(REGEXES[call.function](dictionary, columns[0].values, *literals))
+    declared = function_of(call.function)
+    if declared.asked is not None:
+        return _asked(declared.asked, call, dictionary, columns)
     strings, length, waiting = dictionary.now(), max((len(c.values) for c in columns), default=1), iter(columns)
     if call.function == "concat" and columns:
         parts = [a.value if isinstance(a, Literal) else strings.decode(next(waiting).values) for a in call.args]
@@ -109,6 +117,20 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
             values = dense(next(waiting), length).values
             lists.append(strings.strings(values) if arg.type.kind is Kind.VARCHAR else objects(values).tolist())
     return _results(call, dictionary, lists)
+
+
+def _asked(function: str, call: Call, dictionary: TextDictionary, columns: list[Column]) -> Column:
+    """What DuckDB says of each row of the arguments."""
+    from ivm.asked import asked  # noqa: PLC0415  DuckDB, which takes a while to import
+
+    length, waiting = max((len(c.values) for c in columns), default=1), iter(columns)
+    arguments = [
+        (formatter(arg.type)(arg.value), arg.type)
+        if isinstance(arg, Literal)
+        else (dense(next(waiting), length), arg.type)
+        for arg in call.args
+    ]
+    return asked(function, arguments, call.type, dictionary)
 
 
 def _results(call: Call, dictionary: TextDictionary, arguments: list[Iterable[Any]]) -> Column:

@@ -7,17 +7,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.expressions.binder import Binder
-from sql.ir.aggregates import AGGREGATES as DECLARED
 from sql.ir.aggregates import aggregate_of
 from sql.sql_text import text_of
 
-FUNCTIONS: dict[type[exp.Expr], str] = {
-    exp.FUNCTION_BY_NAME[called.upper()]: each.name
-    for each in DECLARED.values()
-    for called in each.called or (each.name,)
-    if each.most
-}
 AGGREGATES = tuple(FUNCTIONS)
 """The kinds of nodes that are aggregates."""
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)

@@ -10,12 +10,11 @@ from sqlglot import exp
 from catalog.types import (
     BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
+    FLOAT,
     HUGEINT,
     INTEGER,
     NULL,
-    TIMESTAMP,
     VARCHAR,
     Kind,
     SqlType,
@@ -23,18 +22,20 @@ from catalog.types import (
     list_of,
 )
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
+from sql.bind.aggregates.operands import numeric, order_of, ordered
+from sql.bind.aggregates.quantiles import bind_median, bind_quantile
+from sql.bind.aggregates.written import expression_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
-from sql.ir.aggregates import aggregate_of
-from sql.ir.conditions import coalesced, is_null
+from sql.ir.aggregates import Reduction, aggregate_of
+from sql.ir.conditions import coalesced, is_null, negation
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
 _DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
 """Those in which ORDER BY would decide between values that are tied."""
-_HALF = Literal(5, decimal(2, 1))
 
 
 def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -59,10 +60,13 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
     """The aggregate of the rows that satisfy the condition: the others become NULLs, which it skips."""
-    if bound.function == "list":  # it takes NULLs, so that the rows themselves must be told
+    if not aggregate_of(bound.function).skips_nulls:  # so that the rows themselves must be told
         return replace(bound, others=(*bound.others, _where(condition, Literal(True, BOOLEAN))))
     assert bound.arg is not None, "the rule gave an argument"
-    return replace(bound, arg=_where(condition, bound.arg))
+    bound = replace(bound, arg=_where(condition, bound.arg))
+    if aggregate_of(bound.function).reduction is not Reduction.ACCUMULABLE:
+        return bound
+    return replace(bound, others=tuple(_where(condition, each) for each in bound.others))
 
 
 def _where(condition: Scalar, value: Scalar) -> Scalar:
@@ -80,25 +84,10 @@ def _check_order(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
     allowed = [bound.arg]
     if isinstance(bound.arg, Call) and bound.arg.function == "cast":
         allowed.extend(bound.arg.args)  # a value and its text are distinct together
-    for term, written in zip(bound.order or _order(binder, call), call.order, strict=False):
+    for term, written in zip(bound.order or order_of(binder, call), call.order, strict=False):
         if term.scalar not in allowed:
             what = "in an aggregate with DISTINCT, ORDER BY takes the argument only"
             binder.refuse(written, f"{what}; order by it, or aggregate a subquery with SELECT DISTINCT")
-
-
-def _order(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:
-    terms = []
-    for item in call.order:
-        scalar = _ordered(binder, call, binder.value(item.this))
-        terms.append(AggregateOrder(scalar, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
-    return tuple(terms)
-
-
-def _ordered(binder: Binder, call: AggregateCall, operand: Operand) -> Scalar:
-    """An operand that values are ordered by."""
-    if operand.type.kind is Kind.LIST:
-        binder.refuse(call.node, f"{call.function}() cannot order lists; aggregate what they are made of")
-    return operand.stored
 
 
 def _number(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -106,22 +95,11 @@ def _number(binder: Binder, call: AggregateCall) -> Aggregate:
     function, operand = call.function, binder.value(call.args[0])
     if function == "count_if":  # DuckDB's is a sum: NULL where no condition is known
         return Aggregate("sum", binder.cast(Operand(call.args[0], binder.condition(call.args[0])), INTEGER), HUGEINT)
-    operand = _numeric(binder, call, operand)
+    operand = numeric(binder, call, operand)
     if function == "sum":
         return Aggregate("sum", operand.scalar, _sum_type(operand.type))
     arg = operand.scalar if function == "avg" else binder.cast(operand, DOUBLE)
     return Aggregate(function, arg, DOUBLE)
-
-
-def _numeric(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
-    if operand.type == NULL:
-        return Operand(operand.node, Literal(None, BIGINT))
-    if operand.type == BOOLEAN and call.function == "sum":
-        return Operand(operand.node, binder.cast(operand, INTEGER))
-    if not operand.type.is_numeric:
-        instead = "" if operand.type == VARCHAR else "; cast it to a number"
-        binder.mismatch(call.node, f"{call.function}() needs numbers, not {operand.type}{instead}")
-    return operand
 
 
 def _sum_type(type_: SqlType) -> SqlType:
@@ -158,15 +136,22 @@ def _some_value(binder: Binder, call: AggregateCall, type_: SqlType) -> Literal:
 
 def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
     def bind(binder: Binder, call: AggregateCall) -> Aggregate:
-        scalar = _ordered(binder, call, binder.value(call.args[0]))
+        scalar = ordered(binder, call, binder.value(call.args[0]))
         if call.order and call.function == "any_value":
-            return Aggregate("any_value", scalar, scalar.type, order=_order(binder, call))
+            return Aggregate("any_value", scalar, scalar.type, order=order_of(binder, call))
         if call.order and call.function in ("first", "last"):
-            instead = "any_value(x ORDER BY y), which skips NULLs, or arg_min(x, y)"
-            binder.refuse(call.node, f"{call.function}() with ORDER BY is not supported; write {instead}")
+            return _first_of(scalar, order_of(binder, call), call.function == "last")
         return Aggregate(function, scalar, scalar.type)
 
     return bind
+
+
+def _first_of(scalar: Scalar, order: tuple[AggregateOrder, ...], last: bool) -> Aggregate:
+    """The value, or the NULL, of the first row; of the last if so, of which ties go by the greatest value."""
+    if last:
+        back = (replace(term, descending=not term.descending, nulls_first=not term.nulls_first) for term in order)
+        order = (*back, AggregateOrder(scalar, True))
+    return Aggregate("first", scalar, scalar.type, order=order)
 
 
 def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
@@ -182,27 +167,65 @@ def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
 
 def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min(x, y) and arg_max(x, y)."""
-    arg, by = (_ordered(binder, call, binder.value(node)) for node in call.args)
+    arg, by = (ordered(binder, call, binder.value(node)) for node in call.args)
     return Aggregate(call.function, arg, arg.type, others=(by,))
 
 
+def _nulls_last(binder: Binder, call: AggregateCall) -> Aggregate:
+    """arg_min_nulls_last(x, y) and arg_max_nulls_last(x, y)."""
+    arg, by = (ordered(binder, call, binder.value(node)) for node in call.args)
+    return _first_of(arg, (AggregateOrder(by, "max" in call.function),), False)
+
+
+def _bits(binder: Binder, call: AggregateCall) -> Aggregate:
+    """bit_and(x), bit_or(x) and bit_xor(x)."""
+    operand = binder.value(call.args[0])
+    if operand.type != NULL and not operand.type.is_integer:
+        binder.mismatch(call.node, f"{call.function}() takes integers, not {operand.type}; cast to BIGINT")
+    return Aggregate(call.function, operand.stored, operand.stored.type)
+
+
+def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
+    """Those of DOUBLEs; of two of them, both of which are NULL where one is."""
+    args = [binder.cast(numeric(binder, call, binder.value(node)), DOUBLE) for node in call.args]
+    if len(args) == 1:
+        return Aggregate(call.function, args[0], DOUBLE)
+    one, other = (
+        _where(negation(is_null(there)), each) if there.nullable else each
+        for each, there in zip(args, reversed(args), strict=True)
+    )
+    return Aggregate(call.function, one, DOUBLE, others=(other,))
+
+
+def _entropy(binder: Binder, call: AggregateCall) -> Aggregate:
+    return Aggregate("entropy", ordered(binder, call, binder.value(call.args[0])), DOUBLE)
+
+
+def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
+    """mad(x): the median of how far values are from their median."""
+    operand = numeric(binder, call, binder.value(call.args[0]))
+    if operand.type == FLOAT or operand.type.kind is Kind.DECIMAL:
+        return Aggregate("mad", operand.scalar, operand.type)
+    return Aggregate("mad", binder.cast(operand, DOUBLE), DOUBLE)
+
+
 def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = _ordered(binder, call, binder.value(call.args[0]))
+    arg = ordered(binder, call, binder.value(call.args[0]))
     return Aggregate("min" if call.distinct else "mode", arg, arg.type)
 
 
 def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
     separator = _constant(binder, call, call.args[1], VARCHAR) if len(call.args) > 1 else Literal(",", VARCHAR)
     value = binder.value(call.args[0])
-    arg, order = binder.cast(value, VARCHAR), _order(binder, call)
+    arg, order = binder.cast(value, VARCHAR), order_of(binder, call)
     if value.type not in (VARCHAR, NULL):  # ties are decided by the value, not by its text
-        order = (*order, AggregateOrder(_ordered(binder, call, value)))
+        order = (*order, AggregateOrder(ordered(binder, call, value)))
     return Aggregate("string_agg", arg, VARCHAR, order=order, parameters=(separator,))
 
 
 def _list(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = _ordered(binder, call, binder.value(call.args[0]))
-    return Aggregate("list", arg, list_of(arg.type), order=_order(binder, call))
+    arg = ordered(binder, call, binder.value(call.args[0]))
+    return Aggregate("list", arg, list_of(arg.type), order=order_of(binder, call))
 
 
 def _constant(binder: Binder, call: AggregateCall, node: exp.Expr, type_: SqlType) -> Literal:
@@ -210,74 +233,6 @@ def _constant(binder: Binder, call: AggregateCall, node: exp.Expr, type_: SqlTyp
     if not isinstance(scalar, Literal) or scalar.value is None:
         binder.refuse(call.node, f"the parameter {text_of(node)} of {call.function}() must be a constant")
     return scalar
-
-
-def _median(binder: Binder, call: AggregateCall) -> Aggregate:
-    operand = _quantified(binder, call, binder.value(call.args[0]))
-    if operand.type in (VARCHAR, BOOLEAN) or operand.type.kind is Kind.ENUM:
-        return Aggregate("quantile_disc", operand.scalar, operand.type, parameters=(_HALF,))
-    return _between(binder, call, operand, _HALF, False)
-
-
-def _quantile(binder: Binder, call: AggregateCall) -> Aggregate:
-    """quantile_cont(x, fraction) and quantile_disc; a negative fraction counts from the greatest."""
-    operand = _quantified(binder, call, binder.value(call.args[0]))
-    fraction, descending = _fraction(binder, call)
-    if call.within or call.order:
-        descending = _from_greatest(binder, call, operand, descending)
-    if call.function == "quantile_cont":
-        return _between(binder, call, operand, fraction, descending)
-    return _quantile_of("quantile_disc", operand.scalar, operand.type, fraction, descending)
-
-
-def _from_greatest(binder: Binder, call: AggregateCall, operand: Operand, negative: bool) -> bool:
-    """Whether the ORDER BY of a quantile, which DuckDB takes for that of its argument whatever it names, says DESC."""
-    if negative:
-        binder.fail(call.args[1], f"{call.function}() with ORDER BY takes a fraction from 0 to 1, not one below 0")
-    terms = [call.within] if call.within else call.order
-    if call.order and [term.scalar for term in _order(binder, call)] != [operand.scalar]:
-        what = f"ORDER BY in {call.function}() takes the argument alone"
-        binder.refuse(call.order[0], f"{what}; order by it, or write arg_min() for the value where another is least")
-    descending = bool(terms[0].args.get("desc"))
-    if descending and isinstance(call.written, exp.Quantile):  # DuckDB ignores it in silence
-        binder.refuse(terms[0], "quantile() with DESC is not supported; write quantile_disc(), which is the same")
-    return descending
-
-
-def _quantified(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
-    scalar = _ordered(binder, call, operand)
-    return Operand(operand.node, scalar)
-
-
-def _between(binder: Binder, call: AggregateCall, operand: Operand, fraction: Literal, descending: bool) -> Aggregate:
-    type_ = operand.type
-    if not type_.is_moment and not type_.is_numeric:
-        what = f"{call.function}() needs numbers, dates or timestamps, not {type_}"
-        binder.mismatch(call.node, f"{what}; quantile_disc takes any type")
-    result = DOUBLE if type_.is_integer else TIMESTAMP if type_ == DATE else type_
-    return _quantile_of("quantile_cont", operand.scalar, result, fraction, descending)
-
-
-def _quantile_of(function: str, arg: Scalar, type_: SqlType, fraction: Literal, descending: bool) -> Aggregate:
-    order = (AggregateOrder(arg, True),) if descending else ()
-    return Aggregate(function, arg, type_, order=order, parameters=(fraction,))
-
-
-def _fraction(binder: Binder, call: AggregateCall) -> tuple[Literal, bool]:
-    """The fraction, a DECIMAL or a DOUBLE from 0 to 1, and whether it counts from the greatest."""
-    node = call.args[1]
-    operand = binder.value(node)
-    scalar = operand.scalar
-    if not isinstance(scalar, Literal) or not operand.type.is_numeric or scalar.value is None:
-        what = f"{call.function}() takes one constant fraction, from 0 to 1"
-        binder.refuse(node, f"{what}; write a number, not {text_of(node)}")
-    literal = scalar if operand.type.kind is Kind.DECIMAL else binder.cast(operand, DOUBLE)
-    assert isinstance(literal, Literal), "a literal is cast to a literal"
-    value = literal.value
-    assert isinstance(value, int | float), "a number"
-    if not 0 <= abs(value) <= 10**literal.type.scale:
-        binder.fail(node, f"{call.function}() takes a fraction from -1 to 1, not {text_of(node)}")
-    return Literal(abs(value), literal.type), value < 0
 
 
 RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
@@ -292,12 +247,20 @@ RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
     "bool_or": _truth("max"),
     "arg_min": _argument,
     "arg_max": _argument,
+    "arg_min_null": _argument,
+    "arg_max_null": _argument,
+    "arg_min_nulls_last": _nulls_last,
+    "arg_max_nulls_last": _nulls_last,
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), _bits),
+    **dict.fromkeys(("product", "skewness", "kurtosis", "kurtosis_pop", "covar_pop", "covar_samp"), _moment),
+    "entropy": _entropy,
+    "mad": _mad,
     "mode": _mode,
     "string_agg": _string_agg,
     "list": _list,
-    "median": _median,
-    "quantile_cont": _quantile,
-    "quantile_disc": _quantile,
+    "median": bind_median,
+    "quantile_cont": bind_quantile,
+    "quantile_disc": bind_quantile,
 }
 """How the arguments of each are bound."""
 
@@ -309,6 +272,8 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     if aggregates is None:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
+    if aggregate_of(call.function).written is not None:
+        return Operand(node, binder.value(expression_of(call)).scalar)
     binder.aggregates = None
     windows, binder.windows = binder.windows, None
     outer, binder.clause = binder.clause, f"the argument of {call.function}()"
@@ -318,7 +283,9 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         binder.aggregates, binder.windows, binder.clause = aggregates, windows, outer
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
-    return Operand(node, aggregates.column(bound, column_name(node, binder.source), node))
+    found = aggregates.column(bound, column_name(node, binder.source), node)
+    of_nothing = aggregate_of(bound.function).of_nothing
+    return Operand(node, found if of_nothing is None else coalesced(found, Literal(of_nothing, bound.type)))
 
 
 def _may_be_null(bound: Aggregate) -> bool:

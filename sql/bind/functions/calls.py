@@ -15,9 +15,10 @@ from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, numbers
+from sql.bind.functions import dates, macros, numbers
 from sql.bind.functions.intervals import TO_UNITS
-from sql.bind.functions.signatures import apply
+from sql.bind.functions.signatures import apply, text
+from sql.bind.functions.texts import of_any_pattern
 from sql.ir.conditions import comparison, is_null
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
@@ -80,7 +81,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return TO_UNITS[name](binder, node)
     if name == "printf" and args:
         return bind_printed(binder, node, name, args)
-    for family in (dates, numbers):
+    for family in (dates, numbers, macros):
         found = family.by_name(binder, node, name, args)
         if found is not None:
             return found
@@ -90,7 +91,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
 
 def _names() -> tuple[str, ...]:
     """Every function that a user may have meant."""
-    special = (*numbers.NAMES, *dates.NAMED_PARTS, *TO_UNITS, *_OTHERS)
+    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *_OTHERS)
     return (*dict.fromkeys((*PLAIN, *special)),)
 
 
@@ -106,10 +107,11 @@ _OTHERS = (
 def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
     """PRINTF('%8.2f of %s', x, ...) and FORMAT('{:8.2f} of {}', x, ...)."""
     form, *others = args
-    written = binder.value(form).scalar
-    if not isinstance(written, Literal) or written.type not in (VARCHAR, NULL):
-        binder.refuse(form, f"{name}() needs its format as a text literal")
+    written = text(binder, form)
     operands = [binder.value(arg) for arg in others]
+    if not isinstance(written, Literal):
+        given = (binder.cast(o, VARCHAR) if o.type == NULL or o.is_text_literal else o.stored for o in operands)
+        return of_any_pattern(binder, node, name, (written, *given), VARCHAR)
     if written.value is None or any(operand.type == NULL for operand in operands):
         return Operand(node, Literal(None, VARCHAR))
     pieces = _pieces(binder, form, name, str(written.value))

@@ -190,6 +190,8 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
         millis = integer(BIGINT)(binder, node.this)
         micros = Call("mul", (millis, Literal(1000, BIGINT)), BIGINT, millis.nullable)
         return binder.call(node, "from_micros", (micros,), TIMESTAMP)
+    if operand.type == TIME:
+        return Operand(node, Call("epoch_ms of TIME", (operand.scalar,), BIGINT))
     return Operand(node, _rounded_millis(moment_as(TIMESTAMP)(binder, node.this)))
 
 

@@ -32,17 +32,22 @@ MAKES_ZERO_OF_NULL = "makes_zero_of_null"
 
 
 def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
-    """ROUND(x [, digits]), TRUNC(x [, digits]): DECIMAL keeps its digits and at most `digits` decimals."""
-    function, operand, digits = node.key, number_operand(binder, node.this), 0
-    if node.args.get("decimals"):
-        written = binder.value(node.args["decimals"])
+    """ROUND(x [, digits]), TRUNC(x [, digits])."""
+    return _rounded(binder, node, node.key, node.this, node.args.get("decimals"))
+
+
+def _rounded(binder: Binder, node: exp.Expr, function: str, of: exp.Expr, places: exp.Expr | None) -> Operand:
+    """A DECIMAL keeps its digits and at most `places` decimals."""
+    operand, digits = number_operand(binder, of), 0
+    if places is not None:
+        written = binder.value(places)
         if written.integer is None:
             binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
         if not fits(written.integer, INTEGER):
             binder.mismatch(node, f"{function.upper()} counts digits in an INTEGER, and this is none; write fewer")
         digits = max(min(written.integer, _MOST_DIGITS), -_MOST_DIGITS)
     type_ = operand.type
-    if type_.is_unsigned and function == "round":
+    if type_.is_unsigned and function != "trunc":
         type_ = _signed(type_)
         operand = Operand(node, binder.cast(operand, type_))
     if type_.kind is Kind.DECIMAL:
@@ -128,6 +133,8 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
     """The functions of numbers that sqlglot knows by their name only; None if this is none of them."""
     if name in _DIVISORS and len(args) == 2:
         return _of_integers(binder, node, _DIVISORS[name], _DIVISORS[name], args, signed=True)
+    if name in ("round_even", "roundbankers") and len(args) == 2:
+        return _rounded(binder, node, "round_even", *args)
     if name == "bit_count" and len(args) == 1:
         operand = binder.value(args[0])
         type_ = _integer_type(binder, node, "bit_count()", (operand,))
@@ -135,7 +142,7 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
     return None
 
 
-NAMES = (*_DIVISORS, "bit_count")
+NAMES = (*_DIVISORS, "bit_count", "round_even", "roundbankers")
 """The functions that `by_name` knows."""
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from sqlglot import exp
 from sqlglot.helper import ensure_list
 
-from catalog.types import BIGINT, DOUBLE, NULL, VARCHAR, Kind, SqlType
+from catalog.errors import TypeMismatchError
+from catalog.types import BIGINT, BLOB, DATE, DOUBLE, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.ir.functions import Function
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.unify import holds
 
@@ -72,21 +75,42 @@ def moment_as(target: SqlType) -> Taker:
     return take
 
 
+def exactly(target: SqlType) -> Taker:
+    """A value of that type, or the text of one as it is written in SQL."""
+
+    def take(binder: Binder, node: exp.Expr) -> Scalar:
+        operand = binder.value(node)
+        if operand.type not in (target, NULL) and (target == BLOB or not operand.is_text_literal):
+            binder.mismatch(node, f"a {target} is needed here, not {operand.type}; cast it")
+        return binder.cast(operand, target)
+
+    return take
+
+
 def _taker(type_: SqlType | str) -> Taker:
     assert isinstance(type_, SqlType), "a function that is called by name takes fixed types"
     if type_.is_integer:
         return integer(type_)
-    return moment_as(type_) if type_.is_moment else {VARCHAR: text, DOUBLE: double}[type_]
+    if type_ in (DATE, TIMESTAMP):
+        return moment_as(type_)
+    return {VARCHAR: text, DOUBLE: double}.get(type_) or exactly(type_)
 
 
 def apply(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
     """The plain function `name` with these arguments; `node` is the call, for messages."""
-    function = PLAIN[name]
-    assert isinstance(function.gives, SqlType), "a function that is called by name gives a fixed type"
-    most = len(function.takes)
-    if not most - function.optional <= len(args) <= most:
-        counted = f"{most - function.optional} to {most}" if function.optional else str(most)
+    fitting = [each for each in PLAIN[name] if len(each.takes) - each.optional <= len(args) <= len(each.takes)]
+    if not fitting:
+        least, most = min(len(f.takes) - f.optional for f in PLAIN[name]), max(len(f.takes) for f in PLAIN[name])
+        counted = f"{least} to {most}" if least < most else str(most)
         binder.fail(node, f"{name}() takes {counted} argument{'s' if most > 1 else ''}, not {len(args)}")
+    for function in fitting[1:] and fitting:
+        with suppress(TypeMismatchError):
+            return _applied(binder, node, function, args)
+    return _applied(binder, node, fitting[0], args)  # whose error is told
+
+
+def _applied(binder: Binder, node: exp.Expr, function: Function, args: Sequence[exp.Expr]) -> Operand:
+    assert isinstance(function.gives, SqlType), "a function that is called by name gives a fixed type"
     scalars = tuple(_taker(type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
     nullable = function.makes_null or any(scalar.nullable for scalar in scalars)
     return Operand(node, Call(function.name, scalars, function.gives, nullable))
@@ -125,6 +149,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **{kind: _of_class(name, keys) for kind, (name, keys) in KINDS.items()},
     exp.DateFromParts: _of_class("make_date", ("year", "month", "day")),
     exp.TimestampFromParts: _of_class("make_timestamp", ("year", "month", "day", "hour", "min", "sec")),
+    exp.TimeFromParts: _of_class("make_time", ("hour", "min", "sec")),
     exp.Pad: bind_pad,
     exp.SHA2: bind_sha2,
     exp.Trim: bind_trim,

@@ -6,7 +6,7 @@ import re
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind
+from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.signatures import integer, text, text_operand
@@ -119,8 +119,11 @@ def _matching(function: str, options: str | None = None) -> Handler:
     """The condition that a regular expression matches x; its options stand under that name in the node."""
 
     def bind(binder: Binder, node: exp.Expr) -> Operand:
-        subject = text(binder, node.this)
-        wanted = _pattern(binder, node.expression, node.args.get(options) if options else None)
+        subject, given = text(binder, node.this), node.args.get(options) if options else None
+        if _varies(binder, node.expression):
+            args = (subject, text(binder, node.expression), _options(binder, given))
+            return of_any_pattern(binder, node, function, args, BOOLEAN)
+        wanted = _pattern(binder, node.expression, given)
         if wanted is None:
             return Operand(node, Literal(None, BOOLEAN))
         return binder.call(node, function, (subject, Literal(wanted, VARCHAR)), BOOLEAN)
@@ -135,6 +138,9 @@ def bind_regexp_replace(binder: Binder, node: exp.Expr) -> Operand:
     replacement = node.args.get("replacement")
     if replacement is None:
         binder.fail(node, "regexp_replace() needs a replacement; write '' to leave the match out")
+    if _varies(binder, node.expression) or _varies(binder, replacement):
+        args = (subject, text(binder, node.expression), text(binder, replacement), _options(binder, options, "g"))
+        return of_any_pattern(binder, node, "regexp_replace", args, VARCHAR)
     rewrite = _literal(binder, replacement, "what replaces a match")
     every = options is not None and "g" in _literal_text(binder, options)
     pattern = _pattern(binder, node.expression, options, "g")
@@ -155,10 +161,39 @@ def bind_regexp_extract(binder: Binder, node: exp.Expr) -> Operand:
         if written.integer is None or not 0 <= written.integer <= _MOST_GROUPS:
             binder.refuse(node, f"regexp_extract() needs its group as an integer literal from 0 to {_MOST_GROUPS}")
         group = written.integer
+    if _varies(binder, node.expression):
+        options = _options(binder, node.args.get("parameters"))
+        args = (subject, text(binder, node.expression), Literal(group, INTEGER), options)
+        return of_any_pattern(binder, node, "regexp_extract", args, VARCHAR)
     pattern = _pattern(binder, node.expression, node.args.get("parameters"))
     if pattern is None:
         return Operand(node, Literal(None, VARCHAR))
     return binder.call(node, "regexp_extract", (subject, Literal(pattern, VARCHAR), Literal(group, INTEGER)), VARCHAR)
+
+
+def _varies(binder: Binder, node: exp.Expr) -> bool:
+    return not isinstance(text_operand(binder, node).scalar, Literal)
+
+
+def of_any_pattern(
+    binder: Binder, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType
+) -> Operand:
+    """A function whose pattern or format is no literal, for which DuckDB is asked."""
+    return Operand(node, Call(f"{function} of any pattern", args, type_))
+
+
+def _options(binder: Binder, node: exp.Expr | None, more: str = "") -> Literal:
+    letters = "" if node is None else _literal_text(binder, node)
+    _check_options(binder, node, letters, more)
+    return Literal(letters, VARCHAR)
+
+
+def _check_options(binder: Binder, node: exp.Expr | None, letters: str, more: str) -> None:
+    for letter in letters:
+        if letter not in "cislmnp" + more:
+            binder.refuse(
+                node or exp.Null(), f"the option {letter!r} is not supported; options are c, i, l, m, n, p and s"
+            )
 
 
 def _pattern(binder: Binder, node: exp.Expr, options: exp.Expr | None, more: str = "") -> str | None:
@@ -167,9 +202,7 @@ def _pattern(binder: Binder, node: exp.Expr, options: exp.Expr | None, more: str
     if options is None or pattern is None:
         return pattern
     letters = _literal_text(binder, options)
-    for letter in letters:
-        if letter not in "cislmnp" + more:
-            binder.refuse(options, f"the option {letter!r} is not supported; options are c, i, l, m, n, p and s")
+    _check_options(binder, options, letters, more)
     if "l" in letters:
         pattern = re.sub(r"([^A-Za-z0-9_\x80-\U0010ffff])", r"\\\1", pattern)
     flags = "".join(flag for flag in "is" if letters.rfind(flag) > max(map(letters.rfind, _UNDONE[flag])))
@@ -199,6 +232,9 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Like: bind_like,
     exp.ILike: bind_like,
     exp.Escape: bind_escape,
+    exp.Glob: lambda binder, node: Operand(
+        node, Call("glob", (text(binder, node.this), text(binder, node.expression)), BOOLEAN)
+    ),
     exp.SimilarTo: _matching("regexp_full_match"),  # all of x, as in DuckDB
     exp.RegexpLike: _matching("regexp_matches", "flag"),  # x ~ pattern too
     exp.RegexpFullMatch: _matching("regexp_full_match", "options"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NoReturn
 
 from sqlglot import exp
 
 from catalog.names import suggestion
 from catalog.types import BIGINT, DOUBLE
+from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
@@ -155,6 +157,7 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, ski
     if not isinstance(inner, AGGREGATES) or skips:
         what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
+    _refuse_unwindowed(binder, node, inner)
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
     try:
@@ -164,12 +167,21 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, ski
         bound = binder.aggregates.found[0]
     finally:
         binder.aggregates, binder.known = own, known
-    if not aggregate_of(bound.function).windowed or bound.distinct or bound.order or bound.others:
-        what = f"{text_of(inner)[:60]} OVER is not maintained"
-        binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
+    if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
+        _refuse(binder, node, inner)
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")
     return WindowFunction(bound.function, args, bound.type, not counts, frame)
+
+
+def _refuse_unwindowed(binder: Binder, node: exp.Expr, call: exp.Expr) -> None:
+    if aggregate_of(FUNCTIONS[type(call)]).written is not None:
+        _refuse(binder, node, call)
+
+
+def _refuse(binder: Binder, node: exp.Expr, call: exp.Expr) -> NoReturn:
+    what = f"{text_of(call)[:60]} OVER is not maintained"
+    binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
 
 
 def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:

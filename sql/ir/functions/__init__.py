@@ -10,6 +10,7 @@ How to add a scalar function:
 1. A line in one of the files beside this one declares it. With `names`, SQL calls it by these, and the types alone say
    how its arguments are bound: any integer for BIGINT, any number for DOUBLE, and so on. If it is written in another
    way or if its type follows from its arguments, a handler in `sql.bind.functions` makes the call.
+   A function that DuckDB computes for us is a line of `asked.py`, and that is all.
 2. A body in a file of `ivm.render.scalars.bodies` computes it; see there for the kinds of bodies.
 3. A case in `tests/scalars/functions.py` compares it with DuckDB, and a line in `tests/sql/scalars.txt` its binding.
 
@@ -19,12 +20,14 @@ A call's arguments have exactly the types that are declared here, since the bind
 from __future__ import annotations
 
 from catalog.errors import UnsupportedError
-from sql.ir.functions import logic, moments, numbers, texts
+from sql.ir.functions import asked, logic, moments, numbers, texts
 from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
 
 __all__ = ["FUNCTIONS", "MIRRORED", "NEGATED", "Function", "NotFoldableError", "Nulls", "Raises", "function_of"]
 
-FUNCTIONS = {f.name: f for f in (*numbers.FUNCTIONS, *logic.FUNCTIONS, *moments.FUNCTIONS, *texts.FUNCTIONS)}
+_ALL = (*numbers.FUNCTIONS, *logic.FUNCTIONS, *moments.FUNCTIONS, *texts.FUNCTIONS, *asked.FUNCTIONS)
+
+FUNCTIONS = {f.name: f for f in _ALL}
 """All scalar functions by name."""
 
 MIRRORED = {f.name: f.mirrored for f in FUNCTIONS.values() if f.mirrored is not None}

@@ -56,12 +56,13 @@ class Function:
             `literal` for a literal, `...` for any number more of what is before it.
         gives: the result's type, or what it follows from.
         names: the names by which SQL calls it, where the types alone say how it is bound; the last `optional`
-            arguments may then be missing.
+            arguments may then be missing. Several may share a name: the first that takes what is given is called.
         nulls: when it is NULL. `makes_null`: it may also be NULL though no argument is.
         raises: when it raises, or what says so of a call.
         range: the range of its results; None where nothing is known.
         value: its value of literals, where that is the same wherever it is computed; None to leave it to the runtime.
         lazy: only its first argument is evaluated on every row.
+        asked: the function of DuckDB's that computes it, of the arguments of a batch at a time; None where we do.
         symbol: the operator that it is written as between its arguments; None for name(arguments).
         mirrored: of a comparison f the g with f(a, b) = g(b, a). `negated`: the g with NOT f(a, b) = g(a, b).
         holds: of a condition the share of rows on which it is taken to be true.
@@ -78,6 +79,7 @@ class Function:
     range: RangeRule | None = None
     value: ValueRule | None = None
     lazy: bool = False
+    asked: str | None = None
     symbol: str | None = None
     mirrored: str | None = None
     negated: str | None = None

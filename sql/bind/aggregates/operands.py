@@ -1,0 +1,38 @@
+"""What aggregates take: numbers, and values that have an order."""
+
+from __future__ import annotations
+
+from catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, Kind
+from sql.bind.aggregates.calls import AggregateCall
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.operand import Operand
+from sql.ir.relation import AggregateOrder
+from sql.ir.scalar import Literal, Scalar
+
+
+def order_of(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:
+    """The terms of its ORDER BY."""
+    terms = []
+    for item in call.order:
+        scalar = ordered(binder, call, binder.value(item.this))
+        terms.append(AggregateOrder(scalar, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+    return tuple(terms)
+
+
+def ordered(binder: Binder, call: AggregateCall, operand: Operand) -> Scalar:
+    """An operand that values are ordered by."""
+    if operand.type.kind is Kind.LIST:
+        binder.refuse(call.node, f"{call.function}() cannot order lists; aggregate what they are made of")
+    return operand.stored
+
+
+def numeric(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
+    """An operand that must be a number."""
+    if operand.type == NULL:
+        return Operand(operand.node, Literal(None, BIGINT))
+    if operand.type == BOOLEAN and call.function == "sum":
+        return Operand(operand.node, binder.cast(operand, INTEGER))
+    if not operand.type.is_numeric:
+        instead = "" if operand.type == VARCHAR else "; cast it to a number"
+        binder.mismatch(call.node, f"{call.function}() needs numbers, not {operand.type}{instead}")
+    return operand

@@ -1,0 +1,213 @@
+"""The page of DuckDB's functions: which are maintained, found out by binding a call of each, and why the others are not.
+
+`python -m tests.docs.functions` writes docs/functions.md anew; a test compares it with what DuckDB says that it has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from catalog.catalog import Catalog
+from catalog.errors import Error
+from catalog.types import Kind
+from sql.bind import bind
+
+PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
+
+_TYPES = {each.value for each in Kind} - {"NULL", "INTERVAL", "LIST", "ENUM"}
+_ANY = frozenset(("ANY", "T", "K", None))
+_VALUES = {"VARCHAR": "'a'", "BOOLEAN": "true", "ANY": "1", "DOUBLE": "0.5"}
+
+
+@dataclass(frozen=True)
+class Overload:
+    """One of a function's signatures."""
+
+    takes: tuple[str | None, ...]
+    gives: str | None
+
+    @property
+    def foreign(self) -> list[str]:
+        """The types in it that columns cannot have."""
+        return [t for t in (*self.takes, self.gives) if t is not None and t not in _ANY and _plain(t) not in _TYPES]
+
+
+def _plain(type_: str) -> str:
+    return type_.partition("(")[0]
+
+
+def declared() -> dict[str, tuple[str, list[Overload]]]:
+    """DuckDB's functions of expressions: of each name whether it is an aggregate, and its overloads."""
+    rows = duckdb.connect().execute(
+        "SELECT function_name, function_type, parameter_types, return_type FROM duckdb_functions() WHERE "
+        "schema_name = 'main' AND database_name = 'system' AND function_type IN ('scalar', 'aggregate', 'macro') "
+        "ORDER BY ALL"
+    )
+    found: dict[str, tuple[str, list[Overload]]] = {}
+    for name, kind, takes, gives in rows.fetchall():
+        found.setdefault(name, (kind, []))[1].append(Overload(tuple(takes), gives))
+    return found
+
+
+_OPERATORS = {
+    "!=": "1 != 2", "!~~": "'a' !~~ 'b'", "!~~*": "'a' NOT ILIKE 'b'", "%": "1 % 2", "&": "1 & 2", "*": "1 * 2",
+    "**": "2 ** 2", "+": "1 + 2", "-": "1 - 2", "/": "1 / 2", "//": "1 // 2", "<": "1 < 2", "<<": "1 << 2",
+    "<=": "1 <= 2", "=": "1 = 2", ">": "1 > 2", ">=": "1 >= 2", ">>": "1 >> 2", "^": "2 ^ 2", "^@": "'a' ^@ 'b'",
+    "||": "'a' || 'b'", "~": "~1", "~~": "'a' LIKE 'b'", "~~*": "'a' ILIKE 'b'", "~~~": "'a' GLOB 'b'", "|": "1 | 2",
+    "IS DISTINCT FROM": "1 IS DISTINCT FROM 2", "IS NOT DISTINCT FROM": "1 IS NOT DISTINCT FROM 2",
+    "__between": "1 BETWEEN 0 AND 2", "__cast": "CAST(1 AS DOUBLE)", "@": "@ 1", "->>": "'{}' ->> 'a'",
+    "!__postfix": "4 !",
+}  # fmt: skip
+_DAY = "DATE '2020-01-31'"
+_EXAMPLES = {
+    **_OPERATORS,
+    **{name: f"{name}('day', {_DAY}, {_DAY})" for name in ("date_diff", "datediff", "date_sub", "datesub")},
+    **{name: f"{name}('day', {_DAY})" for name in ("date_part", "datepart", "date_trunc", "datetrunc")},
+    **{name: f"{name}({_DAY}, INTERVAL 1 DAY)" for name in ("date_add",)},
+    **{name: f"{name}('2020', '%Y')" for name in ("strptime", "try_strptime")},
+    **{
+        f"to_{unit}": f"{_DAY} + to_{unit}(1)"
+        for unit in ("centuries", "days", "decades", "hours", "microseconds", "millennia", "milliseconds", "minutes")
+    },
+    **{f"to_{unit}": f"{_DAY} + to_{unit}(1)" for unit in ("months", "quarters", "seconds", "weeks", "years")},
+    **{name: f"{name}(2.5, 0)" for name in ("round_even", "roundbankers")},
+    **{name: f"{name}('abc', 1, 2)" for name in ("array_slice", "list_slice")},
+    "strftime": f"strftime({_DAY}, '%Y')", "time_bucket": f"time_bucket(INTERVAL 1 DAY, {_DAY})",
+    "days_in_month": f"days_in_month({_DAY})", "format": "format('{}', 1)", "printf": "printf('%d', 1)",
+    "quantile": "quantile(1, 0.5)", "split_part": "split_part('a', 'b', 1)", "position": "position('a' IN 'b')",
+    "count_star": "count(*)", "list": "list(1)", "array_agg": "array_agg(1)", "like_escape": "'a' LIKE 'b' ESCAPE '$'",
+    "md5_number_lower": "md5_number_lower('a')", "md5_number_upper": "md5_number_upper('a')",
+}  # fmt: skip
+"""Calls of those of which a call of any values says little, or is written otherwise."""
+
+
+def example_calls(name: str, overloads: list[Overload]) -> Iterator[str]:
+    """Calls of the function over the types that columns may have."""
+    if name in _EXAMPLES:
+        yield _EXAMPLES[name]
+        return
+    for overload in overloads:
+        if overload.foreign:
+            continue
+        args = (f"CAST({_VALUES.get(t or 'ANY', 'NULL')} AS {'INTEGER' if t in _ANY else t})" for t in overload.takes)
+        yield f"{name}({', '.join(args)})"
+
+
+def is_maintained(call: str) -> bool:
+    """Whether a view may hold the call."""
+    try:
+        bind(f"SELECT {call} AS x", Catalog())
+    except Error:
+        return False
+    return True
+
+
+_CLOCK, _CHANCE = "changes by itself", "another value at each call"
+_SESSION = "of the connection, not of the rows"
+_INSIDE = "of DuckDB's own inside"
+_JSON = "not supported: JSON"
+_LISTS = "not supported: LIST"
+_WHY: tuple[tuple[str, str], ...] = (
+    (r"(icu_)?collate_.*|icu_sort_key", "not supported: collations"),
+    (
+        r"__internal.*|combine.*|finalize|create_sort_key|stats|vector_type|can_cast_implicitly|cast_to_type|replace_type"
+        r"|cardinality|is_histogram_other_bin|remap_struct|in_search_path|hive_partition_component|alias|invoke"
+        r"|parse_duckdb_log_message|constant_or_null|get_block_size|.*byte_comparable|to_aggregate_state"
+        r"|decimal_(average|division)",
+        _INSIDE,
+    ),
+    (r"current_date|current_local.*|get_current_.*|now|today|transaction_timestamp|ago", _CLOCK),
+    (r"random|setseed|uuid(v\d)?|gen_random_uuid", _CHANCE),
+    (r"nextval|currval|setval", "there are no sequences"),
+    (r"write_log|sleep_ms", "does something beside its value"),
+    (r"current_.*|txid_current|version|getvariable|user|session_user", _SESSION),
+    (r"error|assert_true", "an error of its own; leave the rows out with WHERE"),
+    (r"approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
+    (r"json.*|from_json.*|->>", _JSON),
+    (r"(list|array)_.*|regexp_split_to_table|generate_subscripts", _LISTS),
+    (r"map_.*", "not supported: MAP"),
+    (r"enum_.*", "write the label"),
+    (r"timezone.*", "not supported: time zones"),
+    (r"hash", "its values differ between versions; write md5(x)"),
+    (r"@", "binds otherwise here; write abs(x)"),
+    (r"!__postfix", "write factorial(x)"),
+    (r"variant_.*", "not supported: VARIANT"),
+)
+"""By the whole name, what is the matter with those that no type of theirs rules out."""
+_NAMES = {'"NULL"': "NULL", "INVALID": "INVALID", "V": "MAP"}
+_REFUSED = frozenset(("there are no sequences",))
+"""Reasons for which a SELECT is refused, too."""
+
+
+def reason(name: str, overloads: list[Overload]) -> str:
+    """Why no view holds the function."""
+    inside = next((why for pattern, why in _WHY[:2] if re.fullmatch(pattern, name)), None)
+    if inside is not None:
+        return inside
+    foreign = [overload.foreign for overload in overloads]
+    if all(foreign) and any(t not in ('"NULL"', "INVALID") for types in foreign for t in types):
+        types = {"LIST" if t.endswith("]") else _NAMES.get(_plain(t), _plain(t)) for each in foreign for t in each}
+        return f"not supported: {', '.join(sorted(types))}"
+    return next(why for pattern, why in _WHY if re.fullmatch(pattern, name))
+
+
+def page() -> str:
+    """The text of the page."""
+    maintained: dict[str, list[str]] = defaultdict(list)
+    others: dict[str, list[str]] = defaultdict(list)
+    for name, (kind, overloads) in declared().items():
+        if any(map(is_maintained, example_calls(name, overloads))):
+            maintained["aggregates" if kind == "aggregate" else "of a row"].append(name)
+        else:
+            others[reason(name, overloads)].append(name)
+    lines = [*_HEAD, *_TABLE, *(_row(kind, names) for kind, names in sorted(maintained.items(), reverse=True))]
+    kept = [(why, names) for why, names in sorted(others.items()) if why not in _REFUSED]
+    lines += [*_AD_HOC, *_REASONS, *(_row(why, names) for why, names in kept)]
+    lines += [*_NOWHERE, *_REASONS, *(_row(why, others[why]) for why in sorted(_REFUSED))]
+    return "\n".join(lines) + "\n"
+
+
+def _row(first: str, names: list[str]) -> str:
+    shown = ", ".join(f"`{name}`" if name.isidentifier() else f"`` {name} ``" for name in _gathered(names))
+    return f"| {first} | {shown.replace('|', chr(92) + '|')} |"
+
+
+def _gathered(names: list[str]) -> list[str]:
+    """Of families with hundreds of members the name of the family."""
+    plain = [name for name in names if not re.match(_FAMILIES, name)]
+    return plain + sorted({f"{found[1]}…" for name in names if (found := re.match(_FAMILIES, name))})
+
+
+_FAMILIES = "(collate_|icu_collate_|__internal_)"
+_HEAD = (
+    "# Functions",
+    "",
+    "Each function of DuckDB's that stands in expressions, and what becomes of it here. A test writes this page anew and",
+    "compares; it takes a function for maintained if a view may hold a call of it over some of the types that there are.",
+    "",
+    "## In views",
+    "",
+    "They are maintained, and stand in INSERT, UPDATE and DELETE, too. Those without a line of code here are computed by",
+    "DuckDB, for the distinct arguments of a batch.",
+    "",
+)
+_TABLE = ("| | functions |", "|---|---|")
+_REASONS = ("| why | functions |", "|---|---|")
+_AD_HOC = (
+    "",
+    "## In SELECT alone",
+    "",
+    "DuckDB computes them when a SELECT is run; a view with one is refused.",
+    "",
+)
+_NOWHERE = ("", "## Nowhere", "")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
