@@ -7,7 +7,7 @@ to it. Groups stand in a table as `groups.table` has it, whose first field is th
 `opened` + 1. They may have two more (see `groups.settled`); of the first of these `opened` has what it was in place
 of the first sum.
 
-What one time changes is noted in three arrays, by which it is undone:
+What one time changes is noted in four arrays, by which it is undone:
 
 * `opened` int64 (n, OPENED + 2 * fields), a group that was touched: its slot; the cell + 1 that was looked at last; in
   which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they
@@ -16,20 +16,24 @@ What one time changes is noted in three arrays, by which it is undone:
   before.
 * `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group
   that is due earlier than it was thought the later entry stays, and is passed over.
+* `stack` int64 (n,): groups that are due in one round, STACKED, in place of entries of the heap.
 
 A round is evaluated once, after all that comes of rounds before it; what comes is of that round or of later ones. So
 each group is looked at in the rounds in which it changes, and for as long as it differs from what it was in all in
 which it has cells (Differential Dataflow, section 4, for one outer time).
 
-`block` int64 (BLOCK_WORDS) says of each of the four arrays where it lies, how many rows fit, and how many there are;
+`block` int64 (BLOCK_WORDS) says of each of the five arrays where it lies, how many rows fit, and how many there are;
 with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1, and
-how many are free; and the least round in which a group is due, -1 if there is none.
+how many are free; the least round in which a group is due, -1 if there is none; and STACKED.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.at import words_at
+from ivm.kernels.memory.at import ints_at, words_at
+from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
 ROUND, NEXT, MARK = range(3)
@@ -40,9 +44,9 @@ CELL, OF, NEW = range(3)
 TOUCHED = 3
 
 AT, CAPACITY, LENGTH = range(3)
-CELLS, OPEN, TOUCH, HEAP = 0, 3, 6, 9
-OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST = range(12, 18)
-BLOCK_WORDS = 18
+CELLS, OPEN, TOUCH, HEAP, STACK = 0, 3, 6, 9, 12
+OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST, STACKED = range(15, 22)
+BLOCK_WORDS = 22
 
 
 @part(inline=True, counted=True)
@@ -67,3 +71,24 @@ def touched_in(block: Ints) -> Ints:
 def heap_in(block: Ints) -> Ints:
     """The rounds in which groups are due."""
     return words_at(block[HEAP + AT], block[HEAP + CAPACITY], 2)
+
+
+@part(inline=True, counted=True)
+def stack_in(block: Ints) -> Ints:
+    """The groups that are due in the round STACKED."""
+    return ints_at(block[STACK + AT], block[STACK + CAPACITY])
+
+
+@part(inline=True)
+def dues_in(block: Ints) -> Word:
+    """How many groups may be due, in whatever round. The heap and the stack each have room for all of them."""
+    return np.int64(block[HEAP + LENGTH] + block[STACK + LENGTH])
+
+
+@part()
+def has_room(block: Ints, rows: Word) -> bool:
+    """Whether so many rows can be put."""
+    for which in (CELLS, OPEN, TOUCH):
+        if block[which + LENGTH] + rows > block[which + CAPACITY]:
+            return False
+    return dues_in(block) + rows <= min(block[HEAP + CAPACITY], block[STACK + CAPACITY])

@@ -23,6 +23,7 @@ from ivm.kernels.groups.round_block import (
     OPENED,
     ROUND,
     SLOT,
+    STACK,
     TOUCH,
     TOUCH_FROM,
     TOUCHED,
@@ -97,7 +98,7 @@ def close_groups(table: Ints, block: Ints) -> None:
     for o in range(block[OPEN_FROM], block[OPEN + LENGTH]):
         state[opened[o, SLOT], width] = 0
     block[OPEN_FROM], block[TOUCH_FROM] = block[OPEN + LENGTH], block[TOUCH + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+    block[HEAP + LENGTH], block[STACK + LENGTH], block[FIRST] = 0, 0, np.int64(-1)
 
 
 @part(counted=True)
@@ -120,7 +121,7 @@ def undo_groups(table: Ints, block: Ints, groups: Word, notes: Word, is_ranked: 
             free_slot(slot, width, state, table)
     block[TOUCH + LENGTH], block[OPEN + LENGTH] = min(block[TOUCH + LENGTH], notes), min(block[OPEN + LENGTH], groups)
     block[TOUCH_FROM], block[OPEN_FROM] = block[TOUCH + LENGTH], block[OPEN + LENGTH]
-    block[HEAP + LENGTH], block[FIRST] = 0, np.int64(-1)
+    block[HEAP + LENGTH], block[STACK + LENGTH], block[FIRST] = 0, 0, np.int64(-1)
 
 
 @part(counted=True)

@@ -112,7 +112,10 @@ def _find_cells(
         stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), tags, slots, scratch)
         for i in range(first, stop):
             slot = slots[i - first]
-            begin = state[slot, width + 3] if is_ranked else opened[state[slot, width] - 1, CURSOR]
+            group = state[slot, width] - 1
+            if is_ranked:
+                prefetch(opened, group * opened.shape[1])
+            begin = state[slot, width + 3] if is_ranked else opened[group, CURSOR]
             prefetch(cells, ((begin if begin != 0 else state[slot, width + 1]) - 1) * cells.shape[1])
         for i in range(first, stop):
             slot, number = slots[i - first], rounds[i, 0]
@@ -152,7 +155,7 @@ def _touch(
             cells[before - 1, NEXT] = at
         else:
             state[slot, width + 1] = at
-    if cells[at - 1, MARK] == 0:
+    if made != 0 or cells[at - 1, MARK] == 0:
         note = block[TOUCH + LENGTH]
         touched[note, CELL], touched[note, OF], touched[note, NEW] = at - 1, slot, made
         for f in range(TOUCHED, touched.shape[1]):

@@ -24,6 +24,7 @@ from ivm.kernels.groups.round_block import (
     OPEN,
     OPENED,
     ROUND,
+    STACK,
     TOUCH,
     TOUCHED,
 )
@@ -72,7 +73,8 @@ class Rounds(State):
         self.block: Ints = np.zeros(BLOCK_WORDS, np.int64)
         self.block[FIRST] = -1
         self._arrays = {
-            at: Growable(np.dtype(np.int64), width, block=self.block, at=at) for at, width in widths.items()
+            at: Growable(np.dtype(np.int64), width, block=self.block, at=at)
+            for at, width in {**widths, HEAP: 2, STACK: None}.items()
         }
         for which in self._arrays:
             self._room(which, 2)
@@ -89,7 +91,7 @@ class Rounds(State):
     @property
     def dues(self) -> int:
         """How many groups may be due, in whatever round."""
-        return self.block.item(HEAP + LENGTH)
+        return self.block.item(HEAP + LENGTH) + self.block.item(STACK + LENGTH)
 
     def table(self) -> Ints:
         """The control block of the table of groups, until there is `make_room`."""
@@ -108,7 +110,8 @@ class Rounds(State):
         for reader in self._readers.each():
             reader.keep()
         for which in self._arrays:
-            self._room(which, self.block.item(which + LENGTH) + rows)
+            there = self.dues if which in (HEAP, STACK) else self.block.item(which + LENGTH)
+            self._room(which, there + rows)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
@@ -136,7 +139,7 @@ class Rounds(State):
         self.settle()
         self._noted = max(self._noted, noted)
         if self._noted > max(_LEAST_ROOM, _MORE_ROOM * noted):  # not between two rounds of a fill that are as large
-            for which in (OPEN, TOUCH, HEAP):
+            for which in (OPEN, TOUCH, HEAP, STACK):
                 self._arrays[which].forget()
             self._noted = noted
         self.edition += 1
@@ -188,7 +191,7 @@ class RoundGroups(Rounds):
         self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False,
         settled: bool = False,
     ) -> None:  # fmt: skip
-        widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
+        widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields}
         super().__init__(keys, 1 + 2 * settled, widths, dictionary)
         self.block[FIELDS] = fields
         self.fields, self.settled, self._always = fields, settled, always
@@ -266,7 +269,7 @@ class RoundExtremes(Rounds):
     def __init__(
         self, keys: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, *, largest: bool
     ) -> None:  # fmt: skip
-        widths = {CELLS: VALUE_WORDS, OPEN: OPENED + 2 * FOUND_FIELDS, TOUCH: TOUCHED_WORDS, HEAP: 2}
+        widths = {CELLS: VALUE_WORDS, OPEN: OPENED + 2 * FOUND_FIELDS, TOUCH: TOUCHED_WORDS}
         super().__init__(keys, 1, widths, dictionary)
         self.block[FIELDS] = FOUND_FIELDS
         self.largest = largest
