@@ -1,8 +1,8 @@
 """Groups by round: what a group holds in each round of a loop, as what changes from round to round.
 
 A group has a *cell* for each round in which it changes: `cells` int64 (capacity, HEADS + fields), with the round, the
-next cell + 1 of the group, whose rounds ascend, and where the commit has noted it + 1, 0 if it has not; then the
-fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
+next cell + 1 of the group, whose rounds ascend, and a mark: where the commit has noted it + 1, 0 if it has not; then
+the fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
 to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
 `opened` + 1. They may have two more (see `groups.settled`); of the first of these `opened` has what it was in place
 of the first sum.
@@ -13,7 +13,8 @@ What one time changes is noted in four arrays, by which it is undone:
   which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they
   are.
 * `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields
-  before.
+  before. Cells that were made behind all others are not noted: their mark is -1 less the slot, until the commit is
+  final, or they are noted at a later time of it.
 * `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group
   that is due earlier than it was thought the later entry stays, and is passed over.
 * `stack` int64 (n,): groups that are due in one round, STACKED, in place of entries of the heap.
@@ -23,7 +24,7 @@ each group is looked at in the rounds in which it changes, and for as long as it
 which it has cells (Differential Dataflow, section 4, for one outer time).
 
 `block` int64 (BLOCK_WORDS) says of each of the five arrays where it lies, how many rows fit, and how many there are;
-with which of `opened` and `touched` the present time begins; how many fields a cell has; the first free cell + 1, and
+with which of `opened`, `touched` and the cells the present time begins, with which of the cells the commit; how many fields a cell has; the first free cell + 1, and
 how many are free; the least round in which a group is due, -1 if there is none; and STACKED.
 """
 
@@ -45,8 +46,8 @@ TOUCHED = 3
 
 AT, CAPACITY, LENGTH = range(3)
 CELLS, OPEN, TOUCH, HEAP, STACK = 0, 3, 6, 9, 12
-OPEN_FROM, TOUCH_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST, STACKED = range(15, 22)
-BLOCK_WORDS = 22
+OPEN_FROM, TOUCH_FROM, CELLS_FROM, COMMIT_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST, STACKED = range(15, 24)
+BLOCK_WORDS = 24
 
 
 @part(inline=True, counted=True)

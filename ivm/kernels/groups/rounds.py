@@ -11,6 +11,7 @@ from ivm.kernels.groups.block import KEY_WORDS, SIZE, STATE
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
     CELL,
+    CELLS_FROM,
     CURSOR,
     DUE,
     FIELDS,
@@ -155,7 +156,10 @@ def _touch(
             cells[before - 1, NEXT] = at
         else:
             state[slot, width + 1] = at
-    if made != 0 or cells[at - 1, MARK] == 0:
+    is_new = at > block[CELLS_FROM]
+    if is_new and made != 0:
+        cells[at - 1, MARK] = -slot - 1
+    elif not is_new and cells[at - 1, MARK] <= 0:
         note = block[TOUCH + LENGTH]
         touched[note, CELL], touched[note, OF], touched[note, NEW] = at - 1, slot, made
         for f in range(TOUCHED, touched.shape[1]):
@@ -183,10 +187,10 @@ def _reach(
         return
     more, since = np.empty((2, fields), np.int64), np.zeros(1, np.int64)
     while at != 0 and (cells[at - 1, ROUND] < number or (up_to and cells[at - 1, ROUND] == number)):
-        mark = cells[at - 1, MARK]
+        mark, is_new = cells[at - 1, MARK], at > block[CELLS_FROM]
         for f in range(fields):
             more[1, f] = cells[at - 1, HEADS + f]
-            more[0, f] = touched[mark - 1, TOUCHED + f] if mark != 0 else more[1, f]
+            more[0, f] = touched[mark - 1, TOUCHED + f] if mark > 0 else np.int64(0) if is_new else more[1, f]
         for s in range(2):
             for k in range(len(plan)):
                 since[0] = -s
@@ -206,7 +210,7 @@ def _look_again(block: Ints, group: Word, sums: Ints) -> None:
     for f in range(block[FIELDS]):
         differs = differs or sums[0, f] != sums[1, f]
     at = cells[opened[group, CURSOR] - 1, NEXT]
-    while at != 0 and not differs and cells[at - 1, MARK] == 0:
+    while at != 0 and not differs and cells[at - 1, MARK] <= 0 and at <= block[CELLS_FROM]:
         at = cells[at - 1, NEXT]
     if at != 0:
         make_due(block, group, cells[at - 1, ROUND])

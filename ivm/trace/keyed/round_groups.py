@@ -13,6 +13,8 @@ from ivm.kernels.groups.block import PARTITIONS, USED
 from ivm.kernels.groups.round_block import (
     BLOCK_WORDS,
     CELLS,
+    CELLS_FROM,
+    COMMIT_FROM,
     FIELDS,
     FIRST,
     FREE_CELLS,
@@ -46,8 +48,8 @@ from ivm.trace.sources import Frame, Sources
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 
-Mark = tuple[int, int]
-"""How many groups and cells had been noted."""
+Mark = tuple[int, int, int]
+"""How many groups and cells had been noted, and how many cells there were."""
 _SEGMENT, _EXTREMES = "rounds", "rounds.values"
 _NONE: Ints = np.empty(0, np.int64)
 _LEAST_ROOM, _MORE_ROOM = 1 << 16, 8
@@ -135,7 +137,7 @@ class Rounds(State):
         if self.dues:
             return
         self.close()
-        noted = self.block.item(TOUCH + LENGTH)
+        noted = max(self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH))
         self.settle()
         self._noted = max(self._noted, noted)
         if self._noted > max(_LEAST_ROOM, _MORE_ROOM * noted):  # not between two rounds of a fill that are as large
@@ -146,7 +148,7 @@ class Rounds(State):
 
     def mark(self) -> Mark:
         """See `State.mark`."""
-        return self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH)
+        return self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH), self.block.item(CELLS + LENGTH)
 
     def codes(self) -> Iterator[Array]:
         """Those of keys; see `State.codes`."""
@@ -243,7 +245,7 @@ class RoundGroups(Rounds):
         rows[:, ROUND] = rounds[order]
         for field in range(self.fields):
             rows[:, HEADS + field] = found.ints(f"field {field}")[order]
-        self.block[CELLS + LENGTH] = found.rows
+        self.block[[CELLS + LENGTH, CELLS_FROM, COMMIT_FROM]] = found.rows
         self._indexed(store, len(keys))
 
     def _live(self) -> tuple[Ints, Ints]:
@@ -280,7 +282,7 @@ class RoundExtremes(Rounds):
 
     def rollback(self, mark: Mark) -> None:
         """See `State.rollback`."""
-        undo_values(self.table(), self.block, *mark)
+        undo_values(self.table(), self.block, *mark[:2])
 
     def settle(self) -> None:
         """See `Rounds.settle`."""
