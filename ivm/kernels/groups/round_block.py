@@ -5,7 +5,7 @@ next cell + 1 of the group, whose rounds ascend, and a mark: where the commit ha
 the fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
 to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
 `opened` + 1. They may have two more (see `groups.settled`); of the first of these `opened` has what it was in place
-of the first sum.
+of the cell that was looked at last, and no fields.
 
 What one time changes is noted in four arrays, by which it is undone:
 
@@ -25,7 +25,8 @@ which it has cells (Differential Dataflow, section 4, for one outer time).
 
 `block` int64 (BLOCK_WORDS) says of each of the five arrays where it lies, how many rows fit, and how many there are;
 with which of `opened`, `touched` and the cells the present time begins, with which of the cells the commit; how many fields a cell has; the first free cell + 1, and
-how many are free; the least round in which a group is due, -1 if there is none; and STACKED.
+how many are free; the least round in which a group is due, -1 if there is none;
+STACKED; and how wide `opened` is.
 """
 
 from __future__ import annotations
@@ -40,14 +41,15 @@ from ivm.kernels.types import Ints
 ROUND, NEXT, MARK = range(3)
 HEADS = 3
 SLOT, CURSOR, DUE, MADE = range(4)
+WAS_RANK = CURSOR
 OPENED = 4
 CELL, OF, NEW = range(3)
 TOUCHED = 3
 
 AT, CAPACITY, LENGTH = range(3)
 CELLS, OPEN, TOUCH, HEAP, STACK = 0, 3, 6, 9, 12
-OPEN_FROM, TOUCH_FROM, CELLS_FROM, COMMIT_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST, STACKED = range(15, 24)
-BLOCK_WORDS = 24
+OPEN_FROM, TOUCH_FROM, CELLS_FROM, COMMIT_FROM, FIELDS, FREE_CELL, FREE_CELLS, FIRST, STACKED, OPEN_WORDS = range(15, 25)
+BLOCK_WORDS = 25
 
 
 @part(inline=True, counted=True)
@@ -59,7 +61,7 @@ def cells_in(block: Ints) -> Ints:
 @part(inline=True, counted=True)
 def opened_in(block: Ints) -> Ints:
     """The groups that the commit has opened."""
-    return words_at(block[OPEN + AT], block[OPEN + CAPACITY], OPENED + 2 * block[FIELDS])
+    return words_at(block[OPEN + AT], block[OPEN + CAPACITY], block[OPEN_WORDS])
 
 
 @part(inline=True, counted=True)

@@ -23,13 +23,13 @@ from ivm.kernels.groups.round_block import (
     OF,
     OPEN,
     OPEN_FROM,
-    OPENED,
     ROUND,
     SLOT,
     STACK,
     TOUCH,
     TOUCH_FROM,
     TOUCHED,
+    WAS_RANK,
     cells_in,
     opened_in,
     touched_in,
@@ -136,7 +136,7 @@ def undo_groups(table: Ints, block: Ints, groups: Word, notes: Word, is_ranked: 
         slot = opened[o, SLOT]
         state[slot, width] = 0
         if is_ranked:
-            state[slot, width + 2] = opened[o, OPENED]
+            state[slot, width + 2] = opened[o, WAS_RANK]
         if opened[o, MADE]:
             remove_slot(slot, width, shift, size, directory, parts, entries, state)
             table[LIVE] -= 1

@@ -110,13 +110,10 @@ def _find_cells(
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
     is_ranked, first = state.shape[1] > width + 2, start
     while first < len(row_cell):
-        stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), tags, slots, scratch)
+        stop = open_groups(table, block, words, first, np.int64(0), tags, slots, scratch)
         for i in range(first, stop):
             slot = slots[i - first]
-            group = state[slot, width] - 1
-            if is_ranked:
-                prefetch(opened, group * opened.shape[1])
-            begin = state[slot, width + 3] if is_ranked else opened[group, CURSOR]
+            begin = state[slot, width + 3] if is_ranked else opened[state[slot, width] - 1, CURSOR]
             prefetch(cells, ((begin if begin != 0 else state[slot, width + 1]) - 1) * cells.shape[1])
         for i in range(first, stop):
             slot, number = slots[i - first], rounds[i, 0]

@@ -24,6 +24,7 @@ from ivm.kernels.groups.round_block import (
     MARK,
     NEXT,
     OPEN,
+    OPEN_WORDS,
     OPENED,
     ROUND,
     STACK,
@@ -73,7 +74,7 @@ class Rounds(State):
         self._heads = Fields((None,) * heads)
         self._store: Store[Fields] = empty_store(self.layout.words, self._heads)
         self.block: Ints = np.zeros(BLOCK_WORDS, np.int64)
-        self.block[FIRST] = -1
+        self.block[FIRST], self.block[OPEN_WORDS] = -1, widths[OPEN]
         self._arrays = {
             at: Growable(np.dtype(np.int64), width, block=self.block, at=at)
             for at, width in {**widths, HEAP: 2, STACK: None}.items()
@@ -193,7 +194,7 @@ class RoundGroups(Rounds):
         self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False,
         settled: bool = False,
     ) -> None:  # fmt: skip
-        widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields}
+        widths = {CELLS: HEADS + fields, OPEN: OPENED + (0 if settled else 2 * fields), TOUCH: TOUCHED + fields}
         super().__init__(keys, 1 + 2 * settled, widths, dictionary)
         self.block[FIELDS] = fields
         self.fields, self.settled, self._always = fields, settled, always
