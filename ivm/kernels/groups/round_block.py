@@ -2,31 +2,29 @@
 
 A group has a *cell* for each round in which it changes: `cells` int64 (capacity, HEADS + fields), with the round, the
 next cell + 1 of the group, whose rounds ascend, and a mark: where the commit has noted it + 1, 0 if it has not; then
-the fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells up
-to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
-`opened` + 1. They may have two more (see `groups.settled`); of the first of these `opened` has what it was in place
-of the cell that was looked at last, and no fields.
+the fields, which are what that round adds to those before it. So a group's fields in a round are the sum of its cells
+up to it. Groups stand in a table as `groups.table` has it, whose first field is the first cell + 1; the mark is that of
+`opened` + 1. They may have two more; see `groups.settled`.
 
-What one time changes is noted in four arrays, by which it is undone:
+What one time changes is noted in two arrays, by which it is undone, and what is due in two:
 
 * `opened` int64 (n, OPENED + 2 * fields), a group that was touched: its slot; the cell + 1 that was looked at last; in
   which round it is due, -1 if in none; whether it was made; its fields up to that cell, as they were and as they
-  are.
+  are. A settled group has no fields there, and what its rank was in place of that cell.
 * `touched` int64 (n, TOUCHED + fields), a cell that was changed: which, the slot, whether it was made, its fields
-  before. Cells that were made behind all others are not noted: their mark is -1 less the slot, until the commit is
-  final, or they are noted at a later time of it.
+  before. Cells that are made behind all others are not noted at that time: their mark is -1 less the slot.
 * `heap` int64 (n, 2): rounds in which groups are due, and which of `opened` each is; the least is first. Of a group
   that is due earlier than it was thought the later entry stays, and is passed over.
-* `stack` int64 (n,): groups that are due in one round, STACKED, in place of entries of the heap.
+* `stack` int64 (n,): groups that are due in one round, STACKED, in place of entries of the heap; see `round_due`.
 
 A round is evaluated once, after all that comes of rounds before it; what comes is of that round or of later ones. So
 each group is looked at in the rounds in which it changes, and for as long as it differs from what it was in all in
 which it has cells (Differential Dataflow, section 4, for one outer time).
 
 `block` int64 (BLOCK_WORDS) says of each of the five arrays where it lies, how many rows fit, and how many there are;
-with which of `opened`, `touched` and the cells the present time begins, with which of the cells the commit; how many fields a cell has; the first free cell + 1, and
-how many are free; the least round in which a group is due, -1 if there is none;
-STACKED; and how wide `opened` is.
+with which of `opened`, `touched` and the cells the present time begins, and with which of the cells the commit; how
+many fields a cell has; the first free cell + 1, and how many are free; the least round in which a group is due, -1 if
+there is none; STACKED; and how wide `opened` is.
 """
 
 from __future__ import annotations
@@ -86,7 +84,7 @@ def stack_in(block: Ints) -> Ints:
 
 @part(inline=True)
 def dues_in(block: Ints) -> Word:
-    """How many groups may be due, in whatever round. The heap and the stack each have room for all of them."""
+    """How many groups may be due, in whatever round: the heap and the stack each have room for all of them."""
     return np.int64(block[HEAP + LENGTH] + block[STACK + LENGTH])
 
 

@@ -26,8 +26,8 @@ def open_groups(
 ) -> Word:  # fmt: skip
     """Find or make the groups of at most BLOCK rows from `first` on, and open them: in which `slots` (BLOCK,) they are.
 
-    The first row for which there is no room, or the one behind the last. Of a group that is opened its rank is kept, if it has
-    one, else `begun` is what is known of it. `tags` (BLOCK,) and `scratch` (partition,) are written to.
+    The first row for which there is no room, or the one behind the last. Of a group that is opened its rank is kept, if
+    it has one, else `begun` is what is known of it. `tags` (BLOCK,) and `scratch` (partition,) are written to.
     """
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)

@@ -34,7 +34,7 @@ from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.round_open import BLOCK, open_groups
 from ivm.kernels.hashing.keys import FORM
-from ivm.kernels.memory.at import address_of, data_of, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_of, ints_at, scratch, words_at, words_in
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import lay_updates, mask_of, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
@@ -49,6 +49,7 @@ key, the round, the arguments; None. Then how far it is, which accumulator has o
 list of the sources, which are written down behind it. Arrays are told of by their `id`."""
 DONE, NO_SLOTS, NOT_READABLE, OVERFLOWED = range(4)
 _PLAN_WIDTH = len(PlanRow._fields)
+_slots = scratch(BLOCK)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -107,10 +108,10 @@ def _find_cells(
     """
     width, state, cells = table[KEY_WORDS], words_in(table, STATE), cells_in(block)
     opened, touched = opened_in(block), touched_in(block)
-    tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
+    tags, slots, partition = np.empty(BLOCK, np.uint64), ints_at(_slots(), BLOCK), np.empty(table[SIZE], np.int64)
     is_ranked, first = state.shape[1] > width + 2, start
     while first < len(row_cell):
-        stop = open_groups(table, block, words, first, np.int64(0), tags, slots, scratch)
+        stop = open_groups(table, block, words, first, np.int64(0), tags, slots, partition)
         for i in range(first, stop):
             slot = slots[i - first]
             begin = state[slot, width + 3] if is_ranked else opened[state[slot, width] - 1, CURSOR]

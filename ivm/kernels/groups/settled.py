@@ -16,13 +16,14 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import KEY_WORDS, STATE
 from ivm.kernels.groups.round_block import HEADS, NEXT, ROUND, SLOT, cells_in, opened_in
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
-from ivm.kernels.memory.at import words_in
+from ivm.kernels.memory.at import ints_at, scratch, words_in
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
 _BLOCK = 64
 """So many groups are fetched at once, lest each wait for what the one before it fetches."""
+_groups = scratch(_BLOCK)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -39,7 +40,7 @@ def settled_in(table: Ints, block: Ints, number: Word, keys: Ints, diffs: Ints) 
     one. How many rows were written to `keys` and `diffs`, as many as fit.
     """
     width, state, cells, opened = table[KEY_WORDS], words_in(table, STATE), cells_in(block), opened_in(block)
-    groups, count, there, at = np.empty(_BLOCK, np.int64), np.int64(0), np.int64(0), np.int64(0)
+    groups, count, there, at = ints_at(_groups(), _BLOCK), np.int64(0), np.int64(0), np.int64(0)
     while True:
         if at == there:
             there, at = _next_dues(table, block, number, groups[: len(diffs) - count]), np.int64(0)

@@ -12,6 +12,7 @@ from catalog.types import SqlType
 from ivm.kernels.groups.block import PARTITIONS, USED
 from ivm.kernels.groups.round_block import (
     BLOCK_WORDS,
+    CAPACITY,
     CELLS,
     CELLS_FROM,
     COMMIT_FROM,
@@ -112,9 +113,12 @@ class Rounds(State):
         """Make room for so many rows that are put, of as many groups and rounds. Readers keep what they see."""
         for reader in self._readers.each():
             reader.keep()
+        block: list[int] = self.block.tolist()
+        dues = block[HEAP + LENGTH] + block[STACK + LENGTH]
         for which in self._arrays:
-            there = self.dues if which in (HEAP, STACK) else self.block.item(which + LENGTH)
-            self._room(which, there + rows)
+            there = dues if which in (HEAP, STACK) else block[which + LENGTH]
+            if there + rows > block[which + CAPACITY]:
+                self._room(which, there + rows)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
