@@ -50,7 +50,11 @@ class World:
         tables = frozenset(tables_of(loop))
         definition = View(name, "SELECT 1", loop.schema, tuple(tables), True)
         installed = engine.installed(definition, Planned(plan, tables, {}, 0.0), lambda progress: pause())
-        engine.put(name, installed, None)
+        try:
+            engine.put(name, installed, None)
+        except BaseException:  # who is interrupted in it calls it again, as sessions do
+            engine.put(name, installed, None)
+            raise
         self.loops[name] = loop
 
     def drop(self, name: str = "v") -> None:

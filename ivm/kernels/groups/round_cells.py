@@ -27,14 +27,20 @@ def new_cell(block: Ints, cells: Ints, number: Word) -> Word:
 
 
 @part(counted=True)
-def unlinked(block: Ints, cells: Ints, head: Word, cell: Word) -> Word:
-    """A list of cells without one of them, whose place another may have: its first + 1."""
+def unlinked(cells: Ints, head: Word, cell: Word) -> Word:
+    """Take a cell out of the list of cells that begins with a first + 1: what it begins with then."""
     at, before = head, np.int64(0)
     while at != cell + 1:
         before, at = at, cells[at - 1, NEXT]
     following = cells[cell, NEXT]
-    if before != 0:
-        cells[before - 1, NEXT] = following
+    if before == 0:
+        return following
+    cells[before - 1, NEXT] = following
+    return head
+
+
+@part()
+def free_cell(block: Ints, cells: Ints, cell: Word) -> None:
+    """Let another have the place of a cell that is in no list."""
     cells[cell, ROUND], cells[cell, NEXT], block[FREE_CELL] = np.int64(-1), block[FREE_CELL], cell + 1
     block[FREE_CELLS] += 1
-    return head if before != 0 else following

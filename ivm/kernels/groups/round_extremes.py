@@ -95,7 +95,7 @@ def put_laid_values(
     state, cells, first = words_in(table, STATE), values_in(block), frame[ROW]
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
     while first < rows:
-        stop = open_groups(table, block, words, first, np.int64(2), np.int64(SAME), tags, slots, scratch)
+        stop = open_groups(table, block, words, first, np.int64(SAME), tags, slots, scratch)
         for i in range(first, stop):
             prefetch(cells, (state[slots[i - first], width + 1] - 1) * cells.shape[1])
         for i in range(first, stop):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import DIRECTORY, ENTRIES, FREE, KEY_WORDS, PARTITIONS, PARTS, SIZE, STATE, USED
-from ivm.kernels.groups.round_block import DUE, LENGTH, MADE, OPEN, OPENED, SLOT, opened_in
+from ivm.kernels.groups.round_block import DUE, LENGTH, MADE, OPEN, OPENED, SLOT, WAS_RANK, opened_in
 from ivm.kernels.groups.slots import find_slot, guess, has_place, put_slot, shift_of
 from ivm.kernels.groups.table import make_group, new_slot
 from ivm.kernels.hashing.slots import same_key
@@ -21,21 +21,21 @@ BLOCK = 64
 
 @part(counted=True)
 def open_groups(
-    table: Ints, block: Ints, words: Ints, first: Word, field: Word, begun: Word, tags: Hashes, slots: Ints,
+    table: Ints, block: Ints, words: Ints, first: Word, begun: Word, tags: Hashes, slots: Ints,
     scratch: Ints,
 ) -> Word:  # fmt: skip
     """Find or make the groups of at most BLOCK rows from `first` on, and open them: in which `slots` (BLOCK,) they are.
 
-    The first row for which there is no room, or the one behind the last. Of a group that is opened, the field number
-    `field` of the table, if there is one, is kept, else `begun` is what is known of it. `tags` (BLOCK,) and `scratch`
-    (partition,) are written to.
+    The first row for which there is no room, or the one behind the last. Of a group that is opened its rank is kept, if
+    it has one, else `begun` is what is known of it. `tags` (BLOCK,) and `scratch` (partition,) are written to.
     """
     width, size, directory = table[KEY_WORDS], table[SIZE], int32s_in(table, DIRECTORY)
     parts, entries, state = words_in(table, PARTS), ints_in(table, ENTRIES), words_in(table, STATE)
     shift, opened, stop = shift_of(directory), opened_in(block), min(first + BLOCK, len(words))
+    is_ranked = state.shape[1] > width + 2
     guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
     for i in range(first, stop):
-        if slots[i - first] >= 0 and state.shape[1] <= width + field:
+        if slots[i - first] >= 0:
             prefetch(opened, (state[slots[i - first], width] - 1) * opened.shape[1])
     for i in range(first, stop):
         slot, made = slots[i - first], np.int64(0)
@@ -54,7 +54,10 @@ def open_groups(
             for f in range(opened.shape[1]):
                 opened[mark - 1, f] = 0
             opened[mark - 1, SLOT], opened[mark - 1, DUE], opened[mark - 1, MADE] = slot, np.int64(-1), made
-            opened[mark - 1, OPENED] = state[slot, width + field] if state.shape[1] > width + field else begun
+            if is_ranked:
+                opened[mark - 1, WAS_RANK] = state[slot, width + 2]
+            else:
+                opened[mark - 1, OPENED] = begun
             block[OPEN + LENGTH] = state[slot, width] = mark
         slots[i - first] = slot
     return np.int64(stop)

@@ -11,6 +11,7 @@ from ivm.kernels.groups.block import KEY_WORDS, SIZE, STATE
 from ivm.kernels.groups.opening import key_words
 from ivm.kernels.groups.round_block import (
     CELL,
+    CELLS_FROM,
     CURSOR,
     DUE,
     FIELDS,
@@ -33,7 +34,7 @@ from ivm.kernels.groups.round_cells import new_cell
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
 from ivm.kernels.groups.round_open import BLOCK, open_groups
 from ivm.kernels.hashing.keys import FORM
-from ivm.kernels.memory.at import address_of, data_of, ints_at, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_of, ints_at, scratch, words_at, words_in
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import lay_updates, mask_of, place_of, references_of, words_of
 from ivm.kernels.numbers.wide import Word
@@ -48,6 +49,7 @@ key, the round, the arguments; None. Then how far it is, which accumulator has o
 list of the sources, which are written down behind it. Arrays are told of by their `id`."""
 DONE, NO_SLOTS, NOT_READABLE, OVERFLOWED = range(4)
 _PLAN_WIDTH = len(PlanRow._fields)
+_slots = scratch(BLOCK)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -106,10 +108,10 @@ def _find_cells(
     """
     width, state, cells = table[KEY_WORDS], words_in(table, STATE), cells_in(block)
     opened, touched = opened_in(block), touched_in(block)
-    tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(table[SIZE], np.int64)
+    tags, slots, partition = np.empty(BLOCK, np.uint64), ints_at(_slots(), BLOCK), np.empty(table[SIZE], np.int64)
     is_ranked, first = state.shape[1] > width + 2, start
     while first < len(row_cell):
-        stop = open_groups(table, block, words, first, np.int64(2), np.int64(0), tags, slots, scratch)
+        stop = open_groups(table, block, words, first, np.int64(0), tags, slots, partition)
         for i in range(first, stop):
             slot = slots[i - first]
             begin = state[slot, width + 3] if is_ranked else opened[state[slot, width] - 1, CURSOR]
@@ -152,7 +154,10 @@ def _touch(
             cells[before - 1, NEXT] = at
         else:
             state[slot, width + 1] = at
-    if cells[at - 1, MARK] == 0:
+    is_new = at > block[CELLS_FROM]
+    if is_new and made != 0:
+        cells[at - 1, MARK] = -slot - 1
+    elif not is_new and cells[at - 1, MARK] <= 0:
         note = block[TOUCH + LENGTH]
         touched[note, CELL], touched[note, OF], touched[note, NEW] = at - 1, slot, made
         for f in range(TOUCHED, touched.shape[1]):
@@ -180,10 +185,10 @@ def _reach(
         return
     more, since = np.empty((2, fields), np.int64), np.zeros(1, np.int64)
     while at != 0 and (cells[at - 1, ROUND] < number or (up_to and cells[at - 1, ROUND] == number)):
-        mark = cells[at - 1, MARK]
+        mark, is_new = cells[at - 1, MARK], at > block[CELLS_FROM]
         for f in range(fields):
             more[1, f] = cells[at - 1, HEADS + f]
-            more[0, f] = touched[mark - 1, TOUCHED + f] if mark != 0 else more[1, f]
+            more[0, f] = touched[mark - 1, TOUCHED + f] if mark > 0 else np.int64(0) if is_new else more[1, f]
         for s in range(2):
             for k in range(len(plan)):
                 since[0] = -s
@@ -203,7 +208,7 @@ def _look_again(block: Ints, group: Word, sums: Ints) -> None:
     for f in range(block[FIELDS]):
         differs = differs or sums[0, f] != sums[1, f]
     at = cells[opened[group, CURSOR] - 1, NEXT]
-    while at != 0 and not differs and cells[at - 1, MARK] == 0:
+    while at != 0 and not differs and cells[at - 1, MARK] <= 0 and at <= block[CELLS_FROM]:
         at = cells[at - 1, NEXT]
     if at != 0:
         make_due(block, group, cells[at - 1, ROUND])

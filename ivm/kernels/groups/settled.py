@@ -16,9 +16,14 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.block import KEY_WORDS, STATE
 from ivm.kernels.groups.round_block import HEADS, NEXT, ROUND, SLOT, cells_in, opened_in
 from ivm.kernels.groups.round_due import make_due, next_due, tell_first
-from ivm.kernels.memory.at import words_in
+from ivm.kernels.memory.at import ints_at, scratch, words_in
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
+
+_BLOCK = 64
+"""So many groups are fetched at once, lest each wait for what the one before it fetches."""
+_groups = scratch(_BLOCK)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -35,12 +40,13 @@ def settled_in(table: Ints, block: Ints, number: Word, keys: Ints, diffs: Ints) 
     one. How many rows were written to `keys` and `diffs`, as many as fit.
     """
     width, state, cells, opened = table[KEY_WORDS], words_in(table, STATE), cells_in(block), opened_in(block)
-    count = np.int64(0)
-    while count < len(diffs):
-        group = next_due(block, number)
-        if group < 0:
-            break
-        slot = opened[group, SLOT]
+    groups, count, there, at = ints_at(_groups(), _BLOCK), np.int64(0), np.int64(0), np.int64(0)
+    while True:
+        if at == there:
+            there, at = _next_dues(table, block, number, groups[: len(diffs) - count]), np.int64(0)
+            if there == 0:
+                break
+        slot = opened[groups[at], SLOT]
         rank, first = state[slot, width + 2] - 1, _support(cells, state[slot, width + 1])
         supported = first != 0 and cells[first - 1, ROUND] <= number
         diff = np.int64(0)
@@ -53,13 +59,31 @@ def settled_in(table: Ints, block: Ints, number: Word, keys: Ints, diffs: Ints) 
             if rank > number and (first == 0 or rank < following):
                 following = rank
             if following > number:
-                make_due(block, group, following)
+                make_due(block, groups[at], following)
         if diff != 0:
             for w in range(width):
                 keys[count, w] = state[slot, w]
             diffs[count] = diff
             count += 1
+        at += 1
     tell_first(block)
+    return count
+
+
+@part(counted=True)
+def _next_dues(table: Ints, block: Ints, number: Word, groups: Ints) -> Word:
+    """The next groups that are due up to a round, as many as there is room for: how many. They are fetched ahead."""
+    width, state, cells, opened = table[KEY_WORDS], words_in(table, STATE), cells_in(block), opened_in(block)
+    count = np.int64(0)
+    while count < len(groups):
+        group = next_due(block, number)
+        if group < 0:
+            break
+        prefetch(state, opened[group, SLOT] * state.shape[1] + width)
+        groups[count] = group
+        count += 1
+    for k in range(count):
+        prefetch(cells, (state[opened[groups[k], SLOT], width + 1] - 1) * cells.shape[1])
     return count
 
 

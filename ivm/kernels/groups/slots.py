@@ -16,6 +16,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.slots import same_key
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Hashes, Int32s, Ints
 
@@ -53,7 +54,7 @@ def guess(
     words: Ints, first: Word, stop: Word, width: Word, shift: Word, size: Word, directory: Int32s, entries: Ints,
     state: Ints, tags: Hashes, slots: Ints,
 ) -> None:  # fmt: skip
-    """For rows [first, stop): the tag, and the slot named at its home, -1 unless it may be the key's.
+    """For rows [first, stop): the tag, and the first slot that has it, -1 unless it may be the key's.
 
     Loops this short have many random accesses under way at once, and what they touch is at hand for what comes next.
     Indexes are unsigned, since numba lets a negative one count from the end, which costs a test for each access.
@@ -66,9 +67,22 @@ def guess(
             tags[np.uint64(i - first)] = np.uint64(hash_words(words, i, width)) >> np.uint64(TAG_BITS)
     for k in range(stop - first):
         at = np.uint64(k)
-        entry = np.uint64(entries[home(tags[at], shift, size, directory)])
-        slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-        slots[at] = slot if entry >> np.uint64(TAG_BITS) == tags[at] and slot < len(state) else np.int64(-1)
+        prefetch(entries, np.int64(home(tags[at], shift, size, directory)))
+    for k in range(stop - first):
+        at = np.uint64(k)
+        tag, place, slot = tags[at], home(tags[at], shift, size, directory), np.int64(-1)
+        while entries[place] != 0:
+            entry = np.uint64(entries[place])
+            if entry >> np.uint64(TAG_BITS) == tag:
+                slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
+                break
+            place = behind(place, size)
+        if slot >= len(state):
+            slot = np.int64(-1)
+        if slot >= 0:
+            prefetch(state, slot * state.shape[1])
+            prefetch(state, (slot + 1) * state.shape[1] - 1)
+        slots[at] = slot
     for k in range(stop - first):
         at = np.uint64(k)
         if slots[at] >= 0 and state[np.uint64(slots[at]), 0] != words[np.uint64(first) + at, 0]:

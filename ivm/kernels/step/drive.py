@@ -13,8 +13,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.accumulate import PlanRow
 from ivm.kernels.groups.block import KEY_WORDS
-from ivm.kernels.groups.round_block import CAPACITY, CELLS, FIRST, HEAP, OPEN, TOUCH
-from ivm.kernels.groups.round_block import LENGTH as COUNT
+from ivm.kernels.groups.round_block import FIRST, dues_in, has_room
 from ivm.kernels.groups.round_extremes import put_laid_values
 from ivm.kernels.groups.round_least import least_in
 from ivm.kernels.groups.rounds import DONE, counts_in, put_laid
@@ -110,7 +109,7 @@ def _evaluate(frame: Ints, table: Ints, block: Ints) -> Word:
         return np.int64(ENDED)
     if frame[RUN] >= frame[MOST] or frame[CAME] >= frame[MOST_CAME] or number >= frame[BEFORE]:
         return np.int64(PAUSED)
-    due = block[HEAP + COUNT]
+    due = dues_in(block)
     if due > frame[MOST_DUE]:
         return np.int64(BY_PYTHON)
     if due * _MOST_EACH > frame[ROOM] - begun:
@@ -192,13 +191,9 @@ def _put(frame: Ints, table: Ints, block: Ints, told: Ints, route: Ints) -> Word
     edge = route[route[route[TABLE] + route[LEGS] - 1] + OUT_EDGE]
     rows, diffs = route[edge + LENGTH], ints_at(np.int64(0), 0)
     if told[PUT_ROW] == 0:
-        if rows > frame[ROW_ROOM]:
+        if rows > frame[ROW_ROOM] or not has_room(block, rows):
             frame[WANTED] = rows
             return np.int64(NO_CELLS)
-        for which in (CELLS, OPEN, TOUCH, HEAP):
-            if block[which + COUNT] + rows > block[which + CAPACITY]:
-                frame[WANTED] = rows
-                return np.int64(NO_CELLS)
     if route[edge + DIFFS] != 0:
         diffs = ints_at(route[edge + DIFFS], rows)
     sources = address_of(route) + 8 * (edge + GROUPS)

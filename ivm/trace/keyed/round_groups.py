@@ -12,7 +12,10 @@ from catalog.types import SqlType
 from ivm.kernels.groups.block import PARTITIONS, USED
 from ivm.kernels.groups.round_block import (
     BLOCK_WORDS,
+    CAPACITY,
     CELLS,
+    CELLS_FROM,
+    COMMIT_FROM,
     FIELDS,
     FIRST,
     FREE_CELLS,
@@ -22,8 +25,10 @@ from ivm.kernels.groups.round_block import (
     MARK,
     NEXT,
     OPEN,
+    OPEN_WORDS,
     OPENED,
     ROUND,
+    STACK,
     TOUCH,
     TOUCHED,
 )
@@ -45,8 +50,8 @@ from ivm.trace.sources import Frame, Sources
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 
-Mark = tuple[int, int]
-"""How many groups and cells had been noted."""
+Mark = tuple[int, int, int]
+"""How many groups and cells had been noted, and how many cells there were."""
 _SEGMENT, _EXTREMES = "rounds", "rounds.values"
 _NONE: Ints = np.empty(0, np.int64)
 _LEAST_ROOM, _MORE_ROOM = 1 << 16, 8
@@ -70,9 +75,10 @@ class Rounds(State):
         self._heads = Fields((None,) * heads)
         self._store: Store[Fields] = empty_store(self.layout.words, self._heads)
         self.block: Ints = np.zeros(BLOCK_WORDS, np.int64)
-        self.block[FIRST] = -1
+        self.block[FIRST], self.block[OPEN_WORDS] = -1, widths[OPEN]
         self._arrays = {
-            at: Growable(np.dtype(np.int64), width, block=self.block, at=at) for at, width in widths.items()
+            at: Growable(np.dtype(np.int64), width, block=self.block, at=at)
+            for at, width in {**widths, HEAP: 2, STACK: None}.items()
         }
         for which in self._arrays:
             self._room(which, 2)
@@ -89,7 +95,7 @@ class Rounds(State):
     @property
     def dues(self) -> int:
         """How many groups may be due, in whatever round."""
-        return self.block.item(HEAP + LENGTH)
+        return self.block.item(HEAP + LENGTH) + self.block.item(STACK + LENGTH)
 
     def table(self) -> Ints:
         """The control block of the table of groups, until there is `make_room`."""
@@ -107,8 +113,12 @@ class Rounds(State):
         """Make room for so many rows that are put, of as many groups and rounds. Readers keep what they see."""
         for reader in self._readers.each():
             reader.keep()
+        block: list[int] = self.block.tolist()
+        dues = block[HEAP + LENGTH] + block[STACK + LENGTH]
         for which in self._arrays:
-            self._room(which, self.block.item(which + LENGTH) + rows)
+            there = dues if which in (HEAP, STACK) else block[which + LENGTH]
+            if there + rows > block[which + CAPACITY]:
+                self._room(which, there + rows)
 
     def make_room(self) -> None:
         """Room for one more group, where a kernel has found none."""
@@ -132,18 +142,18 @@ class Rounds(State):
         if self.dues:
             return
         self.close()
-        noted = self.block.item(TOUCH + LENGTH)
+        noted = max(self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH))
         self.settle()
         self._noted = max(self._noted, noted)
         if self._noted > max(_LEAST_ROOM, _MORE_ROOM * noted):  # not between two rounds of a fill that are as large
-            for which in (OPEN, TOUCH, HEAP):
+            for which in (OPEN, TOUCH, HEAP, STACK):
                 self._arrays[which].forget()
             self._noted = noted
         self.edition += 1
 
     def mark(self) -> Mark:
         """See `State.mark`."""
-        return self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH)
+        return self.block.item(OPEN + LENGTH), self.block.item(TOUCH + LENGTH), self.block.item(CELLS + LENGTH)
 
     def codes(self) -> Iterator[Array]:
         """Those of keys; see `State.codes`."""
@@ -188,7 +198,7 @@ class RoundGroups(Rounds):
         self, keys: Sequence[tuple[SqlType, bool]], fields: int, dictionary: TextDictionary, *, always: bool = False,
         settled: bool = False,
     ) -> None:  # fmt: skip
-        widths = {CELLS: HEADS + fields, OPEN: OPENED + 2 * fields, TOUCH: TOUCHED + fields, HEAP: 2}
+        widths = {CELLS: HEADS + fields, OPEN: OPENED + (0 if settled else 2 * fields), TOUCH: TOUCHED + fields}
         super().__init__(keys, 1 + 2 * settled, widths, dictionary)
         self.block[FIELDS] = fields
         self.fields, self.settled, self._always = fields, settled, always
@@ -240,7 +250,7 @@ class RoundGroups(Rounds):
         rows[:, ROUND] = rounds[order]
         for field in range(self.fields):
             rows[:, HEADS + field] = found.ints(f"field {field}")[order]
-        self.block[CELLS + LENGTH] = found.rows
+        self.block[[CELLS + LENGTH, CELLS_FROM, COMMIT_FROM]] = found.rows
         self._indexed(store, len(keys))
 
     def _live(self) -> tuple[Ints, Ints]:
@@ -266,7 +276,7 @@ class RoundExtremes(Rounds):
     def __init__(
         self, keys: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, *, largest: bool
     ) -> None:  # fmt: skip
-        widths = {CELLS: VALUE_WORDS, OPEN: OPENED + 2 * FOUND_FIELDS, TOUCH: TOUCHED_WORDS, HEAP: 2}
+        widths = {CELLS: VALUE_WORDS, OPEN: OPENED + 2 * FOUND_FIELDS, TOUCH: TOUCHED_WORDS}
         super().__init__(keys, 1, widths, dictionary)
         self.block[FIELDS] = FOUND_FIELDS
         self.largest = largest
@@ -277,7 +287,7 @@ class RoundExtremes(Rounds):
 
     def rollback(self, mark: Mark) -> None:
         """See `State.rollback`."""
-        undo_values(self.table(), self.block, *mark)
+        undo_values(self.table(), self.block, *mark[:2])
 
     def settle(self) -> None:
         """See `Rounds.settle`."""
