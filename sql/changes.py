@@ -15,7 +15,7 @@ from catalog.schema import Field, Table
 from sql.cast_text import cast_text
 from sql.json_file import json_rows
 from sql.plain_insert import OpenInsert, PlainInsert
-from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Update
+from sql.statements import Assignments, Conflict, Copy, Delete, Insert, RowPart, Update
 
 NEW = "ivm new rows"
 OLD = "ivm old rows"
@@ -23,6 +23,8 @@ OLD = "ivm old rows"
 ROW = "ivm row"
 """The column that numbers rows."""
 _EXCLUDED = "excluded"
+_SET = "ivm set"
+"""What a row is called whose parts are assigned."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -41,7 +43,7 @@ def columns_to_insert(
         columns = insert.columns
     else:
         return tuple([field.name for field in table.fields])
-    return _declared(table, columns, f"INSERT INTO {table.name}")
+    return declared_names(table, columns, f"INSERT INTO {table.name}")
 
 
 def check_width(table: Table, columns: tuple[str, ...], width: int, row: int | None = None) -> None:
@@ -86,7 +88,7 @@ def rows_to_delete(delete: Delete, table: Table) -> str:
     where = f" WHERE {delete.condition}" if delete.condition else ""
     if not delete.using:
         return f"{delete.ctes} SELECT {values} FROM {quoted(table.name)} AS {alias}{where}"
-    ones = f"SELECT DISTINCT ON ({alias}.{quoted(ROW)}) {values} FROM {_numbered(table)} AS {alias}, {delete.using}"
+    ones = f"SELECT DISTINCT ON ({alias}.{quoted(ROW)}) {values} FROM {numbered(table)} AS {alias}, {delete.using}"
     return f"{delete.ctes} {ones}{where}"
 
 
@@ -97,15 +99,16 @@ def rows_to_update(update: Update, table: Table) -> str:
     """
     what, alias = f"UPDATE {table.name}", quoted(update.alias)
     before = [f"{alias}.{quoted(field.name)}" for field in table.fields]
-    values = ", ".join((*before, *_assigned(update.assignments, table, update.alias, what)))
+    values = ", ".join((*before, *assigned(update.assignments, table, update.alias, what)))
+    rows = rows_beside(update.assignments)
     where = f" WHERE {update.condition}" if update.condition else ""
     if not update.source:
-        return f"{update.ctes} SELECT {values} FROM {quoted(table.name)} AS {alias}{where}"
+        return f"{update.ctes} SELECT {values} FROM {quoted(table.name)} AS {alias}{rows}{where}"
     row = f"{alias}.{quoted(ROW)}"
     width = len(table.fields)
     order = ", ".join((row, *(f"{place} NULLS LAST" for place in range(width + 1, 2 * width + 1))))
-    ones = f"SELECT DISTINCT ON ({row}) {values} FROM {_numbered(table)} AS {alias}, {update.source}"
-    return f"{update.ctes} {ones}{where} ORDER BY {order}"
+    ones = f"SELECT DISTINCT ON ({row}) {values} FROM {numbered(table)} AS {alias}, {update.source}"
+    return f"{update.ctes} {ones}{rows}{where} ORDER BY {order}"
 
 
 def conflict_columns(insert: Insert, conflict: Conflict, table: Table) -> tuple[tuple[str, ...], ...]:
@@ -150,18 +153,18 @@ def rows_after_conflict(
         replaced = [column for column in columns if column not in target]
         assignments = tuple((column, f"{_EXCLUDED}.{quoted(column)}") for column in replaced)
     before = [f"{alias}.{quoted(field.name)}" for field in table.fields]
-    values = ", ".join((*before, *_assigned(assignments, table, insert.alias, what)))
+    values = ", ".join((*before, *assigned(assignments, table, insert.alias, what)))
     where = f" WHERE {conflict.condition}" if conflict.condition else ""
     # A struct called excluded: as a table it would make each column that is named alone ambiguous.
     fields = ", ".join(f"{quoted(field.name)} := {quoted(NEW)}.{quoted(field.name)}" for field in table.fields)
     joined = f"{quoted(OLD)} JOIN {quoted(NEW)} USING ({quoted(ROW)})"
     met = f"(SELECT {quoted(OLD)}.*, struct_pack({fields}) AS {_EXCLUDED} FROM {joined})"
-    return f"SELECT {values} FROM {met} AS {alias}{where}"
+    return f"SELECT {values} FROM {met} AS {alias}{rows_beside(assignments)}{where}"
 
 
 def columns_to_copy(copy: Copy, table: Table) -> tuple[Field, ...]:
     """The columns that the file of a COPY holds, in its order; BindError for one that is unknown or named again."""
-    names = _declared(table, copy.columns, f"COPY {table.name}")
+    names = declared_names(table, copy.columns, f"COPY {table.name}")
     return tuple(table.fields[table.index(name)] for name in names) or table.fields
 
 
@@ -221,23 +224,50 @@ def _cast_or_default(table: Table, given: Sequence[str]) -> list[str]:
     ]
 
 
-def _assigned(assignments: Assignments, table: Table, alias: str, what: str) -> list[str]:
-    """The columns of a table's rows, called `alias`, after some of them were assigned."""
+def assigned(assignments: Assignments, table: Table, alias: str, what: str) -> list[str]:
+    """The columns of a table's rows, called `alias`, after some of them were assigned.
+
+    Beside them in FROM stand the `rows_beside` of the same assignments.
+    """
     declared = _by_name(table)
     new = {_checked(declared, column, what): value for column, value in assignments}
-    values = []
+    rows, values = _subqueries(assignments), []
     for field in table.fields:
         value = new.get(field.name, f"{quoted(alias)}.{quoted(field.name)}")
+        if isinstance(value, RowPart):
+            called = quoted(f"{_SET} {rows.index((value.query, value.width))}")
+            value = f"{called}.{called}.v{value.place}"
         cast = default_text(table, field) if value is None else cast_text(value, field)
         values.append(f"{cast} AS {quoted(field.name)}")
     return values
 
 
-def _numbered(table: Table) -> str:
+def rows_beside(assignments: Assignments) -> str:
+    """What is to follow in FROM: the rows that the assignments take parts of, each computed once for all of its parts.
+
+    A subquery with several rows fails there, as in place of a value.
+    """
+    beside = []
+    for place, (query, width) in enumerate(_subqueries(assignments)):
+        names = [f"v{part}" for part in range(width)]
+        fields = ", ".join(f"{name}: {name}" for name in names)
+        row = f"(SELECT {{{fields}}} FROM ({query}) AS given({', '.join(names)}))"
+        called = quoted(f"{_SET} {place}")
+        beside.append(f", LATERAL (SELECT {row} AS {called}) AS {called}")
+    return "".join(beside)
+
+
+def _subqueries(assignments: Assignments) -> list[tuple[str, int]]:
+    """Those that rows are taken from, with their widths, each once."""
+    return list(dict.fromkeys((value.query, value.width) for _, value in assignments if isinstance(value, RowPart)))
+
+
+def numbered(table: Table) -> str:
+    """The relation of a table's rows, with `ROW`."""
     return f"(SELECT *, row_number() OVER () AS {quoted(ROW)} FROM {quoted(table.name)})"
 
 
-def _declared(table: Table, columns: Sequence[str], what: str) -> tuple[str, ...]:
+def declared_names(table: Table, columns: Sequence[str], what: str) -> tuple[str, ...]:
     """The names of the columns as they were declared; BindError for one that is unknown or named again."""
     declared = _by_name(table)
     names = tuple(_checked(declared, column, what) for column in columns)

@@ -19,6 +19,7 @@ from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
+from sql.parse_merge import merge
 from sql.reader import MUTUALLY
 from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
@@ -290,6 +291,7 @@ _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Insert: parse_changes.insert,
     exp.Delete: parse_changes.delete,
     exp.Update: parse_changes.update,
+    exp.Merge: merge,
     exp.TruncateTable: parse_changes.truncate,
     exp.Copy: copy,
     exp.Show: _show,

@@ -10,7 +10,7 @@ from catalog.names import quoted, written
 from sql.asked_loops import asked_loops, tree_without
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
-from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Query, Update
+from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Query, RowPart, Update
 from sql.syntax import Syntax
 from sql.tree import names_read, nodes_of, table_name, values_of
 
@@ -44,7 +44,7 @@ def insert(syntax: Syntax, source: SqlText, dialect: str) -> Insert:
         by_name=bool(tree.args.get("by_name")),
         defaults=bool(tree.args.get("default")),
         conflict=_conflict(tree, source),
-        returning=_returning(tree, source),
+        returning=returning(tree, source),
     )
 
 
@@ -59,8 +59,8 @@ def delete(syntax: Syntax, source: SqlText, dialect: str) -> Delete:
         _condition(tree),
         names_read(tree),
         using=using,
-        ctes=_ctes(tree),
-        returning=_returning(tree, source),
+        ctes=ctes(tree),
+        returning=returning(tree, source),
     )
 
 
@@ -82,12 +82,12 @@ def update(syntax: Syntax, source: SqlText, dialect: str) -> Update:
     return Update(
         table,
         tree.this.alias or table,
-        _assignments(tree.expressions, source, f"UPDATE {table}"),
+        assigned(tree.expressions, source, f"UPDATE {table}"),
         _condition(tree),
         names_read(tree),
         source=duckdb_text(other.this) if other else "",
-        ctes=_ctes(tree),
-        returning=_returning(tree, source),
+        ctes=ctes(tree),
+        returning=returning(tree, source),
     )
 
 
@@ -107,26 +107,49 @@ def _written_rows(rows: exp.Expr) -> tuple[tuple[str | None, ...], ...]:
     plain = isinstance(rows, exp.Values) and not any(v for arg, v in rows.args.items() if arg != "expressions")
     if not plain:
         return ()
-    return tuple(tuple(map(_value, values_of(row))) for row in rows.expressions)
+    return tuple(tuple(map(value, values_of(row))) for row in rows.expressions)
 
 
-def _value(node: exp.Expr) -> str | None:
+def value(node: exp.Expr) -> str | None:
     """The text of a value; None for the word DEFAULT."""
     name = node.this if isinstance(node, exp.Column) and not node.table else node
     unquoted = isinstance(name, exp.Var) or (isinstance(name, exp.Identifier) and not name.args.get("quoted"))
     return None if unquoted and name.name.upper() == _DEFAULT else duckdb_text(node)
 
 
-def _assignments(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assignments:
-    assignments: dict[str, str | None] = {}
+def assigned(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assignments:
+    """What SET says, of one column or of several at once."""
+    assignments: dict[str, str | RowPart | None] = {}
     for item in items:
-        if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
-            source.refuse(item, f"{what} needs SET column = value")
-        column = item.this.name
-        if written(column, assignments):
-            source.fail(item, f"{what} sets column {column!r} twice; set it once")
-        assignments[column] = _value(item.expression)
+        columns = values_of(item.this) if isinstance(item, exp.EQ) else [item]
+        if not isinstance(item, exp.EQ) or not all(isinstance(column, exp.Column) for column in columns):
+            source.refuse(item, f"{what} needs SET column = value, or SET (columns) = (values)")
+        for column, new in zip(columns, _new_values(item, len(columns), source, what), strict=True):
+            if written(column.name, assignments):
+                source.fail(item, f"{what} sets column {column.name!r} twice; set it once")
+            assignments[column.name] = new
     return tuple(assignments.items())
+
+
+def _new_values(item: exp.EQ, width: int, source: SqlText, what: str) -> Sequence[str | RowPart | None]:
+    """The values that one item of SET gives to so many columns: (x, y), ROW(x, y) or the row of a subquery."""
+    if not isinstance(item.this, exp.Tuple):
+        return [value(item.expression)]
+    given = item.expression.unnest()
+    is_query = isinstance(given, exp.Query | exp.Values)
+    if is_query:
+        parts = values_of(given.expressions[0]) if isinstance(given, exp.Values) else given.selects
+        if any(part.is_star for part in parts):
+            source.refuse(item, f"{what}: * in the subquery of SET (columns) is not supported; list the columns")
+    elif isinstance(given, exp.Tuple) or (isinstance(given, exp.Anonymous) and given.name.upper() == "ROW"):
+        parts = given.expressions
+    else:
+        source.refuse(item, f"{what}: SET (columns) needs as many values; write (x, y), ROW(x, y) or a subquery")
+    if len(parts) != width:
+        source.fail(item, f"{what}: SET names {width} columns, but {len(parts)} values are given; give one for each")
+    if is_query:
+        return [RowPart(duckdb_text(item.expression), place, width) for place in range(width)]
+    return [value(part) for part in parts]
 
 
 def _conflict(tree: exp.Expr, source: SqlText) -> Conflict | None:
@@ -150,7 +173,7 @@ def _on_conflict(clause: exp.Expr, source: SqlText) -> Conflict:
         columns.append(column.name)
     if clause.text("action").upper() == "DO NOTHING":
         return Conflict("nothing", tuple(columns))
-    assignments = _assignments(clause.expressions, source, "INSERT ... ON CONFLICT DO UPDATE")
+    assignments = assigned(clause.expressions, source, "INSERT ... ON CONFLICT DO UPDATE")
     return Conflict("update", tuple(columns), assignments, _condition(clause))
 
 
@@ -160,7 +183,8 @@ def _also(names: tuple[str, ...], clause: exp.Expr | None) -> tuple[str, ...]:
     return (*names, *(name for name in more if written(name, names) is None))
 
 
-def _returning(tree: exp.Expr, source: SqlText) -> str:
+def returning(tree: exp.Expr, source: SqlText) -> str:
+    """The text of what stands after RETURNING."""
     clause = tree.args.get("returning")
     if not clause:
         return ""
@@ -170,7 +194,8 @@ def _returning(tree: exp.Expr, source: SqlText) -> str:
     return ", ".join(duckdb_text(item) for item in clause.expressions)
 
 
-def _ctes(tree: exp.Expr) -> str:
+def ctes(tree: exp.Expr) -> str:
+    """The text of a statement's WITH."""
     clause = tree.args.get("with_")
     return duckdb_text(clause) if clause else ""
 

@@ -26,6 +26,9 @@ MUTUALLY = "mutually"
 AS_WRITTEN = frozenset(("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "TO_BINARY"))
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
+TAKES = "takes"
+"""Where an INSERT or UPDATE of a MERGE that takes the source's columns keeps, in its `meta`, by what."""
+
 Build = Callable[..., exp.Expr]
 
 
@@ -162,6 +165,80 @@ class _Keeping(Parser):
             self.raise_error(f"Expected a number of rounds up to {MOST_ROUNDS}")
         self._match_r_paren()
         return int(number), not returns
+
+    def _parse_merge(self) -> exp.Merge:
+        """MERGE INTO; its source and what makes a pair stand in a join."""
+        tree = super()._parse_merge()
+        on, using = tree.args.pop("on", None), tree.args.pop("using_cond", None)
+        tree.set("using", exp.Join(this=tree.args["using"], on=on or None, using=using or None))
+        return tree
+
+    def _parse_when_matched(self) -> exp.Whens:
+        """The clauses of a MERGE as DuckDB has them; their conditions and values stand in WHERE and VALUES."""
+        whens = []
+        while self._match(TokenType.WHEN):
+            word = self._prev
+            matched = not self._match(TokenType.NOT)
+            if not self._match_text_seq("MATCHED"):
+                self.raise_error("Expected MATCHED")
+            by_source = not matched and bool(self._match_text_seq("BY", "SOURCE"))
+            if not (matched or by_source):
+                self._match_text_seq("BY", "TARGET")
+            condition = exp.Where(this=self._parse_disjunction()) if self._match(TokenType.AND) else None
+            if not self._match(TokenType.THEN):
+                self.raise_error("Expected THEN")
+            when = exp.When(matched=matched, source=by_source, condition=condition, then=self._parse_merge_action())
+            when.meta.update(start=word.start, end=word.end)
+            whens.append(when)
+        return self.expression(exp.Whens(expressions=whens))
+
+    def _parse_merge_action(self) -> exp.Expr:
+        """What follows THEN: an Insert or Update, or a word."""
+        if self._match(TokenType.DELETE):
+            return exp.Var(this="DELETE")
+        if self._match_text_seq("DO", "NOTHING"):
+            return exp.Var(this="DO NOTHING")
+        if self._match_text_seq("ERROR"):
+            self._parse_disjunction()
+            return exp.Var(this="ERROR")
+        if self._match(TokenType.UPDATE):
+            return self._parse_merge_update()
+        if not self._match(TokenType.INSERT):
+            self.raise_error("Expected UPDATE, DELETE, INSERT or DO NOTHING")
+        return self._parse_merge_insert()
+
+    def _parse_merge_update(self) -> exp.Update:
+        """UPDATE [SET assignments | SET * | BY NAME | BY POSITION]."""
+        update = exp.Update()
+        if not self._match(TokenType.SET):
+            update.meta[TAKES] = self._parse_by_what()
+        elif self._match(TokenType.STAR):
+            update.meta[TAKES] = "position"
+        else:
+            update.set("expressions", self._parse_csv(self._parse_update_assignment))
+        return update
+
+    def _parse_merge_insert(self) -> exp.Insert:
+        """INSERT [(columns)] VALUES (..), DEFAULT VALUES, or [BY NAME | BY POSITION] [*]."""
+        if self._match_text_seq("DEFAULT", "VALUES"):
+            return exp.Insert(default=True)
+        columns = self._parse_wrapped_csv(self._parse_id_var) if self._match(TokenType.L_PAREN, advance=False) else None
+        if columns or self._match(TokenType.VALUES, advance=False):
+            if not self._match(TokenType.VALUES):
+                self.raise_error("Expected VALUES")
+            row = exp.Tuple(expressions=self._parse_wrapped_csv(self._parse_expression))
+            this = exp.Tuple(expressions=columns) if columns else None
+            return exp.Insert(this=this, expression=exp.Values(expressions=[row]))
+        insert = exp.Insert()
+        insert.meta[TAKES] = self._parse_by_what()
+        self._match(TokenType.STAR)
+        return insert
+
+    def _parse_by_what(self) -> str:
+        by_name = bool(self._match_text_seq("BY", "NAME"))
+        if not by_name:
+            self._match_text_seq("BY", "POSITION")
+        return "name" if by_name else "position"
 
     def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
         """INTERVAL '1 day ago' keeps its text: sqlglot would take a number and a word of it, and leave the rest."""

@@ -8,11 +8,12 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, CHECKPOINT or EXPLAIN"
+    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, CHECKPOINT or "
+    "EXPLAIN"
 )
 _FOREIGN_STARTS = re.compile(
     "ALTER|ANALYZE|ATTACH|BEGIN|CALL|COMMENT|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
-    "IMPORT|INSTALL|LOAD|MERGE|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
+    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
     "UNPIVOT|USE|VACUUM"
 )
 _INSTEAD = {
@@ -28,7 +29,6 @@ _INSTEAD = {
     "SET": "leave it out, SQL text configures nothing",
     "RESET": "leave it out, SQL text configures nothing",
     "PRAGMA": "leave it out, SQL text configures nothing",
-    "MERGE": "write INSERT ... ON CONFLICT, or use tx.upsert",
     "REFRESH": "leave it out, views are always up to date",
     "ANALYZE": "write EXPLAIN alone",
 }

@@ -114,8 +114,17 @@ class Query:
     loops: tuple[AskedLoop, ...] = ()
 
 
-Assignments = tuple[tuple[str, str | None], ...]
-"""Of SET: each column with the text of its new value; None stands for DEFAULT."""
+@dataclass(frozen=True, slots=True)
+class RowPart:
+    """One value, at `place`, of the row of `width` values that the subquery `query` gives; NULL if it gives none."""
+
+    query: str
+    place: int
+    width: int
+
+
+Assignments = tuple[tuple[str, str | RowPart | None], ...]
+"""Of SET: each column with the text of its new value, or a part of a row; None stands for DEFAULT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +198,44 @@ class Update:
     returning: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class When:
+    """A clause of MERGE: its `action` where `condition` (empty: always) holds and no clause before it was taken.
+
+    `of`: of each pair that is "matched", or of a row without a partner that is "not matched by target" (a source's row)
+    or "not matched by source" (a target's). An UPDATE makes `assignments`, an INSERT gives `columns` (empty: all, in
+    order) the `values`, or each its default if there are none. Both take the source's own columns instead if `takes`
+    says by what: "position" or "name".
+    """
+
+    of: Literal["matched", "not matched by target", "not matched by source"]
+    action: Literal["insert", "update", "delete", "nothing"]
+    condition: str = ""
+    assignments: Assignments = ()
+    columns: tuple[str, ...] = ()
+    values: tuple[str | None, ...] = ()
+    takes: Literal["", "position", "name"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """MERGE INTO `table` USING `source`, the text of a relation that is called `source_alias`.
+
+    `how` is the text of what makes a pair: ON a condition, or USING columns. `whens` are its clauses in order; the rest
+    as for `Update`, with the rows as they became for `returning`, and as they were if they are gone.
+    """
+
+    table: str
+    alias: str
+    source: str
+    source_alias: str
+    how: str
+    whens: tuple[When, ...]
+    names: tuple[str, ...]
+    ctes: str = ""
+    returning: str = ""
+
+
 SHOWN = ("tables", "all tables", "views")
 """What SHOW lists: tables and views, the same with their columns, views."""
 
@@ -252,6 +299,7 @@ Statement = (
     | Insert
     | Delete
     | Update
+    | Merge
     | Show
     | Describe
     | Summarize

@@ -1,4 +1,4 @@
-"""What INSERT, UPDATE, DELETE and COPY do to a database.
+"""What INSERT, UPDATE, DELETE, MERGE and COPY do to a database.
 
 DuckDB computes their rows without the lock; what they read is looked at again when they commit (see `adhoc.change`).
 COPY is by its readers and writers of files, where the application lets SQL text reach these.
@@ -13,8 +13,9 @@ from functools import partial
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from catalog.errors import AccessError, BindError
+from catalog.errors import AccessError, BindError, ConstraintError
 from catalog.names import as_literal, quoted
 from catalog.schema import Field, Table
 from ivm.duck import Use, answer, batches, connection, told, with_hugeints
@@ -40,12 +41,13 @@ from sql.changes import (
     without_hugeints,
 )
 from sql.json_file import keys, keys_of
-from sql.statements import Conflict, Copy, Delete, Insert, Query, Update
+from sql.merge import ACTION, ACTIONS, MERGED, columns_of_source, rows_to_merge
+from sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
 
 _Told = Callable[[Progress], None] | None
 
 
-def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
+def run_change(core: Core, statement: Insert | Delete | Update | Merge) -> Result:
     """Change what the statement would at the moment of its commit; how many rows, or what it says after RETURNING."""
     match statement:
         case Insert():
@@ -58,6 +60,8 @@ def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
             return change(core, statement.names, partial(_delete, core, statement))
         case Update():
             return change(core, statement.names, partial(_update, core, statement))
+        case Merge():
+            return change(core, statement.names, partial(_merge, core, statement))
 
 
 def _loaded(core: Core, statement: Insert) -> int | None:
@@ -130,6 +134,41 @@ def _update(core: Core, statement: Update, tx: Transaction, ask: Ask) -> Result:
     table = core.catalog.table(statement.table)
     after = _replace(ask(rows_to_update(statement, table)), table, tx)
     return _answer(statement, table, after, ask)
+
+
+def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    takes = any(when.takes for when in statement.whens)
+    given = ask(columns_of_source(statement)).column_names if takes else ()
+    found = ask(rows_to_merge(statement, table, given))
+    gone, both, come = (found.filter(pc.equal(found.column(0), action)) for action in MERGED)
+    _check_once(statement, table, pa.concat_tables([gone, both]))
+    names, width = [field.name for field in table.fields], len(table.fields)
+    deleted = pa.table(gone.columns[2 : 2 + width], names=names)
+    inserted = pa.table(come.columns[2 + width :], names=names)
+    # What goes first makes room: a key may come back.
+    tx.delete(table.name, _key_columns(deleted, table))
+    updated = _replace(pa.table(both.columns[2:], names=names * 2), table, tx)
+    tx.insert(table.name, inserted)
+    if not statement.returning:
+        return counted(found.num_rows)
+    rows = (deleted, updated, inserted)
+    changed = with_hugeints(pa.concat_tables(rows), table.fields)
+    actions = pa.table({ACTION: np.repeat(MERGED, [each.num_rows for each in rows])})
+    relations = f"{quoted(NEW)} AS {quoted(statement.alias)} POSITIONAL JOIN {quoted(ACTIONS)}"
+    return Result(ask(f"SELECT {statement.returning} FROM {relations}", {NEW: changed, ACTIONS: actions}))
+
+
+def _check_once(statement: Merge, table: Table, changed: pa.Table) -> None:
+    """ConstraintError if a row of the table is more than once among those that go or become others."""
+    _, first, times = np.unique(changed.column(1).to_numpy(), return_index=True, return_counts=True)
+    if (times > 1).any():
+        at = int(first[times > 1][0])
+        row = {field.name: changed.column(2 + place)[at].as_py() for place, field in enumerate(table.fields)}
+        raise ConstraintError(
+            f"MERGE INTO {table.name} cannot change a row twice, and {row} matches several rows of "
+            f"{statement.source_alias}; leave one of these for each row, or say more in ON or WHEN MATCHED AND"
+        )
 
 
 def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:

@@ -77,7 +77,7 @@ class Database:
         """Run one or more statements; the result is the last one's.
 
         CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, DROP
-        [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with
+        [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, MERGE, TRUNCATE, each of these with
         RETURNING, COPY, CHECKPOINT, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the
         tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
@@ -87,8 +87,8 @@ class Database:
         nothing.
 
         Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
-        DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE and DELETE change what they
-        would at the moment of their commit.
+        DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE, DELETE and MERGE change
+        what they would at the moment of their commit.
 
         A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,

@@ -34,6 +34,7 @@ from sql.statements import (
     Describe,
     Explain,
     Insert,
+    Merge,
     Query,
     Show,
     Statement,
@@ -94,7 +95,7 @@ def _parsed(text: str, dialect: str) -> Sequence[Statement]:
 
 _PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
 _MOST_CHARACTERS = 4000
-_REMEMBERED = (Query, Insert, Delete, Update)
+_REMEMBERED = (Query, Insert, Delete, Update, Merge)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
 
 
@@ -134,7 +135,7 @@ def run_statement(
             if result is None:
                 return run_statement(core, _parsed(statement.text, dialect)[0], dialect, progress)
             return result
-        case Insert() | Delete() | Update():
+        case Insert() | Delete() | Update() | Merge():
             from ivm.session.changing import run_change  # noqa: PLC0415  as above
 
             return run_change(core, statement)

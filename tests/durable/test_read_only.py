@@ -61,6 +61,7 @@ CHANGES = [
     "INSERT INTO sale (id) SELECT 1 + max(id) FROM sale",
     "UPDATE sale SET price = 1",
     "DELETE FROM sale WHERE id = -1",
+    "MERGE INTO sale USING (SELECT -1 AS id) USING (id) WHEN MATCHED THEN DELETE",
     "TRUNCATE sale",
     "CREATE TABLE more (a BIGINT)",
     "CREATE VIEW more AS SELECT * FROM sale",
