@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from catalog.errors import BindError
+from catalog.macro import Macro, Macros, macro_called
 from catalog.names import key, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
 from catalog.types import SqlType
@@ -26,6 +27,8 @@ class Catalog:
         """All there is by the keys of its names: another mapping after each change."""
         self.making = ""
         """The view that is being made, which is not there yet, nor any that it is to replace."""
+        self.macros: Macros = {}
+        """Replaced when a macro comes or goes, as the content is."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
 
     @property
@@ -120,6 +123,19 @@ class Catalog:
             raise BindError(f"cannot drop type {name!r}: used by {_listed('table', users)}; drop that first")
         self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
 
+    def add_macro(self, macro: Macro) -> None:
+        """Have this macro, in place of the one of its key, if there is one."""
+        self.macros = {**self.macros, macro.key: macro}
+
+    def drop_macro(self, name: str, *, is_table: bool) -> None:
+        """Forget the macro that `macro_called` finds; BindError if there is none."""
+        found = macro_called(self.macros, name, is_table=is_table)
+        if found is None:
+            kind = "table macro" if is_table else "macro"
+            known = (each.name for each in self.macros.values() if each.is_table or not is_table)
+            raise BindError(f"cannot drop {kind} {name!r}: there is none of that name{suggestion(name, known)}")
+        self.macros = {each: macro for each, macro in self.macros.items() if macro is not found}
+
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
@@ -166,14 +182,14 @@ class Catalog:
         return tuple(view.name for view in self.views if written(name, view.uses))
 
     def become(self, other: Catalog) -> None:
-        """Have the tables, views and types that another catalog has now. It may be interrupted, and called again."""
-        self._types = other._types
+        """Have what another catalog has now. It may be interrupted, and called again."""
+        self._types, self.macros = other._types, other.macros
         self.content = other.content
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
-        fixed.content, fixed._types = self.content, self._types
+        fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Tables, views and types as plain values, which JSON keeps exactly, and back: how definitions are stored."""
+"""Tables, views, types and macros as plain values, which JSON keeps exactly, and back: how definitions are stored."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import asdict, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from catalog.macro import Macro, Overload, Parameter
 from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
 from catalog.types import Kind, SqlType
 
@@ -89,6 +90,22 @@ def view_of(plain: Plain) -> View:
     )
     _check(view, View)
     return view
+
+
+def plain_macro(macro: Macro) -> Plain:
+    """A macro by its forms."""
+    return asdict(macro)
+
+
+def macro_of(plain: Plain) -> Macro:
+    """The macro that `plain_macro` made plain. KeyError, TypeError or ValueError for anything else."""
+    overloads = (
+        Overload(tuple(Parameter(**parameter) for parameter in each["parameters"]), each["body"])
+        for each in plain["overloads"]
+    )
+    macro = Macro(plain["name"], plain["is_table"], tuple(overloads))
+    _check(macro, Macro)
+    return macro
 
 
 def _plain_schema(schema: Schema) -> list[Plain]:

@@ -17,6 +17,8 @@ from sql.arguments import declared, refuse_unread
 from sql.asked_loops import asked_loops, text_without
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
+from sql.macro_statements import about_macro
+from sql.macro_words import is_about_macro
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
 from sql.parse_merge import merge
@@ -67,6 +69,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return _show(syntax, source, dialect)
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
+        if is_about_macro(syntax.tokens) and not syntax.explain:
+            return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from catalog.macro import Macro
 from catalog.schema import Index, Table
 from catalog.types import SqlType
 from sql.syntax import Syntax
@@ -66,9 +67,9 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP TABLE, VIEW, INDEX or TYPE; with `cascade` the views that read a table or view go too."""
+    """DROP TABLE, VIEW, INDEX, TYPE or MACRO [TABLE]; with `cascade` the views that read a table or view go too."""
 
-    kind: Literal["TABLE", "VIEW", "INDEX", "TYPE"]
+    kind: Literal["TABLE", "VIEW", "INDEX", "TYPE", "MACRO", "MACRO TABLE"]
     name: str
     if_exists: bool = False
     cascade: bool = False
@@ -81,6 +82,15 @@ class CreateType:
     name: str
     type: SqlType
     if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateMacro:
+    """CREATE [OR REPLACE] MACRO: from then on `macro` can be called."""
+
+    macro: Macro
+    if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +304,7 @@ Statement = (
     | CreateView
     | CreateIndex
     | CreateType
+    | CreateMacro
     | Drop
     | Query
     | Insert

@@ -60,7 +60,7 @@ def names_read(tree: exp.Expr) -> tuple[str, ...]:
 
 CATALOG = "ivm_catalog"
 _SCHEMAS = frozenset(["information_schema", "pg_catalog"])
-_OBJECTS = "columns constraints databases dependencies indexes schemas tables types views"
+_OBJECTS = "columns constraints databases dependencies functions indexes schemas tables types views"
 _FUNCTIONS = frozenset(f"duckdb_{each}" for each in _OBJECTS.split())
 
 

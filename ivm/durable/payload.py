@@ -10,7 +10,8 @@ the columns of the table, or of its key alone where all rows go; behind them `_d
 +1), and `_time` if `times` does (else it is the commit's).
 
 The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
-and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names; and `made`, for each
+and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names;
+`macros`, all there are, which may be missing; and `made`, for each
 table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows.
 """
 
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.names import key
-from catalog.plain import plain_table, plain_type, plain_view, table_of, type_of, view_of
+from catalog.plain import macro_of, plain_macro, plain_table, plain_type, plain_view, table_of, type_of, view_of
 from catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
 from ivm.engine.transaction import Change
@@ -97,6 +98,7 @@ def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
         "tables": [plain_table(entry) for entry in changed if isinstance(entry, Table)],
         "views": [plain_view(entry) for entry in changed if not isinstance(entry, Table)],
         "types": {name: plain_type(type_) for name, type_ in new.named_types()},
+        "macros": [plain_macro(macro) for macro in new.macros.values()],
     }
 
 
@@ -108,6 +110,8 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
     catalog = Catalog()
     for name, type_ in head["types"].items():
         catalog.add_type(name, type_of(type_))
+    for plain in head.get("macros", ()):  # which earlier releases did not know
+        catalog.add_macro(macro_of(plain))
     catalog.content = {key(name): entries[key(name)] for name in head["names"]}
     return catalog
 

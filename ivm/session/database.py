@@ -26,6 +26,7 @@ from ivm.session.statements import (
     statements_of,
 )
 from ivm.trace.rows.table_store import Mode
+from sql.macros import with_macros
 from sql.parameters import Parameters, filled
 
 _MODES = get_args(Mode)
@@ -76,10 +77,10 @@ class Database:
     ) -> Result:
         """Run one or more statements; the result is the last one's.
 
-        CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, DROP
-        [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, MERGE, TRUNCATE, each of these with
-        RETURNING, COPY, CHECKPOINT, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the
-        tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
+        CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, CREATE
+        MACRO, DROP [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, MERGE, TRUNCATE, each of
+        these with RETURNING, COPY, CHECKPOINT, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs
+        over the tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
         `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
         BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
@@ -107,7 +108,7 @@ class Database:
             if written is not text:
                 sql_text(written)
             make_room()
-            statements = statements_of(written, dialect, core.catalog.types)
+            statements = statements_of(written, dialect, core.catalog)
             if not any(isinstance(each, DEFINITIONS) for each in statements):
                 return run_statements(core, statements, dialect, progress)
             with core.definitions:
@@ -266,7 +267,8 @@ class Database:
 
     def explain(self, text: str, *, dialect: str = "duckdb") -> str:
         """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
-        return explain(self._open, sql_text(text), dialect)
+        core = self._open
+        return explain(core, with_macros(sql_text(text), core.catalog.macros, dialect), dialect)
 
     def close(self) -> None:
         """Let tables and views go, and end the subscriptions; calls that are under way come to an end first.

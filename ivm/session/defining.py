@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
+from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
 from catalog.schema import View as Definition
@@ -28,8 +29,10 @@ from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
+from sql.macros import check_macro
 from sql.statements import (
     CreateIndex,
+    CreateMacro,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -39,7 +42,7 @@ from sql.statements import (
 
 RESERVED = "ivm_"
 
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | Drop
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -65,6 +68,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             result = _create_index(core, statement)
         case CreateType() | Drop(kind="TYPE"):
             _change_type(core, statement)
+        case CreateMacro():
+            _create_macro(core, statement)
+        case Drop(kind="MACRO" | "MACRO TABLE"):
+            _drop_macro(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
         case Drop():
@@ -234,6 +241,34 @@ def _change_type(core: Core, statement: CreateType | Drop) -> None:
         return
     else:
         catalog.drop_type(statement.name)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
+
+
+def _create_macro(core: Core, statement: CreateMacro) -> None:
+    from ivm.session.own_catalog import check_in_duckdb  # noqa: PLC0415  DuckDB, which a program need not load
+
+    macro, catalog = statement.macro, core.catalog.fixed()
+    if macro.key in catalog.macros:
+        if statement.if_not_exists:
+            return
+        if not statement.replace:
+            kind = "table macro" if macro.is_table else "macro"
+            what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
+            raise BindError(f"cannot create macro {macro.name!r}: {what}")
+    _check_reserved(macro.name)
+    check_macro(macro, catalog.macros)
+    check_in_duckdb(core, macro)
+    catalog.add_macro(macro)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
+
+
+def _drop_macro(core: Core, statement: Drop) -> None:
+    catalog, is_table = core.catalog.fixed(), statement.kind == "MACRO TABLE"
+    if statement.if_exists and macro_called(catalog.macros, statement.name, is_table=is_table) is None:
+        return
+    catalog.drop_macro(statement.name, is_table=is_table)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
 

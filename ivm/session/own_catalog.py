@@ -13,9 +13,10 @@ import duckdb
 
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
+from catalog.macro import Macro, Macros
 from catalog.names import as_literal, key, quoted
 from catalog.schema import Table
-from ivm.duck import Use, connection
+from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import definition_text
 from sql.tree import CATALOG
@@ -52,11 +53,49 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
     with connection(Use.OWN, alone=True) as duck:
         for statement in _definitions(catalog, texts, rows):
             duck.execute(statement)
+        _add_macros(duck, catalog.macros)
         yield duck
 
 
+def check_in_duckdb(core: Core, macro: Macro) -> None:
+    """Raise what DuckDB says of a macro where it would not create it, such as that there is no table of a name.
+
+    Cost: see `catalogued`.
+    """
+    with catalogued(core) as duck:
+        try:
+            duck.execute(macro.definition(replaces=True))
+        except duckdb.Error as error:
+            what = told(error, Use.OWN)
+            words = str(what).replace("cannot run the query", f"cannot create macro {macro.name!r}", 1)
+            raise type(what)(words) from error
+
+
+def _add_macros(duck: duckdb.DuckDBPyConnection, macros: Macros) -> None:
+    """Create macros, each after those that it calls; last, with an error for their body, those that cannot be called
+    any more, because what they call or read has gone.
+    """
+    left = list(macros.values())
+    while left:
+        failed = []
+        for macro in left:
+            try:
+                duck.execute(macro.definition())
+            except duckdb.Error:
+                failed.append(macro)
+        if len(failed) == len(left):
+            break
+        left = failed
+    for macro in left:
+        why = as_literal(f"macro {macro.name} cannot be called: what it reads or calls has gone")
+        bodies = (replace(each, body=f"{'SELECT ' if macro.is_table else ''}error({why})") for each in macro.overloads)
+        duck.execute(replace(macro, overloads=tuple(bodies)).definition())
+
+
 def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, int]) -> Iterator[str]:
-    """CREATE for all there is, and for a duckdb_tables() that knows how many rows tables have."""
+    """CREATE for all there is, and for a duckdb_tables() that knows how many rows tables have, and a duckdb_functions()
+    that does not tell of these two.
+    """
     for name, type_ in catalog.named_types():
         yield f"CREATE TYPE {quoted(name)} AS {type_}"
     for entry in catalog.content.values():
@@ -71,6 +110,10 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     yield (
         f"CREATE TEMP MACRO duckdb_tables() AS TABLE SELECT * REPLACE ({size} AS estimated_size) "
         "FROM system.main.duckdb_tables()"
+    )
+    yield (
+        "CREATE TEMP MACRO duckdb_functions() AS TABLE SELECT * FROM system.main.duckdb_functions() "
+        "WHERE database_name <> 'temp'"
     )
 
 

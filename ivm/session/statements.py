@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from catalog.catalog import Catalog
 from catalog.errors import BindError, UnsupportedError
 from catalog.schema import Table
-from catalog.types import SqlType
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake
@@ -20,6 +20,7 @@ from ivm.session.explain import explain
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
+from sql.macros import with_macros
 from sql.named_types import with_types
 from sql.parameters import Parameters
 from sql.parse import parse
@@ -63,15 +64,16 @@ def nested_too_deeply() -> UnsupportedError:
     )
 
 
-def statements_of(
-    text: str, dialect: str, types: Mapping[str, SqlType]
-) -> Sequence[Statement | PlainInsert | PlainRows]:
-    """The statements of a text, see `parse`, in which these types have names. Plain ones are read faster, if it holds
-    nothing else.
+def statements_of(text: str, dialect: str, catalog: Catalog) -> Sequence[Statement | PlainInsert | PlainRows]:
+    """The statements of a text, see `parse`, in which types and macros of the catalog have names. Plain ones are read
+    faster, if it holds nothing else.
     """
+    types, macros = catalog.types, catalog.macros
     named = {name: str(type_) for name, type_ in types.items()} if types else {}
     if named:
         text = with_types(text, named, dialect)
+    if macros:
+        text = with_macros(text, macros, dialect)
     if dialect == "duckdb":
         inserts = plain_inserts(text)
         if inserts is not None:
@@ -79,7 +81,8 @@ def statements_of(
         rows = plain_rows(text)
         if rows is not None:
             return (rows,)
-    return _parsed(text if named else with_types(text, named, dialect), dialect)
+    text = text if named else with_types(text, named, dialect)
+    return _parsed(text if macros else with_macros(text, macros, dialect), dialect)
 
 
 def _parsed(text: str, dialect: str) -> Sequence[Statement]:

@@ -1,0 +1,65 @@
+"""Macros: names for expressions and queries with parameters, which stand for their texts wherever they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from catalog.names import key, quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter, and the text of its default; None: an argument must be given."""
+
+    name: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One form of a macro: `body`, a text in DuckDB's dialect, in which its parameters are names."""
+
+    parameters: tuple[Parameter, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro: an expression, or a query that stands in FROM if `is_table`; these two have name spaces of their own."""
+
+    name: str
+    is_table: bool
+    overloads: tuple[Overload, ...]
+
+    @property
+    def key(self) -> tuple[bool, str]:
+        """What it is found by."""
+        return self.is_table, key(self.name)
+
+    @property
+    def forms(self) -> str:
+        """How it can be called, for messages."""
+        return " or ".join(f"{self.name}({_declared(each.parameters, str)})" for each in self.overloads)
+
+    def definition(self, *, replaces: bool = False) -> str:
+        """CREATE MACRO, or CREATE OR REPLACE MACRO, without a semicolon."""
+        kind, word = "TABLE " if self.is_table else "", "OR REPLACE " if replaces else ""
+        forms = (f"({_declared(each.parameters, quoted)}) AS {kind}({each.body})" for each in self.overloads)
+        return f"CREATE {word}MACRO {quoted(self.name)}{', '.join(forms)}"
+
+
+Macros = Mapping[tuple[bool, str], Macro]
+"""Macros by their keys."""
+
+
+def macro_called(macros: Macros, name: str, *, is_table: bool) -> Macro | None:
+    """The macro that DROP MACRO [TABLE] means by a name, or None; without TABLE one of TABLE if there is no other."""
+    found = macros.get((True, key(name)))
+    return found if is_table else macros.get((False, key(name)), found)
+
+
+def _declared(parameters: tuple[Parameter, ...], written: Callable[[str], str]) -> str:
+    """The parameters with their defaults, their names as they are to be `written`."""
+    defaults = ("" if each.default is None else f" := {each.default}" for each in parameters)
+    return ", ".join(written(each.name) + default for each, default in zip(parameters, defaults, strict=True))

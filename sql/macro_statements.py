@@ -1,0 +1,134 @@
+"""CREATE MACRO and DROP MACRO, read from their tokens: sqlglot does not know all of their grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from catalog.macro import Macro, Overload, Parameter
+from catalog.names import key, twice
+from sql.macro_body import query_of, trees
+from sql.macro_words import CLOSING, NAMING, OPENING, closing, parts
+from sql.sql_text import SqlText
+from sql.statements import CreateMacro, Drop
+
+_CREATE = "CREATE MACRO name(x, y := 1) AS expression, or AS TABLE SELECT ..."
+_NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER])
+
+
+def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> CreateMacro | Drop:
+    """The statement of these tokens. ParseError for what is none; UnsupportedError for what is not supported of it."""
+    if dialect != "duckdb":
+        source.refuse(tokens[0].start, f"macros are written in DuckDB's dialect, not in {dialect!r}; leave dialect out")
+    if tokens[0].text.upper() == "DROP":
+        return _drop(tokens, source)
+    replace, rest = _without(("OR", "REPLACE"), tokens[1:])
+    if rest[0].text.upper() in ("TEMP", "TEMPORARY"):
+        source.refuse(rest[0].start, f"{rest[0].text.upper()} macros are not supported; leave the word out")
+    exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
+    if replace and exists:
+        source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
+    name, rest = _name(rest, source, tokens)
+    forms = list(_forms(rest, source))
+    if len({is_table for is_table, _ in forms}) > 1:
+        source.fail(tokens[0].start, f"macro {name!r} has forms with TABLE and without; create one macro of each kind")
+    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms))
+    return CreateMacro(macro, exists, replace)
+
+
+def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
+    is_table, rest = _without(("TABLE",), tokens[2:])
+    exists, rest = _without(("IF", "EXISTS"), rest)
+    name, rest = _name(rest, source, tokens)
+    if rest:
+        source.misread(
+            rest[0].start, "unexpected here; write DROP MACRO [TABLE] [IF EXISTS] name, one statement for each"
+        )
+    return Drop("MACRO TABLE" if is_table else "MACRO", name, exists)
+
+
+def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:
+    """Whether the tokens begin with these words, and those that follow."""
+    found = tuple(token.text.upper() for token in tokens[: len(words)]) == words
+    return found, tokens[len(words) :] if found else tokens
+
+
+def _name(rest: Sequence[Token], source: SqlText, tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
+    """The name of the macro, and what follows it."""
+    if len(rest) > 2 and rest[1].token_type == TokenType.DOT:
+        if key(rest[0].text) != "main":
+            source.refuse(rest[0].start, f"there is one schema; write {rest[2].text} alone")
+        rest = rest[2:]
+    if not rest or rest[0].token_type in _NOT_NAMES or not rest[0].text[0].isprintable() or rest[0].text[0] in "(.,":
+        source.misread(rest[0].start if rest else tokens[-1].end, f"expected the name of a macro; write {_CREATE}")
+    return rest[0].text, rest[1:]
+
+
+def _forms(rest: Sequence[Token], source: SqlText) -> Iterator[tuple[bool, Overload]]:
+    """The forms (x, y) AS ..., each with whether it is one of TABLE."""
+    begin, end = 0, 0
+    while begin < len(rest):
+        close = closing(rest, begin)
+        if rest[begin].token_type != TokenType.L_PAREN or rest[close + 1 : close + 2] == []:
+            break
+        if rest[close + 1].token_type != TokenType.ALIAS:
+            source.misread(rest[close + 1].start, f"expected AS here; write {_CREATE}")
+        end = _end_of_form(rest, close + 2)
+        is_table, body = _without(("TABLE",), rest[close + 2 : end])
+        if not body:
+            break
+        parameters = tuple(_parameters(rest[begin + 1 : close], source))
+        yield is_table, Overload(parameters, _body(body, is_table, source))
+        begin = end + 1
+    if begin <= len(rest) and (begin == 0 or end != len(rest)):
+        at = rest[min(begin, len(rest) - 1)].start if rest else len(source.text) - 1
+        source.misread(at, f"something is missing here; write {_CREATE}")
+
+
+def _end_of_form(rest: Sequence[Token], begin: int) -> int:
+    """Where a form ends that begins there: at a comma with (x, y) AS behind it, or at the end."""
+    depth, is_table = 0, rest[begin : begin + 1] != [] and rest[begin].token_type == TokenType.TABLE
+    for place in range(begin, len(rest)):
+        depth += (rest[place].token_type in OPENING) - (rest[place].token_type in CLOSING)
+        if depth == 0 and rest[place].token_type == TokenType.COMMA:
+            close = closing(rest, place + 1)
+            words = [token.text.upper() for token in rest[close + 1 : close + 3]]
+            if not is_table or words == ["AS", "TABLE"]:
+                return place
+    return len(rest)
+
+
+def _parameters(tokens: Sequence[Token], source: SqlText) -> Iterator[Parameter]:
+    names, defaults = list[str](), False
+    for part in parts(tokens):
+        if not part or part[0].token_type in _NOT_NAMES:
+            source.misread((part or tokens)[0].start, f"expected the name of a parameter; write {_CREATE}")
+        name, default = part[0].text, None
+        names.append(name)
+        if twice(names) is not None:
+            source.fail(part[0].start, f"two parameters are called {name!r}; rename one")
+        if len(part) > 1:
+            if part[1].token_type not in NAMING or len(part) < 3:
+                what = f"parameter {name!r} has a type, which is not supported; leave it out, or cast in the body"
+                source.refuse(part[1].start, what)
+            default = source.text[part[2].start : part[-1].end + 1]
+            tree = trees(default, SqlText(default, *source.position(part[2].start)))
+            if any(isinstance(node, exp.Column) for node in tree):
+                source.fail(part[2].start, f"the default of parameter {name!r} names a column; write a constant")
+        elif defaults:
+            source.fail(part[0].start, f"parameter {name!r} has no default and follows one that has; put it before")
+        defaults = defaults or default is not None
+        yield Parameter(name, default)
+
+
+def _body(tokens: Sequence[Token], is_table: bool, source: SqlText) -> str:
+    """The text of a body; ParseError where it is not what it should be."""
+    text = source.text[tokens[0].start : tokens[-1].end + 1]
+    placed = SqlText(text, *source.position(tokens[0].start))
+    if is_table:
+        query_of(text, placed)
+    else:
+        trees(text, placed)
+    return text
