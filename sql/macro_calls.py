@@ -79,7 +79,7 @@ class _Reader:
         self.found = Found()
         words = [token.text.upper() for token in tokens[:3]]
         self.is_index = words[:1] == ["CREATE"] and "INDEX" in words
-        self.is_delete = words[:1] == ["DELETE"]
+        self.is_using = T.DELETE in self.kinds or T.MERGE in self.kinds
 
     def read(self, clause: str) -> None:
         levels = [_Level(clause)]
@@ -124,9 +124,9 @@ class _Reader:
         elif level.clause == "select" and place >= level.item and (kind in _ENDS or self._is_data(place)):
             self._end_item(level, place)
             level.clause = "other"
-        elif level.clause == "from" and kind in _ENDS_FROM:
+        elif level.clause == "from" and (kind in _ENDS_FROM or kind == T.WHEN):
             level.clause = "other"
-        elif kind == T.USING and self.is_delete and level.clause == "other":
+        elif kind == T.USING and self.is_using and level.clause == "other":
             level.clause = "from"
 
     def _is_data(self, place: int) -> bool:
