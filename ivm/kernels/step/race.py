@@ -14,6 +14,7 @@ from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.keys import BLOCK, pack_block
 from ivm.kernels.hashing.keys import FORM as KEY_FORM
 from ivm.kernels.hashing.search import (
+    DIED,
     FORM,
     HELD,
     HIDDEN,
@@ -31,6 +32,7 @@ from ivm.kernels.hashing.search import (
 )
 from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS
 from ivm.kernels.memory.at import MANY, address_of, int32s_in, ints_at, ints_in, load, words_at
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import UNREADABLE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step import state
@@ -112,6 +114,8 @@ def _tell(raced: Ints) -> bool:
         return False
     search[HELD], search[INDEX], search[NEAR_PLACES] = 0, arranged[state.INDEX], arranged[state.PLACES]
     search[RUN], search[RUN_PARTS] = arranged[state.RUN], arranged[state.RUN_PARTS]
+    store = ints_at(arranged[state.STORE], state.ROWS_OF)
+    search[DIED] = store[state.DIED] if store[state.MORTAL] != 0 else _WORD
     return True
 
 
@@ -168,8 +172,10 @@ def _ends_soon(route: Ints, leg: Word, row: np.uint64) -> bool:
     """Whether the first look-up meets but few entries for a row."""
     search, few, met = route[leg + RACE_LEG + SEARCHING :], route[leg + FEW], np.int64(0)
     head, left = ints_at(search[SCRATCH], BLOCK)[row], ints_at(search[SCRATCH] + _LEFT, BLOCK)[row]
-    following = int32s_in(ints_at(search[INDEX], MANY), FOLLOWING)
+    following, died = int32s_in(ints_at(search[INDEX], MANY), FOLLOWING), ints_at(search[DIED], MANY)
     while head > EMPTY and met <= few:
+        if search[DIED] != 0:
+            prefetch(died, head - 1)  # the look-up will ask
         head, met = np.int64(following[np.uint64(head - 1)]) + 1, met + 1
     if head <= IN_RUN:
         return met + left <= few
@@ -190,6 +196,8 @@ def _first_at_its_end(route: Ints, leg: Word, row: np.uint64) -> Word:
                     route[leg + MET] += met * route[leg + WAYS]
                     return np.int64(number)
                 following = int32s_in(ints_at(search[INDEX], MANY), FOLLOWING)
+                if search[DIED] != 0:
+                    prefetch(ints_at(search[DIED], MANY), heads[row] - 1)
                 heads[row] = np.int64(following[np.uint64(heads[row] - 1)]) + 1
             else:
                 if left[row] == 0:
