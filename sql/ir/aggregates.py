@@ -167,8 +167,13 @@ _TABLE = (
     _written("sem", "DOUBLE", "DOUBLE", "x", "stddev_pop(x) / sqrt(count(x))"),
     _written("geomean", "DOUBLE", "DOUBLE", "x", "exp(avg(ln(x)))", "geomean", "geometric_mean"),
     _written(
-        "weighted_avg", "numbers", "DOUBLE", "x w",
-        "sum(x * w) / sum(CASE WHEN x IS NOT NULL THEN w ELSE 0 END)", "weighted_avg", "wavg",
+        "weighted_avg",
+        "numbers",
+        "DOUBLE",
+        "x w",
+        "sum(x * w) / sum(CASE WHEN x IS NOT NULL THEN w ELSE 0 END)",
+        "weighted_avg",
+        "wavg",
     ),
     # Of the rows in which both are there; the dependent one comes first.
     _written("corr", _NUMBERS, "DOUBLE", "y x", f"covar_pop(y, x) / (stddev_pop({_X}) * stddev_pop({_Y}))"),
@@ -180,11 +185,17 @@ _TABLE = (
     _written("regr_sxy", _NUMBERS, "DOUBLE", "y x", f"covar_pop(y, x) * {_PAIRS}"),
     _written("regr_slope", _NUMBERS, "DOUBLE", "y x", f"covar_pop(y, x) / var_pop({_X})"),
     _written(
-        "regr_intercept", _NUMBERS, "DOUBLE", "y x",
+        "regr_intercept",
+        _NUMBERS,
+        "DOUBLE",
+        "y x",
         f"CASE WHEN var_pop({_X}) <> 0 THEN avg({_Y}) - covar_pop(y, x) / var_pop({_X}) * avg({_X}) END",
     ),
     _written(
-        "regr_r2", _NUMBERS, "DOUBLE", "y x",
+        "regr_r2",
+        _NUMBERS,
+        "DOUBLE",
+        "y x",
         f"CASE WHEN var_pop({_X}) = 0 THEN NULL WHEN var_pop({_Y}) = 0 THEN 1.0 "
         f"ELSE power(covar_pop(y, x), 2) / (var_pop({_X}) * var_pop({_Y})) END",
     ),

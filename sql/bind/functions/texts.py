@@ -175,9 +175,7 @@ def _varies(binder: Binder, node: exp.Expr) -> bool:
     return not isinstance(text_operand(binder, node).scalar, Literal)
 
 
-def of_any_pattern(
-    binder: Binder, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType
-) -> Operand:
+def of_any_pattern(binder: Binder, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:
     """A function whose pattern or format is no literal, for which DuckDB is asked."""
     return Operand(node, Call(f"{function} of any pattern", args, type_))
 
