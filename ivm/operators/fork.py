@@ -33,7 +33,6 @@ from ivm.trace.lessons import note
 from ivm.trace.route import Route, listed_of
 
 NOWHERE = -1
-_NONE: Ints = np.zeros(0, np.int64)
 
 
 class Ran(NamedTuple):
@@ -99,14 +98,15 @@ class Fork:
             self._learn(words)
         return Ran(route, said, words.item(at + WAY), words.item(at + MET), listed)
 
-    def divided(self, ran: Ran, rows: int) -> list[Ints | None] | None:
-        """Which of so many rows go each way: all where it is None; None if the race could not read their keys."""
+    def divided(self, ran: Ran, delta: Delta) -> list[tuple[int, Delta]] | None:
+        """Each way with its rows, of the ways that any row goes; None if the race could not read their keys."""
         if ran.way != NOWHERE:
-            return [None if number == ran.way else _NONE for number in range(len(self.lines))]
+            return [(ran.way, delta)]
         if ran.said != ELSEWHERE:
             return None
-        winners = ran.route.moved(ran.route.words.item(self._at + WINNERS), rows)
-        return [np.flatnonzero(winners == number) for number in range(len(self.lines))]
+        winners = ran.route.moved(ran.route.words.item(self._at + WINNERS), delta.length)
+        rows = (np.flatnonzero(winners == way) for way in range(len(self.lines)))
+        return [(way, delta.take(each)) for way, each in enumerate(rows) if len(each)]
 
     def take_back(self, route: Route) -> None:
         """Nobody reads any more what has come along a route."""

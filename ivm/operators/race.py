@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from ivm.operators.fork import NOWHERE, Fork, Racer, Ran
 from ivm.operators.stage import Meeting, Stage
 from ivm.operators.walk import Key, Walk, Way
-from ivm.trace.columns.column import Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.helpers import at_hand
 from ivm.trace.index.arrangement import Arrangement
@@ -70,13 +69,13 @@ class Race(Stage):
         line = fork.lines[ran.way] if ran.way != NOWHERE else None
         if line is not None:
             return self._led(key, fork, ran, line, delta)
-        rows = fork.divided(ran, delta.length)
+        parts = fork.divided(ran, delta)
         fork.take_back(ran.route)
-        if rows is None:
+        if parts is None:
             return self._read_apart(delta)
         if key[1] and ran.way != NOWHERE and _line(self._walks[ran.way], delta) is not None:
             self._forks.pop(key, None)  # the next one goes on
-        return self._divided(delta, rows)
+        return [(self._walks[way], part) for way, part in parts]
 
     def _forked(self, key: tuple[Key, bool], delta: Delta) -> Fork | None:
         """The fork for deltas like this; None if functions make keys. Many rows are only divided: helpers lead them."""
@@ -117,17 +116,10 @@ class Race(Stage):
             self._apart = Fork(racers, self.few, gathered, [None] * len(racers))
         ran = self._apart.run(gathered)
         self.met += ran.met
-        rows = self._apart.divided(ran, delta.length)
+        parts = self._apart.divided(ran, delta)
         self._apart.take_back(ran.route)
-        assert rows is not None, "columns that are there, and those of a run, have places"
-        return self._divided(delta, rows)
-
-    def _divided(self, delta: Delta, rows: Sequence[Ints | None]) -> _Went:
-        """Each way with its rows, of the ways that any go; None are all rows."""
-        every = zip(self._walks, rows, strict=True)
-        return [
-            (walk, delta if each is None else delta.take(each)) for walk, each in every if each is None or len(each)
-        ]
+        assert parts is not None, "columns that are there, and those of a run, have places"
+        return [(self._walks[way], part) for way, part in parts]
 
 
 def _racer(way: Sequence[Stage]) -> Racer:
