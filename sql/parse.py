@@ -13,8 +13,10 @@ from sqlglot.tokenizer_core import Token, TokenType
 from catalog.names import key, quoted
 from catalog.schema import Index
 from sql import parse_changes
+from sql.alter import alter
 from sql.arguments import declared, refuse_unread
 from sql.asked_loops import asked_loops, text_without
+from sql.by_words import is_alteration
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.macro_statements import about_macro
@@ -71,6 +73,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return about_type(syntax.tokens, source)
         if is_about_macro(syntax.tokens) and not syntax.explain:
             return about_macro(syntax.tokens, source, dialect)
+        if is_alteration(syntax.tokens) and not syntax.explain:
+            return alter(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
 

@@ -8,11 +8,11 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, CHECKPOINT or "
-    "EXPLAIN"
+    "CREATE, ALTER, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, "
+    "CHECKPOINT or EXPLAIN"
 )
 _FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|COMMENT|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
+    "ANALYZE|ATTACH|BEGIN|CALL|COMMENT|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
     "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
     "UNPIVOT|USE|VACUUM"
 )
@@ -20,7 +20,6 @@ _INSTEAD = {
     "BEGIN": "use `with db.transaction() as tx:`",
     "COMMIT": "use `with db.transaction() as tx:`",
     "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
-    "ALTER": "create a new table and copy the rows",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import suggestion
-from sql.macro_words import is_about_macro
+from sql.by_words import is_read_by_words
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.sql_text import SqlText
@@ -45,8 +45,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
-        # What sqlglot cannot read of macros is read by its tokens.
-        tree = exp.Command(this=chunk[0].text) if is_about_macro(chunk) else _parse(reader, chunk, text, source)
+        tree = exp.Command(this=chunk[0].text) if is_read_by_words(chunk) else _parse(reader, chunk, text, source)
         found.append(Syntax(tree, tuple(chunk), explain))
     return tuple(found)
 

@@ -9,7 +9,7 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from os import PathLike
@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
 from catalog.schema import Table
@@ -92,19 +93,25 @@ class Core:
         self._progress = progress
 
     def carry_out(
-        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
+        self,
+        work: Callable[[], None],
+        catalog: Catalog,
+        made: Mapping[str, ArrowRows | None] = _NONE,
+        altered: Sequence[Altered] = (),
     ) -> None:
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
-        it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
-        Then it is certain; what else is due `settle` does, which is to follow.
+        `made` are the tables that are new, with the rows that they begin with; `altered` those that were there; they
+        keep theirs, unless they are `made` of others that are no news. The caller has the lock. StorageError if it cannot be written down, and nothing has changed; from
+        then on it takes effect, so it must not fail. Then it is certain; what else is due `settle` does, which is to
+        follow.
         """
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in made.values())
-                put = journal.define(self.catalog, catalog, time, made)
+                new = [rows for name, rows in made.items() if name not in {each.table.name for each in altered}]
+                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in new)
+                put = journal.define(self.catalog, catalog, time, made, altered)
             self._left = work, put
         finally:
             if self._left is None and journal is not None:

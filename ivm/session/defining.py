@@ -23,6 +23,7 @@ from ivm.engine.view import Installed
 from ivm.intake.incoming import check_defaults
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.altering import alter
 from ivm.session.core import Core
 from ivm.session.succession import succession
 from sql.bind import BoundQuery, bind, with_names
@@ -31,6 +32,7 @@ from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
 from sql.statements import (
+    Alter,
     CreateIndex,
     CreateMacro,
     CreateTable,
@@ -42,7 +44,7 @@ from sql.statements import (
 
 RESERVED = "ivm_"
 
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop | Alter
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -72,6 +74,8 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case Alter():
+            alter(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
         case Drop():
