@@ -14,8 +14,8 @@ and `views`, those that are new or have changed, see `catalog.plain`; `types`, a
 `macros`, all there are, which may be missing; and `made`, for each
 table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows;
 `altered`, which may be missing, for each table that keeps its rows in other columns or under another name, the `table`,
-what it `was` called, and `taken`, for each column the place that it had, or null for one that is new, in which rows that
-are there have its default; where it is among `made`, too, its rows are written anew, at no new time.
+what it `was` called, and `taken`, for each column the place that it had, or null for one that is new, in which rows
+that are there have its default; where it is among `made`, too, its rows are written anew, at no new time.
 """
 
 from __future__ import annotations

@@ -172,10 +172,10 @@ class Tables(dict[str, TableStore]):
         table: Table,
         store: TableStore,
         unique: Mapping[Unique, Arrangement] = _NONE,
-        stores: Mapping[str, TableStore] = _NONE,
+        others: Mapping[str, Declared] = _NONE,
     ) -> Declared:
         """The rows of `store` as those of `table`. `unique`: the constraints that they keep already, by their indexes;
-        `stores`: of tables that are to be others than they are.
+        `others`: tables that are to be others than they are.
         """
         every = identity(len(table.fields))
         checks = [
@@ -185,11 +185,16 @@ class Tables(dict[str, TableStore]):
         foreign = {}
         for key in table.foreign_keys:
             if key.enforced:
-                parent = store if key.table == table.name else stores.get(key.table) or self[key.table]
+                parent, referred = (store, table) if key.table == table.name else self._parent(key.table, others)
                 referring = store.arrangement(table.places(key.columns))
-                referred = table if parent is store else parent.table
                 foreign[key] = referring, parent.arrangement(referred.places(key.referenced))
         return Declared(table, store, checks, unique, foreign).indexed(table)
+
+    def _parent(self, name: str, others: Mapping[str, Declared]) -> tuple[TableStore, Table]:
+        """The rows of a table that others refer to, and what it is declared as."""
+        if name in others:
+            return others[name].store, others[name].table
+        return self[name], self[name].table
 
     def with_columns(self, change: Altered, values: Sequence[pa.Scalar], time: int) -> TableStore:
         """The rows of a table in the columns that it is to have; those that are new hold these values.

@@ -34,6 +34,7 @@ from ivm.intake.ingest import Intake
 from ivm.plan.lower import lower
 from ivm.session.core import Core
 from ivm.session.redefining import Redefining
+from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
 from ivm.trace.index.arrangement import Arrangement
 from ivm.transform.pipeline import optimize
@@ -58,6 +59,8 @@ def alter(core: Core, statement: Alter) -> None:
             f"cannot alter {statement.name!r}: ALTER is not supported in a database over shards; create another table "
             "or view in its place"
         )
+    if isinstance(change, Rename):
+        check_reserved(change.name)
     if statement.kind == "VIEW":
         assert isinstance(change, Rename), "nothing else is read of a view"
         _rename_view(core, core.catalog.view(statement.name), change.name)
@@ -205,8 +208,8 @@ def _declared(core: Core, change: Altered, values: Sequence[pa.Scalar]) -> Decla
             nulls = store.arrow().column(was).null_count
             if nulls:
                 raise ConstraintError(
-                    f"cannot alter table {old.name}: column {table.fields[place].name!r} is NULL in {nulls} row(s); "
-                    "give them values first"
+                    f"cannot alter table {old.name}: column {table.fields[place].name!r} would be NOT NULL, and is "
+                    f"NULL in {nulls} row(s); give them values first"
                 )
     return tables.declared(table, tables.with_columns(change, values, core.engine.time))
 
@@ -221,8 +224,8 @@ def _referring(core: Core, catalog: Catalog, declared: Declared) -> dict[str, De
     tables, table, found = core.engine.tables, declared.table, dict[str, Declared | None]()
     for other in catalog.tables:
         if other.name != table.name and any(each.enforced and each.table == table.name for each in other.foreign_keys):
-            unique, stores = _unique(core, other.name), {table.name: declared.store}
-            found[other.name] = tables.declared(other, tables[other.name], unique, stores)
+            unique, others = _unique(core, other.name), {table.name: declared}
+            found[other.name] = tables.declared(other, tables[other.name], unique, others)
     return found
 
 

@@ -101,10 +101,10 @@ class Core:
     ) -> None:
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        `made` are the tables that are new, with the rows that they begin with; `altered` those that were there; they
-        keep theirs, unless they are `made` of others that are no news. The caller has the lock. StorageError if it cannot be written down, and nothing has changed; from
-        then on it takes effect, so it must not fail. Then it is certain; what else is due `settle` does, which is to
-        follow.
+        `made` are the tables that are new, with the rows that they begin with; `altered` those that were there: they
+        keep their rows, or have those for which they are `made` too. The caller has the lock. StorageError if it cannot
+        be written down, and nothing has changed; from then on it takes effect, so it must not fail. Then it is certain;
+        what else is due `settle` does, which is to follow.
         """
         journal, put = self.engine.journal, None
         try:

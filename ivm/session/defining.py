@@ -25,6 +25,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
@@ -41,8 +42,6 @@ from sql.statements import (
     CreateView,
     Drop,
 )
-
-RESERVED = "ivm_"
 
 Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop | Alter
 DEFINITIONS = get_args(Definitions)
@@ -120,7 +119,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
-    _check_reserved(table.name)
+    check_reserved(table.name)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
@@ -134,7 +133,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     old = core.catalog.find(statement.name)
     if statement.if_not_exists and old is not None:
         return
-    _check_reserved(statement.name)
+    check_reserved(statement.name)
     catalog = core.catalog.fixed()
     name = statement.name
     if statement.replace and old is not None:
@@ -260,7 +259,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             kind = "table macro" if macro.is_table else "macro"
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
-    _check_reserved(macro.name)
+    check_reserved(macro.name)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
@@ -297,10 +296,3 @@ def _drop(core: Core, statement: Drop) -> None:
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-
-
-def _check_reserved(name: str) -> None:
-    if key(name).startswith(RESERVED):
-        raise BindError(
-            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
-        )
