@@ -19,12 +19,12 @@ from catalog.altering import (
 )
 from catalog.names import quoted
 from catalog.schema import Table, Unique
-from sql.by_words import Words
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText
 from sql.statements import Alter
 from sql.syntax import query, statements
+from sql.words import Words
 
 _FORM = (
     "ALTER TABLE name ADD [COLUMN] .. | DROP [COLUMN] .. | RENAME [COLUMN] a TO b | RENAME TO .. | "

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import suggestion
-from sql.by_words import is_read_by_words
+from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.sql_text import SqlText
@@ -35,6 +35,10 @@ class Syntax:
     explain: bool
 
 
+BY_TOKENS = frozenset(["ALTER", "SHOW", "USE", "SET", "RESET"])
+"""The first words of statements that are read by their tokens."""
+
+
 def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
     """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
     reader = dialect_named(dialect)
@@ -45,7 +49,9 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
-        tree = exp.Command(this=chunk[0].text) if is_read_by_words(chunk) else _parse(reader, chunk, text, source)
+        # What sqlglot cannot read, or not as DuckDB does, is read by its tokens.
+        by_tokens = is_about_macro(chunk) or chunk[0].text.upper() in BY_TOKENS
+        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)
         found.append(Syntax(tree, tuple(chunk), explain))
     return tuple(found)
 

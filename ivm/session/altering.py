@@ -26,7 +26,7 @@ from catalog.altering import (
 )
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError, UnsupportedError
-from catalog.names import key, quoted
+from catalog.names import full_name, key, quoted
 from catalog.schema import Unique, View
 from ivm.engine.tables import Declared
 from ivm.intake.incoming import check_defaults, default_values
@@ -61,6 +61,8 @@ def alter(core: Core, statement: Alter) -> None:
         )
     if isinstance(change, Rename):
         check_reserved(change.name)
+        schema, _ = core.catalog.parts(core.catalog.lookup(statement.name).name)
+        change = Rename(full_name(schema, change.name))
     if statement.kind == "VIEW":
         assert isinstance(change, Rename), "nothing else is read of a view"
         _rename_view(core, core.catalog.view(statement.name), change.name)

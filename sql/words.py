@@ -1,4 +1,4 @@
-"""Statements that are read by their tokens, since sqlglot does not know all of their grammar."""
+"""The words of a statement that is read by its tokens, since sqlglot does not know all of its grammar."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import key
-from sql.macro_words import is_about_macro
 from sql.sql_text import SqlText
 
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA])
-
-
-def is_read_by_words(tokens: Sequence[Token]) -> bool:
-    """Whether a statement that begins so is."""
-    return is_about_macro(tokens) or is_alteration(tokens)
-
-
-def is_alteration(tokens: Sequence[Token]) -> bool:
-    """Whether a statement that begins so alters something."""
-    return tokens[0].text.upper() == "ALTER"
 
 
 class Words:
@@ -50,10 +38,11 @@ class Words:
         return found
 
     def name(self, what: str) -> str:
-        """Take a name, with main. before it or not."""
-        if len(self.rest) > 2 and self.rest[1].token_type == TokenType.DOT and key(self.rest[0].text) == "main":
-            self._at += 2
-        return self.plain_name(what)
+        """Take the name of a table or view. BindError if a schema stands before it, of which `sql.schemas` knows not."""
+        place, name = self.place, self.plain_name(what)
+        if self.rest and self.rest[0].token_type == TokenType.DOT:
+            self.source.fail(place, f"there is no schema {name!r}; CREATE SCHEMA makes one")
+        return name
 
     def plain_name(self, what: str) -> str:
         """Take a name that stands alone; `what` it is one of."""
