@@ -38,7 +38,7 @@ class Words:
         return found
 
     def name(self, what: str) -> str:
-        """Take the name of a table or view. BindError if a schema stands before it, of which `sql.schemas` knows not."""
+        """Take the name of a table or view. BindError if a schema stands before it that there is not."""
         place, name = self.place, self.plain_name(what)
         if self.rest and self.rest[0].token_type == TokenType.DOT:
             self.source.fail(place, f"there is no schema {name!r}; CREATE SCHEMA makes one")

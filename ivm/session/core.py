@@ -95,46 +95,31 @@ class Core:
         self._progress = progress
 
     def carry_out(
-        self,
-        work: Callable[[], None],
-        catalog: Catalog,
-        made: Mapping[str, ArrowRows | None] = _NONE,
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,
         altered: Sequence[Altered] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        `made` are the tables that are new, with the rows that they begin with; `altered` those that were there: they
-        keep their rows, or have those for which they are `made` too. The caller has the lock. StorageError if it cannot
-        be written down, and nothing has changed; from then on it takes effect, so it must not fail. Then it is certain;
-        what else is due `settle` does, which is to follow.
+        `made` are tables with the rows that they begin with: new ones, or some of those that are `altered`. The caller
+        has the lock. StorageError if it cannot be written down, and nothing has changed; from then on it takes effect,
+        so it must not fail. Then it is certain; what else is due `settle` does, which is to follow.
         """
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                new = [rows for name, rows in made.items() if name not in {each.table.name for each in altered}]
-                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in new)
+                old = {each.table.name for each in altered}
+                time = self.engine.time + any(rows and rows.num_rows for name, rows in made.items() if name not in old)
                 put = journal.define(self.catalog, catalog, time, made, altered)
             self._left = work, put
         finally:
             if self._left is None and journal is not None:
                 journal.take_back()
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_again()
 
     def replace(self, work: Callable[[], None]) -> None:
-        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
-
-        The caller has the lock.
-        """
+        """Do `work`, which cannot fail, as a whole, or whoever comes next does it again. The caller has the lock."""
         self._left = work, None
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_again()
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -391,6 +376,13 @@ class Core:
             self.engine.settle()
             work()
             self._left = None
+
+    def _finish_again(self) -> None:
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
 
     def _clear(self) -> None:
         """Nobody else creates anything: what an installation that was interrupted has left behind goes."""
