@@ -38,7 +38,6 @@ ONWARD = {
     "row number": WindowFunction("row_number", (), BIGINT, False),
     "dense rank": WindowFunction("dense_rank", (), BIGINT, False),
     "running sum": WindowFunction("sum", (V,), HUGEINT, True, RUNNING),
-    "sum of those before": WindowFunction("sum", (V,), HUGEINT, True, Frame(None, 0, True, "current row")),
 }
 
 
