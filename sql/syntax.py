@@ -23,6 +23,7 @@ from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.sql_text import SqlText
+from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
 
 
@@ -45,8 +46,9 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
-        # What sqlglot cannot read of macros is read by its tokens.
-        tree = exp.Command(this=chunk[0].text) if is_about_macro(chunk) else _parse(reader, chunk, text, source)
+        # What sqlglot cannot read of macros and transactions is read by its tokens.
+        by_words = is_about_macro(chunk) or is_about_transaction(chunk)
+        tree = exp.Command(this=chunk[0].text) if by_words else _parse(reader, chunk, text, source)
         found.append(Syntax(tree, tuple(chunk), explain))
     return tuple(found)
 
