@@ -115,10 +115,7 @@ class Core:
         self._finish_surely()
 
     def replace(self, work: Callable[[], None]) -> None:
-        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
-
-        The caller has the lock.
-        """
+        """Do `work`, which cannot fail, as a whole: if it is interrupted, whoever has the lock next does it again."""
         self._left = work, None
         self._finish_surely()
 
