@@ -9,12 +9,12 @@ from sql.sql_text import SqlText
 
 STARTS = (
     "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, SHOW, DESCRIBE, "
-    "SUMMARIZE, CHECKPOINT or EXPLAIN"
+    "SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
 _FOREIGN_STARTS = re.compile(
     "ALTER|ANALYZE|ATTACH|CALL|COMMENT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
-    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RELEASE|RESET|REVOKE|SAVEPOINT|SET|"
-    "UNPIVOT|USE|VACUUM"
+    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RELEASE|REVOKE|SAVEPOINT|"
+    "UNPIVOT|VACUUM"
 )
 _INSTEAD = {
     "SAVEPOINT": "a transaction is undone as a whole, by ROLLBACK",
@@ -25,8 +25,6 @@ _INSTEAD = {
     "EXPORT": "read results with .arrow() and write them with pyarrow",
     "INSTALL": "a SELECT installs the extensions that it needs where ivm.connect(external_access=True) allows it",
     "LOAD": "a SELECT loads the extensions that it needs where ivm.connect(external_access=True) allows it",
-    "SET": "leave it out, SQL text configures nothing",
-    "RESET": "leave it out, SQL text configures nothing",
     "PRAGMA": "leave it out, SQL text configures nothing",
     "REFRESH": "leave it out, views are always up to date",
     "ANALYZE": "write EXPLAIN alone",

@@ -10,6 +10,7 @@ from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.session.core import Core
 from ivm.session.pending import Pending
+from ivm.session.settings import Settings
 
 
 class OpenTransaction(Core):
@@ -26,6 +27,7 @@ class OpenTransaction(Core):
         super().__init__(cast(Engine, self.pending), external_access=base.external_access)
         self.base = base
         self.catalog = self.incoming.catalog = self.pending.catalog
+        self.settings = Settings(self.catalog)
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
         self.has_rows = self.pending.has_rows

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
 from catalog.errors import ConstraintError, TransactionError
 from catalog.names import key, reached
 from catalog.schema import Table, View
@@ -57,9 +56,8 @@ class Pending:
         self.dictionary = engine.dictionary
         self.listeners = Listeners()
         self.oracle_sql = dict(engine.oracle_sql)
-        self.catalog = Catalog()
+        self.catalog = core.catalog.fixed()
         """What exists, as the transaction sees it."""
-        self.catalog.become(core.catalog)
         self.own = Engine(None, history=0)
         """What has the transaction's own rows, and finds out what can be changed."""
         self.tables = _Tables(self._table)

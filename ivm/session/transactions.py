@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from catalog.catalog import Catalog
 from catalog.errors import TransactionError, UnsupportedError
+from catalog.paths import Names
 from ivm.engine.installing import Progress
 from ivm.results.result import Result
 from ivm.session.core import Core
@@ -15,7 +15,7 @@ from ivm.session.defining import DEFINITIONS
 from ivm.session.statements import run_statement
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Begin, Commit, Explain, Rollback, Statement
+from sql.statements import Begin, Commit, Explain, Rollback, Set, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -41,6 +41,7 @@ class Begun:
             from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
 
             self._open = OpenTransaction(self._core, read_only=self._read_only)
+        self._open.settings.path = self._core.settings.path  # which is no part of it
         return self._open
 
     def abort(self, error: BaseException) -> None:
@@ -67,10 +68,10 @@ class Transactions:
         return getattr(self._of_thread, "begun", None)
 
     @property
-    def catalog(self) -> Catalog:
-        """What exists, as statements of this thread see it."""
+    def names(self) -> Names:
+        """What names mean that statements of this thread give."""
         begun = self.begun
-        return self._core.catalog if begun is None or begun.error else begun.core().catalog
+        return (self._core if begun is None or begun.error else begun.core()).settings.names
 
     def begin(self, *, read_only: bool = False) -> None:
         """Begin one. TransactionError if there is one, which is aborted then, as in DuckDB."""
@@ -152,7 +153,7 @@ class Transactions:
             raise UnsupportedError(
                 "cannot create or drop anything within a transaction; ROLLBACK, and do it before BEGIN or after COMMIT"
             )
-        return self._core if isinstance(statement, Explain) else core
+        return self._core if isinstance(statement, Explain | Set) else core
 
     def _found(self, what: str) -> Begun:
         if self.begun is None:
