@@ -82,7 +82,12 @@ class Journal:
         made: Mapping[str, ArrowRows | None],
         altered: Sequence[Altered] = (),
     ) -> Written:
-        """As `commit`: that `new` is what exists, with tables `made` of rows, and others `altered`."""
+        """As `commit`: that `new` is what exists, with tables `made` of rows, and others `altered`.
+
+        `time`: that of the last commit; rows of tables that were not there are one more.
+        """
+        there = {each.table.name for each in altered}
+        time += any(rows is not None and rows.num_rows > 0 for name, rows in made.items() if name not in there)
         pieces = definition_payload(old, new, time, made, self._streams, altered)
         draft = Draft(DEFINITION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))

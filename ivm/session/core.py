@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -67,6 +68,8 @@ class Core:
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
         """What EXPLAIN says of how a relation is spread over shards."""
+        self.has_rows: Callable[[Any], bool] = attrgetter("maintained")
+        """Whether the rows of a view are there to be read; of any other its query is answered."""
         self.some_rows: SomeRows | None = None
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
@@ -107,19 +110,17 @@ class Core:
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                old = {each.table.name for each in altered}
-                time = self.engine.time + any(rows and rows.num_rows for name, rows in made.items() if name not in old)
-                put = journal.define(self.catalog, catalog, time, made, altered)
+                put = journal.define(self.catalog, catalog, self.engine.time, made, altered)
             self._left = work, put
         finally:
             if self._left is None and journal is not None:
                 journal.take_back()
-        self._finish_again()
+        self._finish_surely()
 
     def replace(self, work: Callable[[], None]) -> None:
-        """Do `work`, which cannot fail, as a whole, or whoever comes next does it again. The caller has the lock."""
+        """Do `work`, which cannot fail, as a whole: if it is interrupted, whoever has the lock next does it again."""
         self._left = work, None
-        self._finish_again()
+        self._finish_surely()
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -363,6 +364,13 @@ class Core:
             self._finish()
         self.engine.settle()
 
+    def _finish_surely(self) -> None:
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
+
     def _finish(self) -> None:
         if self._left is not None:
             (work, put), journal = self._left, self.engine.journal
@@ -376,13 +384,6 @@ class Core:
             self.engine.settle()
             work()
             self._left = None
-
-    def _finish_again(self) -> None:
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
 
     def _clear(self) -> None:
         """Nobody else creates anything: what an installation that was interrupted has left behind goes."""
