@@ -32,6 +32,7 @@ from ivm.engine.transaction import Change, Transaction
 from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.clock import Clock
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
@@ -50,7 +51,8 @@ class Core:
         self.catalog = Catalog()
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.incoming = Incoming(self.catalog, engine.helpers)
+        self.clock = Clock(self.catalog)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock)
         self.external_access = external_access
         self.read_only = ""
         """Of a database that is only read: where it is."""
@@ -208,9 +210,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        if change.times is not None:
-                            check_times(change.table, change.times, engine.time)
-                    time, owed = engine.commit(changes, batch), engine.tidy_texts()
+                        check_times(change.table, change.times, engine.time)
+                    time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
