@@ -20,8 +20,8 @@ from catalog.errors import UnsupportedError
 from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, VARCHAR, SqlType
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.fold_constants import folded
 from ivm.transform.rewrite import as_certain, bottom_up, filtered, names, projected
+from sql.folded import folded
 from sql.ir.clock import NOW, READ, is_of_clock, reads_clock
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions import MIRRORED, NEGATED
