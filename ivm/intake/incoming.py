@@ -41,7 +41,7 @@ class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
     def __init__(self, catalog: Catalog, helpers: Helpers, clock: Told | None = None) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self._clock = clock
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
@@ -73,11 +73,11 @@ class Incoming:
     def intake(self, name: str) -> tuple[Table, Intake]:
         """The table of a name, and what checks its rows."""
         content, known = self._known
-        found = known.get(name) if content is self._catalog.content else None
+        found = known.get(name) if content is self.catalog.content else None
         return self._found(name) if found is None else found
 
     def _found(self, name: str) -> tuple[Table, Intake]:
-        content, table = self._catalog.content, self._catalog.table(name)
+        content, table = self.catalog.content, self.catalog.table(name)
         if is_own(table.name):
             raise BindError(f"cannot change table {table.name}: it is the engine's own; it can only be read")
         if content is not self._known[0]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import random
+import threading
 from collections import Counter
 from typing import Any
 
@@ -196,6 +197,20 @@ def test_rows_come_with_the_time_that_was_given():
         assert sorted(db.sql("SELECT * FROM e WHERE made <= now()").fetchall()) == [
             (1, march, datetime.date(2024, 2, 29)), (2, march, march.date()), (3, march, march.date())
         ]  # fmt: skip
+
+
+def test_a_transaction_sees_one_moment():
+    with made(["recent"]) as db:
+        db.sql("BEGIN; INSERT INTO e VALUES (1, 0, now(), false)")
+        with pytest.raises(ivm.TransactionError, match="cannot call db.tick"):
+            db.tick()
+        other = threading.Thread(target=db.tick, args=(minutes(10),))
+        other.start()
+        other.join()
+        db.sql("INSERT INTO e VALUES (2, 0, localtimestamp, false); COMMIT")
+        assert sorted(db.view("recent").fetchall()) == [(1, BEGIN), (2, BEGIN)]
+        assert db.sql("SELECT localtimestamp").fetchall() == [(minutes(10),)]
+        db.verify()
 
 
 def test_several_times_of_one_batch_see_the_clock_of_their_commit():
