@@ -59,6 +59,7 @@ def alter(core: Core, statement: Alter) -> None:
             f"cannot alter {statement.name!r}: ALTER is not supported in a database over shards; create another table "
             "or view in its place"
         )
+    check_reserved(statement.name, "alter")
     if isinstance(change, Rename):
         check_reserved(change.name)
         schema, _ = core.catalog.parts(core.catalog.lookup(statement.name).name)

@@ -34,6 +34,7 @@ from ivm.engine.transaction import Change, Transaction
 from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.clock import Clock
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.trace.columns.column import Ints
@@ -54,12 +55,12 @@ class Core:
         self.settings = Settings(self.catalog)
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.incoming = Incoming(self.catalog, engine.helpers)
+        self.clock = Clock(self.catalog)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock)
         self.external_access = external_access
         self.read_only = ""
         """Of a database that is only read: where it is."""
-        self.definitions = Turns(self._clear)
-        self._copies = Turns()
+        self.definitions, self._copies = Turns(self._clear), Turns()
         self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
@@ -203,9 +204,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        if change.times is not None:
-                            check_times(change.table, change.times, engine.time)
-                    time, owed = engine.commit(changes, batch), engine.tidy_texts()
+                        check_times(change.table, change.times, engine.time)
+                    time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise

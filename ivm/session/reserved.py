@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
+from catalog.clock import OWN, is_own
 from catalog.errors import BindError
-from catalog.names import key
-
-RESERVED = "ivm_"
 
 
-def check_reserved(name: str) -> None:
-    """BindError for a name that a user cannot give."""
-    if key(name).startswith(RESERVED):
-        raise BindError(
-            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
-        )
+def check_reserved(name: str, what: str = "create") -> None:
+    """BindError for a name that a user cannot give, nor change what has it."""
+    if is_own(name):
+        raise BindError(f"cannot {what} {name!r}: names that begin with {OWN} are the engine's own; choose another")
