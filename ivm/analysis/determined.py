@@ -9,6 +9,7 @@ from ivm.analysis.unique_keys import is_unique
 from sql.ir.rebuild import offsets
 from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold
 from sql.ir.scalar import Column, columns_of
+from sql.ir.unnest import Unnest
 
 
 def determined(relation: Relation, columns: Iterable[int]) -> frozenset[int]:
@@ -38,6 +39,9 @@ def _below(relation: Relation, given: frozenset[int]) -> frozenset[int]:
                 if columns_of(scalar) <= found:
                     found |= {width + i}
             return found
+        case Unnest():
+            width = len(relation.input.schema)
+            return given | determined(relation.input, (c for c in given if c < width))
         case Project():
             fixed = determined(relation.input, {relation.columns[c] for c in given})
             return frozenset(i for i, c in enumerate(relation.columns) if c in fixed)

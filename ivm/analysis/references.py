@@ -22,6 +22,7 @@ from sql.ir.relation import (
     Window,
 )
 from sql.ir.scalar import Column
+from sql.ir.unnest import Unnest
 
 # A wide join of tables that all repeat a column could have very many; few are ever of use.
 _MOST = 64
@@ -36,7 +37,7 @@ def references(relation: Relation) -> tuple[Reference, ...]:
     match relation:
         case Get():
             return relation.references
-        case Map() | Filter() | Threshold() | TopK() | Window():
+        case Map() | Unnest() | Filter() | Threshold() | TopK() | Window():
             return references(relation.input)
         case LetRec():
             return references(relation.last)

@@ -35,6 +35,7 @@ from sql.ir.relation import (
     inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.unnest import Unnest
 
 ROUND = Field("round", BIGINT, False)
 SIGN = Field("sign", BIGINT, False)
@@ -239,6 +240,10 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
         case Map():
             mapped, more = Map(lifted, relation.scalars, relation.names), len(relation.scalars)
             return Project(mapped, (*range(width), *range(width + 1, width + 1 + more), width))
+        case Unnest():
+            made = Unnest(lifted, relation.lists, relation.names, relation.numbered, relation.optional)
+            more = len(relation.added)
+            return Project(made, (*range(width), *range(width + 1, width + 1 + more), width))
         case Filter():
             return Filter(lifted, relation.predicates)
         case Project():

@@ -15,6 +15,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
 from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.scalar import Literal, Scalar, Value
+from sql.ir.unnest import Unnest
 from sql.ir.window_function import WindowFunction
 
 
@@ -372,7 +373,7 @@ class LetRec(Remembering):
 
 
 _Leaf = Get | Constant | RecursiveGet
-_OfOne = Map | Filter | Project | Reduce | TopK | Window | Negate | Threshold
+_OfOne = Map | Filter | Project | Unnest | Reduce | TopK | Window | Negate | Threshold
 Relation = _Leaf | _OfOne | Join | Union | Apply | LetRec
 
 

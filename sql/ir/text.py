@@ -39,6 +39,7 @@ from sql.ir.relation import (
 )
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from sql.ir.tree_text import TreeText
+from sql.ir.unnest import Unnest
 from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 _SHOWN = 100
@@ -76,6 +77,8 @@ def _line(relation: Relation) -> str:
             return " ".join(["Constant", ", ".join(f"{f.name} {f.type}" for f in relation.schema)]).rstrip()
         case Map():
             return f"Map {_computed(relation)}"
+        case Unnest():
+            return " ".join(["Unnest", *_unnested(relation)])
         case Filter():
             return f"Filter {_conjunction(relation)}"
         case Project():
@@ -110,6 +113,14 @@ def _computed(node: Map) -> str:
     first = len(names)
     pairs = zip(node.names, node.scalars, strict=True)
     return ", ".join(f"#{first + i}:{name} := {scalar_text(s, names)}" for i, (name, s) in enumerate(pairs))
+
+
+def _unnested(node: Unnest) -> list[str]:
+    names = _names(node.input.schema)
+    added = [f"#{len(names) + i}:{field.name}" for i, field in enumerate(node.added)]
+    pairs = zip(added, node.lists, strict=False)
+    parts = [", ".join(f"{name} of {scalar_text(each, names)}" for name, each in pairs)]
+    return parts + ([f"numbered {added[-1]}"] if node.numbered else []) + (["optional"] if node.optional else [])
 
 
 def _conjunction(node: Filter) -> str:
