@@ -22,11 +22,11 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Column
-from sql.ir.unnest import Unnest
 
 
 def carried(loop: LetRec, column: int) -> Mapping[str, int] | None:

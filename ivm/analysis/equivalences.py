@@ -8,9 +8,21 @@ from dataclasses import dataclass, field
 from ivm.analysis.fact import fact
 from sql.ir.classes import Classes, merged_classes, representatives
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import (
+    Filter,
+    Join,
+    LetRec,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Unnest,
+    Window,
+)
 from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.unnest import Unnest
 
 
 @dataclass(frozen=True)

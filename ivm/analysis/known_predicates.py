@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import (
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Unnest,
+    Window,
+)
 from sql.ir.scalar import Column, Scalar, columns_of, remap
-from sql.ir.unnest import Unnest
 
 
 @fact

@@ -27,9 +27,9 @@ from sql.ir.relation import (
     Reduce,
     Relation,
     Union,
+    Unnest,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
-from sql.ir.unnest import Unnest
 
 
 @dataclass(frozen=True, slots=True)

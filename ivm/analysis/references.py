@@ -7,6 +7,7 @@ from itertools import islice
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
+from sql.ir.reference import Reference
 from sql.ir.relation import (
     Filter,
     Get,
@@ -15,14 +16,13 @@ from sql.ir.relation import (
     Map,
     Project,
     Reduce,
-    Reference,
     Relation,
     Threshold,
     TopK,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Column
-from sql.ir.unnest import Unnest
 
 # A wide join of tables that all repeat a column could have very many; few are ever of use.
 _MOST = 64

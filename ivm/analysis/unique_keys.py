@@ -8,8 +8,21 @@ from itertools import islice, product
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Constant, Filter, Get, Join, LetRec, Map, Project, Reduce, Relation, Threshold, TopK, Window
-from sql.ir.unnest import Unnest
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Unnest,
+    Window,
+)
 
 Key = frozenset[int]
 

@@ -36,10 +36,10 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Column
-from sql.ir.unnest import Unnest
 
 
 @dataclass(frozen=True, slots=True)

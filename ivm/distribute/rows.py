@@ -24,10 +24,10 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     inputs_of,
 )
 from sql.ir.scalar import Column
-from sql.ir.unnest import Unnest
 
 _DAYS = 2_500.0
 _SHARE = 0.1

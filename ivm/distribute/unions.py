@@ -11,8 +11,7 @@ from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Hashed, Place
 from ivm.distribute.spread import targets
 from ivm.transform.rewrite import names
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, Map, Negate, Project, Relation, Union
-from sql.ir.unnest import Unnest
+from sql.ir.relation import Filter, Get, Join, Map, Negate, Project, Relation, Union, Unnest
 
 OptionsOf = Callable[[Relation], Sequence[Option]]
 Origin = tuple[str, int]

@@ -31,11 +31,11 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.unnest import Unnest
 
 ROUND = Field("round", BIGINT, False)
 SIGN = Field("sign", BIGINT, False)

@@ -41,11 +41,11 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Scalar
-from sql.ir.unnest import Unnest
 
 MOST_READINGS = 10_000
 """So many times a plan may read the same in vain."""

@@ -12,10 +12,9 @@ from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from sql.ir.compared_once import compared_once
 from sql.ir.functions import series
 from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Relation
+from sql.ir.relation import Relation, Unnest
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from sql.ir.text import scalar_text
-from sql.ir.unnest import Unnest
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 
@@ -71,7 +70,9 @@ def lower_unnest(unnest: Unnest, lower_mapped: LowerMapped) -> UnnestPlan:
     columns = row(unnest.input)
     parts = dict.fromkeys(part for each in unnest.lists for part in _parts(each))
     computed = [part for part in parts if not isinstance(part, Column)]
-    places = {scalar: Column(len(columns) + i, scalar.type, scalar.nullable) for i, scalar in enumerate(computed)}
+    places: dict[Scalar, Scalar] = {
+        scalar: Column(len(columns) + i, scalar.type, scalar.nullable) for i, scalar in enumerate(computed)
+    }
     below = lower_mapped(unnest.input, (*columns, *computed))
 
     def placed(scalar: Scalar) -> Scalar:

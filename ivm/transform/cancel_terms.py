@@ -7,8 +7,7 @@ from dataclasses import replace
 from ivm.analysis.fact import fact
 from ivm.transform.rewrite import bottom_up
 from sql.ir.rebuild import map_inputs
-from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window
-from sql.ir.unnest import Unnest
+from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Unnest, Window
 
 
 @bottom_up

@@ -18,11 +18,11 @@ from sql.ir.relation import (
     Relation,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Column, Scalar, walk
-from sql.ir.unnest import Unnest
 
 
 def check_schema(before: Schema, after: Schema, rule: str) -> None:

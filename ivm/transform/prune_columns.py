@@ -9,9 +9,8 @@ from ivm.analysis.determined import determined
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Window
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Unnest, Window
 from sql.ir.scalar import Column, columns_of, remap
-from sql.ir.unnest import Unnest
 from sql.ir.window_function import WindowFunction
 
 Places = dict[int, int]

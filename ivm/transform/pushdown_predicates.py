@@ -13,9 +13,8 @@ from ivm.analysis.ranges import can_raise
 from ivm.transform.fold_constants import folded
 from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Window
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest, Window
 from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
-from sql.ir.unnest import Unnest
 
 _REMEMBERED = f"_{__name__}"
 MOST_MADE = 2000
@@ -24,7 +23,8 @@ MOST_MADE = 2000
 
 def pushdown_predicates(relation: Relation) -> Relation:
     """Move each predicate as low as it can go: through Map, Project, Negate, into the inputs of Join, Union and
-    Threshold, through Reduce if it reads keys only, through Unnest if it reads no element. Not through TopK, which must see the rows that it ranks.
+    Threshold, through Reduce if it reads keys only, through Unnest if it reads no element. Not through TopK, which
+    must see the rows that it ranks.
     """
     return _Pushing().within(relation)
 

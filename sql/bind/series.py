@@ -8,7 +8,7 @@ from itertools import islice
 from sqlglot import exp
 
 from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DATE, INTERVAL, NULL, TIMESTAMP, VARCHAR, SqlType, list_of
+from catalog.types import BIGINT, DATE, INTERVAL, NULL, TIMESTAMP, VARCHAR, list_of
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.ir.conditions import comparison

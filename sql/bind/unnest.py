@@ -17,9 +17,8 @@ from sql.bind.functions.signatures import apply
 from sql.bind.names.columns import column_name
 from sql.bind.names.scope import UNNESTED
 from sql.bind.series import bind_series_list
-from sql.ir.relation import Relation
+from sql.ir.relation import Relation, Unnest
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite
-from sql.ir.unnest import Unnest
 
 _CLAUSES = ("SELECT", "GROUP BY", "ORDER BY")
 
@@ -47,11 +46,11 @@ class Unnests:
 
     def settled(self, scalar: Scalar) -> Scalar:
         """The expression with the elements read from their columns, as far as there are any."""
-        return rewrite(scalar, lambda s: self.columns[s.index] if _is_element(s) else s)
 
+        def settle(s: Scalar) -> Scalar:
+            return self.columns[s.index] if isinstance(s, Outer) and s.binding == UNNESTED else s
 
-def _is_element(scalar: Scalar) -> bool:
-    return isinstance(scalar, Outer) and scalar.binding == UNNESTED
+        return rewrite(scalar, settle)
 
 
 def bind_list(binder: Binder, node: exp.Expr) -> Scalar:

@@ -8,9 +8,8 @@ from dataclasses import replace
 from sql.decorrelate.expand_joins import filtered
 from sql.decorrelate.unique import has_one_row
 from sql.ir.rebuild import column
-from sql.ir.relation import Apply, Constant, Filter, Map, Project, Relation
+from sql.ir.relation import Apply, Constant, Filter, Map, Project, Relation, Unnest
 from sql.ir.scalar import TRUE, Outer, Scalar, remap, rewrite
-from sql.ir.unnest import Unnest
 
 Removed = Callable[[Apply], Relation]
 

@@ -51,10 +51,10 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute, walk
-from sql.ir.unnest import Unnest
 
 MOST_WAITING = 500
 """Expressions of more parts than this are not put into one another, since that could double them again and again."""

@@ -23,11 +23,11 @@ from sql.ir.relation import (
     Relation,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Call, Scalar, columns_of, remap
-from sql.ir.unnest import Unnest
 
 Columns = frozenset[int]
 NONE: Columns = frozenset()

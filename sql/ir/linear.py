@@ -20,10 +20,10 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
-from sql.ir.unnest import Unnest
 
 
 class Degree(IntEnum):

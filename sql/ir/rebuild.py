@@ -20,11 +20,11 @@ from sql.ir.relation import (
     Relation,
     Typed,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Column, Outer, Scalar, walk
-from sql.ir.unnest import Unnest
 
 Node = TypeVar("Node", bound=Relation)
 

@@ -13,11 +13,11 @@ from catalog.calendar import date_text, time_text, timestamp_text
 from catalog.names import as_literal
 from catalog.schema import Schema
 from catalog.types import Kind, SqlType
+from sql.ir.aggregates import AggregateOrder
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
     Aggregate,
-    AggregateOrder,
     Apply,
     Constant,
     Filter,
@@ -34,12 +34,12 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from sql.ir.tree_text import TreeText
-from sql.ir.unnest import Unnest
 from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 
 _SHOWN = 100

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.types import INTEGER, NULL, SqlType
-from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest
 from sql.ir.scalar import Call, Column, Literal, Scalar
-from sql.ir.unnest import Unnest
 
 
 def is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool] | None = None) -> bool:

@@ -22,7 +22,8 @@ from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import inside
 from sql.bind.names.columns import unique_names
 from sql.bind.names.scope import OuterRow, scope_of
-from sql.ir.relation import Get, Project, Reference, Relation
+from sql.ir.reference import Reference
+from sql.ir.relation import Get, Project, Relation
 from sql.sql_text import text_of
 from sql.tree import clauses_around
 

@@ -19,9 +19,8 @@ from sql.bind.names.columns import unique_names
 from sql.bind.names.scope import Scope, scope_of
 from sql.bind.series import bind_series_rows, name_of
 from sql.bind.unnest import bind_list
-from sql.ir.relation import Constant, Project, Relation
+from sql.ir.relation import Constant, Project, Relation, Unnest
 from sql.ir.scalar import Call, Literal, Scalar
-from sql.ir.unnest import Unnest
 
 ORDINALITY = "ordinality"
 
@@ -50,7 +49,7 @@ def bind_rows(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
     alias = node.args.get("alias")
     called = alias.name if alias is not None and alias.name else function
     if isinstance(made, Constant):
-        relation = _counted(made) if numbered else made
+        relation: Relation = _counted(made) if numbered else made
     else:
         below, resolve = placed(NOTHING.relation(), subqueries.found, (made,))
         names = (called, ORDINALITY)[: 1 + numbered]

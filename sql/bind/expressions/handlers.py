@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.bind.aggregates import types as aggregates
 from sql.bind import unnest
+from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
 from sql.bind.functions import calls, dates, intervals, numbers, signatures, texts

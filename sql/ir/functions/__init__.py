@@ -25,8 +25,9 @@ from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
 
 __all__ = ["FUNCTIONS", "MIRRORED", "NEGATED", "Function", "NotFoldableError", "Nulls", "Raises", "function_of"]
 
-_FAMILIES = (numbers, logic, moments, texts, series, asked)
-_ALL = tuple(function for family in _FAMILIES for function in family.FUNCTIONS)
+_ALL = (
+    *numbers.FUNCTIONS, *logic.FUNCTIONS, *moments.FUNCTIONS, *texts.FUNCTIONS, *series.FUNCTIONS, *asked.FUNCTIONS
+)  # fmt: skip
 
 FUNCTIONS = {f.name: f for f in _ALL}
 """All scalar functions by name."""

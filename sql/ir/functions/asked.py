@@ -77,7 +77,7 @@ FUNCTIONS = (
     _asked("array_slice", (_V, BIGINT, BIGINT), _V, "list_slice"),
     # Texts taken apart.
     _asked("string_split", _TEXTS, _LIST, "split", "str_split", "string_to_array"),
-    _asked("string_split_regex", (_V, _V, _V), _LIST, "str_split_regex", "regexp_split_to_array", optional=1),
+    _asked("string_split_regex", _TEXTS, _LIST, "regexp_split_to_array"),
     _asked("parse_path", _TEXTS, _LIST, optional=1),
     # Names of files.
     _asked("parse_dirname", _TEXTS, _V, optional=1),

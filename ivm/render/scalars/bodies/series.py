@@ -129,7 +129,7 @@ def _subscripts(call: Call, columns: Sequence[Column], dictionary: TextDictionar
 def _values(call: Call, columns: Sequence[Column], dictionary: TextDictionary) -> Lists:
     """The arguments, row by row."""
     length, width = len(columns[0]), len(columns)
-    together = concat(columns)
+    together = concat([*columns])
     order = np.arange(length * width).reshape(width, length).T.reshape(-1)
     return Lists(np.full(length, width, np.int64), together.take(order), None)
 
