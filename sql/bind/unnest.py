@@ -102,7 +102,7 @@ def bind_unnest(binder: Binder, node: exp.Expr) -> Operand:
     binder.clause = clause
     element = list_.type.element
     if element is not None and element.kind is Kind.LIST and levels > 1:
-        binder.refuse(node, "UNNEST of several levels is not supported; write unnest(flatten(l))")
+        binder.refuse(node.expressions[0], "UNNEST of several levels is not supported; write unnest(flatten(l))")
     return _bind(binder, node, list_)
 
 

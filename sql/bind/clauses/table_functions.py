@@ -20,7 +20,7 @@ from sql.bind.names.scope import Scope, scope_of
 from sql.bind.series import bind_series_rows, name_of
 from sql.bind.unnest import bind_list
 from sql.ir.relation import Constant, Project, Relation, Unnest
-from sql.ir.scalar import Call, Literal, Scalar
+from sql.ir.scalar import Call, Literal, Outer, Scalar, walk
 
 ORDINALITY = "ordinality"
 
@@ -49,10 +49,13 @@ def bind_rows(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
     alias = node.args.get("alias")
     called = alias.name if alias is not None and alias.name else function
     if isinstance(made, Constant):
+        made = Constant(made.rows, (replace(made.schema[0], name=called),))
         relation: Relation = _counted(made) if numbered else made
     else:
         below, resolve = placed(NOTHING.relation(), subqueries.found, (made,))
-        names = (called, ORDINALITY)[: 1 + numbered]
+        # With ORDINALITY after LATERAL, DuckDB calls it as the function is called.
+        first = function if numbered and any(isinstance(s, Outer) for s in walk(made)) else called
+        names = (first, ORDINALITY)[: 1 + numbered]
         relation = _alone(Unnest(below, (resolve(made),), names, numbered))
     return _named(context, node, call, relation, called)
 
@@ -63,7 +66,10 @@ def _bound(binder: Binder, call: exp.Expr) -> tuple[str, Constant | Scalar]:
         return name_of(call), bind_series_rows(binder, call)
     if len(call.expressions) != 1:
         binder.fail(call, "UNNEST in FROM takes one list; write one UNNEST for each")
-    return "unnest", _written(bind_list(binder, call.expressions[0]))
+    (given,) = call.expressions
+    if isinstance(given.unnest(), exp.Null):
+        binder.mismatch(given, "UNNEST in FROM takes a list, not NULL; write CAST(NULL AS INTEGER[])")
+    return "unnest", _written(bind_list(binder, given))
 
 
 def _written(list_: Scalar) -> Constant | Scalar:
@@ -96,7 +102,7 @@ def _named(context: BindContext, node: exp.Expr, call: exp.Expr, relation: Relat
     if len(written) > width:
         what = f"{called} has {width} column{'s' if width > 1 else ''}, but {len(written)} names are given"
         context.fail(node, f"{what}; drop some")
-    names = unique_names([*written, *(called, ORDINALITY)[len(written) : width]])
+    names = unique_names([*written, *(field.name for field in relation.schema[len(written) :])])
     fields = (replace(field, name=name) for field, name in zip(relation.schema, names, strict=True))
     return From((relation,), scope_of(called, fields))
 
