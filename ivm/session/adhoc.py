@@ -14,7 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import BindError, Error, UnsupportedError
-from catalog.names import key, quoted, reached
+from catalog.names import MAIN, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
@@ -24,6 +24,7 @@ from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, Reading
 from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
+from ivm.session.where import say_where
 from sql.bind.query import has_answer
 from sql.duckdb_text import translated
 from sql.sql_text import SqlText
@@ -181,6 +182,7 @@ def _answer(
         with _over(names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
             for name, table in given.items():
                 offer(duck, name, table)
+            say_where(duck, core.settings, text)
             return answer(duck, text)
     except UnknownNameError as error:
         for name in names:
@@ -244,16 +246,30 @@ def _shown(core: Core, statement: Show) -> Result:
     entries: list[Table | View] = [*catalog.tables, *catalog.views]
     if statement.what == "views":
         entries = list(catalog.views)
-    entries.sort(key=lambda entry: entry.name)
+    entries.sort(key=lambda entry: catalog.parts(entry.name))
     if statement.what != "all tables":
-        return Result(table_of(((entry.name,) for entry in entries), name=pa.string()))
+        schemas = _shown_schemas(core, statement.of)
+        named = (catalog.parts(entry.name) for entry in entries)
+        return Result(table_of(sorted((name,) for schema, name in named if schema in schemas), name=pa.string()))
     rows = []
     for entry in entries:
         fields = entry.fields if isinstance(entry, Table) else entry.schema
         kind = "table" if isinstance(entry, Table) else "materialized view" if entry.maintained else "view"
-        rows.append((entry.name, kind, [field.name for field in fields], [str(field.type) for field in fields]))
-    texts = pa.list_(pa.string())
-    return Result(table_of(rows, name=pa.string(), kind=pa.string(), column_names=texts, column_types=texts))
+        told = [field.name for field in fields], [str(field.type) for field in fields]
+        rows.append((catalog.database, *catalog.parts(entry.name), *told, False, kind))
+    text, texts = pa.string(), pa.list_(pa.string())
+    columns = {"column_names": texts, "column_types": texts}
+    return Result(table_of(rows, database=text, schema=text, name=text, **columns, temporary=pa.bool_(), kind=text))
+
+
+def _shown_schemas(core: Core, of: str) -> tuple[str, ...]:
+    """The schemas whose tables SHOW lists: one, or those in which names are looked up."""
+    if not of:
+        return (*core.settings.path, MAIN)
+    found = core.settings.names.schema_of(of)
+    if found is None:
+        raise BindError(f"there is no schema {of!r}{suggestion(of, core.catalog.schemas)}")
+    return (found,)
 
 
 def _columns_of(core: Core, of: str | Query, dialect: str) -> Result:

@@ -33,6 +33,7 @@ from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.session.serving import Checkpoints, Loads, SomeRows
+from ivm.session.settings import Named, Settings, as_it_is
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.turns import Turns
@@ -48,6 +49,7 @@ class Core:
 
     def __init__(self, engine: Engine, *, external_access: bool) -> None:
         self.catalog = Catalog()
+        self.settings = Settings(self.catalog)
         self.engine = engine
         self.lock = Turns(self._begin)
         self.incoming = Incoming(self.catalog, engine.helpers)
@@ -186,10 +188,10 @@ class Core:
         self.is_left, self._left_behind = True, self.engine
         self._left, self.engine = None, Engine(None, history=0)
 
-    def transaction(self, batch: Batch | None = None, *, settles: bool = True) -> Transaction:
-        """Changes at one logical time; see `commit`. AccessError for a database that is only read."""
+    def transaction(self, batch: Batch | None = None, *, settles: bool = True, named: Named = as_it_is) -> Transaction:
+        """Changes at one logical time, of tables as they are `named`; see `commit`. AccessError if it is only read."""
         self.check_writable()
-        return Transaction(self._rows, partial(self.commit, batch=batch, settles=settles))
+        return Transaction(partial(self._rows, named), partial(self.commit, batch=batch, settles=settles))
 
     def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
         """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.
@@ -355,8 +357,7 @@ class Core:
 
         To be called once that has happened, as often as one likes. The caller has the lock.
         """
-        engine = self.engine
-        found = successor.changes_from(engine.views[view], engine.time, engine.dictionary)
+        found = successor.changes_from(self.engine.views[view], self.engine.time, self.engine.dictionary)
         return lambda: found
 
     def _parts(self) -> list[object]:
@@ -372,14 +373,14 @@ class Core:
 
     def _finish(self) -> None:
         if self._left is not None:
-            work, put = self._left
-            if put is not None and self.engine.journal is not None:
+            (work, put), journal = self._left, self.engine.journal
+            if put is not None and journal is not None:
                 try:
-                    self.engine.journal.keep(put)
+                    journal.keep(put)
                 except StorageError:  # so nothing has changed
                     self._left = None
                     raise
-                self.engine.journal.certain()  # what exists is seen without the lock, too
+                journal.certain()  # what exists is seen without the lock, too
             self.engine.settle()
             work()
             self._left = None
@@ -390,9 +391,9 @@ class Core:
             with self.lock:
                 self.engine.sweep()
 
-    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
+    def _rows(self, named: Named, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
         self.lock.check_open()
-        return self.incoming.rows(name, data, keys_only)
+        return self.incoming.rows(named(name), data, keys_only)
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything

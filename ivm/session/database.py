@@ -18,10 +18,12 @@ from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
 from ivm.session.statements import (
+    in_steps,
     insert_row,
     insert_values,
     make_room,
     nested_too_deeply,
+    renamed,
     run_statements,
     statements_of,
 )
@@ -109,17 +111,23 @@ class Database:
             if written is not text:
                 sql_text(written)
             make_room()
-            statements = statements_of(written, dialect, core.catalog)
-            if not any(isinstance(each, DEFINITIONS) for each in statements):
-                return run_statements(core, statements, dialect, progress)
-            with core.definitions:
-                core.check_writable()
-                core.begin_defining(progress)
-                return run_statements(core, statements, dialect, progress)
+            result = Result()
+            for step in in_steps(written, dialect, core.settings.names):
+                result = self._run(core, step, dialect, progress)
+            return result
         except RecursionError:
             raise nested_too_deeply() from None
         finally:
             core.certain()  # errors tell of what there is, too
+
+    def _run(self, core: Core, text: str, dialect: str, progress: Callable[[Progress], None] | None) -> Result:
+        statements = statements_of(text, dialect, core.settings.names)
+        if not any(isinstance(each, DEFINITIONS) for each in statements):
+            return run_statements(core, statements, dialect, progress)
+        with core.definitions:
+            core.check_writable()
+            core.begin_defining(progress)
+            return run_statements(core, statements, dialect, progress)
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
         """Run one or more statements as `sql` does; a cursor at the first row of the last one's."""
@@ -147,7 +155,8 @@ class Database:
 
         commits at the end of the block; or call `commit` or `rollback` of what this returns.
         """
-        return self._open.transaction(None if batch is None else batch_of(batch))
+        core = self._open
+        return core.transaction(None if batch is None else batch_of(batch), named=core.settings.names.given)
 
     def apply(
         self, changes: Mapping[str, Tabular], *, mode: Mode = "diff", batch: tuple[str, int] | None = None
@@ -179,7 +188,8 @@ class Database:
         core = self._open
         given = changes if type(changes) is dict else rows_by_table(changes)
         numbered = None if batch is None else batch_of(batch)
-        return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()], numbered)
+        named = core.settings.names.given
+        return core.commit([core.incoming.change(named(name), data, mode) for name, data in given.items()], numbered)
 
     def sink(
         self,
@@ -208,7 +218,10 @@ class Database:
         """
         from ivm.session.sink import BatchSink  # noqa: PLC0415  which few need
 
-        return BatchSink(self._open, table, mode, keys, on_error, quarantine, source)
+        core = self._open
+        named = core.settings.names.given
+        quarantine = None if quarantine is None else named(quarantine)
+        return BatchSink(core, named(table), mode, keys, on_error, quarantine, source)
 
     def batches(self) -> dict[str, int]:
         """Of each source that numbers its batches the number of the last one that was committed."""
@@ -219,7 +232,8 @@ class Database:
 
         Raises BindError for a name that is unknown, or of a view that is not maintained.
         """
-        return self._open.view(name)
+        core = self._open
+        return core.view(core.settings.names.given(name))
 
     def tables(self) -> list[TableInfo]:
         """The tables there are, in the order of their creation: names, columns, rows."""
@@ -234,7 +248,8 @@ class Database:
 
     def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
         """The changes of a maintained view from now on, after its present rows (as +1) if `snapshot`."""
-        return self._open.subscribe(view, snapshot)
+        core = self._open
+        return core.subscribe(core.settings.names.given(view), snapshot)
 
     def verify(self, views: Sequence[str] | None = None) -> list[Verified]:
         """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.
@@ -269,7 +284,8 @@ class Database:
     def explain(self, text: str, *, dialect: str = "duckdb") -> str:
         """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
         core = self._open
-        return explain(core, with_macros(sql_text(text), core.catalog.macros, dialect), dialect)
+        text = with_macros(sql_text(text), core.catalog.macros, dialect)
+        return explain(core, renamed(text, core.settings.names, dialect), dialect)
 
     def close(self) -> None:
         """Let tables and views go, and end the subscriptions; calls that are under way come to an end first.

@@ -33,6 +33,7 @@ from sql.macros import check_macro
 from sql.statements import (
     CreateIndex,
     CreateMacro,
+    CreateSchema,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -42,7 +43,7 @@ from sql.statements import (
 
 RESERVED = "ivm_"
 
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Drop
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -74,6 +75,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _drop_macro(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
+        case CreateSchema():
+            _create_schema(core, statement)
+        case Drop(kind="SCHEMA"):
+            _drop_schema(core, statement)
         case Drop():
             _drop(core, statement)
     core.settle()
@@ -293,6 +298,40 @@ def _drop(core: Core, statement: Drop) -> None:
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+
+
+def _create_schema(core: Core, statement: CreateSchema) -> None:
+    catalog, name = core.catalog.fixed(), statement.name
+    if key(statement.database) not in ("", key(catalog.database)):
+        raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
+    if statement.if_not_exists and catalog.schema(name) is not None:
+        return
+    _check_reserved(name)
+    catalog.add_schema(name)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
+
+
+def _drop_schema(core: Core, statement: Drop) -> None:
+    """With `cascade` all that is in it goes, and the views elsewhere that read that."""
+    name = core.settings.names.schema_of(statement.name)
+    if statement.if_exists and name is None:
+        return
+    with core.dropping(), core.lock:
+        left = core.catalog.fixed()
+        inside = left.within(name or statement.name) if statement.cascade else ()
+        tables = [entry.name for entry in reversed(inside) if isinstance(entry, Table)]
+        reading = {view.name for entry in inside for view in left.dependents(entry.name)}
+        views = [view.name for view in reversed(left.views) if view in inside or view.name in reading]
+        for view in views:
+            left.drop_view(view)
+        for table in tables:
+            left.drop_table(table)
+        left.drop_schema(name or statement.name)
+        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
+        tell = succession(core, left, gone)
+        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+    core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
 
 
 def _check_reserved(name: str) -> None:

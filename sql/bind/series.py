@@ -48,7 +48,9 @@ def bind_series_rows(binder: Binder, node: exp.GenerateSeries) -> Constant | Sca
     steps = list_.args[2:]
     if all(isinstance(arg, Literal) for arg in steps) and not any(_value(arg) for arg in steps):
         if not any(_value(arg) is None for arg in list_.args if isinstance(arg, Literal)):
-            binder.fail(node.args["step"], f"the step of {name}() is zero; write one that leads from the start to the end")
+            binder.fail(
+                node.args["step"], f"the step of {name}() is zero; write one that leads from the start to the end"
+            )
     elif len(steps) == 1 and not isinstance(steps[0], Literal):
         zero = comparison("eq", steps[0], Literal(0, BIGINT))
         message = Literal(f"the step of {name}() is zero; leave the row out with WHERE", VARCHAR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sql.ir.relation import Unnest
@@ -11,7 +12,7 @@ from sql.types.calendar import Interval, add_interval
 Row = tuple[Any, ...]
 
 
-def series(call: Call, args: list[Any]) -> Row:
+def series(call: Call, args: list[Any]) -> Any:
     """RANGE and GENERATE_SERIES, value by value."""
     at, end, *steps = args
     inclusive, of_moments = call.function.startswith("generate_series"), call.function.endswith("moments")
@@ -22,9 +23,14 @@ def series(call: Call, args: list[Any]) -> Row:
     return tuple(found)
 
 
-def subscripts(call: Call, args: list[Any]) -> Row:
+def subscripts(call: Call, args: list[Any]) -> Any:
     """The places of a list."""
     return tuple(range(1, len(args[0]) + 1))
+
+
+def values(args: Sequence[Any]) -> Any:
+    """LIST_VALUE."""
+    return tuple(args)
 
 
 def unnested(unnest: Unnest, row: Row, lists: list[Row | None]) -> list[Row]:

@@ -128,7 +128,7 @@ _LAZY: dict[str, Callable[[Call, Row], Value]] = {
 }
 
 _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
-    "list_value": lambda args: tuple(args),  # type: ignore[dict-item,return-value]
+    "list_value": lists.values,
     "is_null": lambda args: args[0] is None,
     "is_distinct": _is_distinct,
     "and": _and,
@@ -141,8 +141,8 @@ _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
 }
 
 _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
-    **dict.fromkeys(COUNTED, lists.series),  # type: ignore[arg-type]
-    "generate_subscripts": lists.subscripts,  # type: ignore[arg-type]
+    **dict.fromkeys(COUNTED, lists.series),
+    "generate_subscripts": lists.subscripts,
     "eq": _comparison(lambda a, b: a == b),
     "ne": _comparison(lambda a, b: a != b),
     "lt": _comparison(lambda a, b: a < b),  # type: ignore[operator]
