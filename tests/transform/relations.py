@@ -179,12 +179,11 @@ def unnests(draw, below: Relation) -> Relation:
     for kind in kinds:
         parts = tuple(draw(scalars(columns, BIGINT, 1)) for _ in range(draw(st.integers(1, 2))))
         if kind == "range":
-            small: list[Scalar] = [c for c in columns if c.type == BIGINT and not c.nullable][:1] or [
-                Literal(2, BIGINT)
-            ]
+            plain: list[Scalar] = [c for c in columns if c.type == BIGINT and not c.nullable]
+            end = draw(st.sampled_from([*plain, Literal(2, BIGINT)]))
             bounds = (
                 Literal(0, BIGINT),
-                Call("least", (*small, Literal(3, BIGINT)), BIGINT, False),
+                Call("least", (end, Literal(3, BIGINT)), BIGINT, False),
                 Literal(1, BIGINT),
             )
             lists.append(Call("range", bounds, list_of(BIGINT), False))
