@@ -12,6 +12,7 @@ from typing import get_args
 import pyarrow as pa
 
 from catalog.catalog import Catalog
+from catalog.clock import CLOCK, OWN, is_own
 from catalog.errors import BindError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
@@ -25,6 +26,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
 from ivm.session.succession import succession
+from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.changes import renamed
@@ -40,8 +42,6 @@ from sql.statements import (
     CreateView,
     Drop,
 )
-
-RESERVED = "ivm_"
 
 Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Drop
 DEFINITIONS = get_args(Definitions)
@@ -142,6 +142,9 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    begins_clock = CLOCK.name in bound.uses and catalog.find(CLOCK.name) is None
+    if begins_clock:
+        catalog.add_table(CLOCK)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
@@ -150,7 +153,19 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         os.urandom(8).hex(), statement.change_feed,
     )  # fmt: skip
     catalog.add_view(definition)
+    if begins_clock:
+        optimize(bound.relation)  # what cannot be maintained, fails here
+        _begin_clock(core)
     install(core, catalog, definition, bound)
+
+
+def _begin_clock(core: Core) -> None:
+    """From now on there is a clock, which goes on with each commit as long as a view reads it."""
+    with core.lock:
+        catalog = core.catalog.fixed()
+        rows = core.clock.row(core.clock.present())
+        made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
+        core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
 
 
 def install(
@@ -288,6 +303,8 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
 def _drop(core: Core, statement: Drop) -> None:
     if statement.if_exists and core.catalog.find(statement.name) is None:
         return
+    if is_own(statement.name):
+        raise BindError(f"cannot drop {statement.name!r}: names that begin with {OWN} are the engine's own")
     with core.dropping(), core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
@@ -335,7 +352,5 @@ def _drop_schema(core: Core, statement: Drop) -> None:
 
 
 def _check_reserved(name: str) -> None:
-    if key(name).startswith(RESERVED):
-        raise BindError(
-            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
-        )
+    if is_own(name):
+        raise BindError(f"cannot create {name!r}: names that begin with {OWN} are the engine's own; choose another")
