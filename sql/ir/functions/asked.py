@@ -78,7 +78,7 @@ FUNCTIONS = (
     # Texts taken apart.
     _asked("string_split", _TEXTS, _LIST, "split", "str_split"),
     _asked("string_split_regex", _TEXTS, _LIST, "regexp_split_to_array"),
-    _asked("regexp_extract_all", (_V, _V, INTEGER), _LIST, optional=1),
+    _asked("regexp_extract_all", (_V, _V, INTEGER), _LIST),
     _asked("parse_path", _TEXTS, _LIST, optional=1),
     # Names of files.
     _asked("parse_dirname", _TEXTS, _V, optional=1),
