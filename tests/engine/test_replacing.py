@@ -81,7 +81,7 @@ def test_what_cannot_be_replaced_stays(db: Database, text: str, said: str) -> No
 
 def test_others_commit_while_it_is_filled(db: Database) -> None:
     db.apply({"t": pa.table({"id": range(10, 60_000), "a": range(10, 60_000), "b": ["w"] * 59_990})})
-    seen = list[object]()
+    seen = list[tuple[str, list[tuple[object, ...]]]]()
 
     def progress(told: ivm.Progress) -> None:
         db.sql("INSERT INTO later VALUES (?)", [20_000 + len(seen)])
