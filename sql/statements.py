@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from catalog.altering import Alteration
 from catalog.macro import Macro
 from catalog.schema import Index, Table
 from catalog.types import SqlType
@@ -103,6 +104,16 @@ class CreateMacro:
     macro: Macro
     if_not_exists: bool = False
     replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER TABLE or VIEW: `change` what is called `name`."""
+
+    kind: Literal["TABLE", "VIEW"]
+    name: str
+    change: Alteration
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +324,23 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN, START TRANSACTION: what follows takes effect together; nothing is changed if it is `read_only`."""
+
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT, END: what came since BEGIN takes effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK, ABORT: what came since BEGIN has never been."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
@@ -328,6 +356,7 @@ Statement = (
     | CreateMacro
     | CreateSchema
     | Drop
+    | Alter
     | Query
     | Insert
     | Delete
@@ -338,6 +367,9 @@ Statement = (
     | Describe
     | Summarize
     | Checkpoint
+    | Begin
+    | Commit
+    | Rollback
     | Copy
     | Explain
 )

@@ -32,7 +32,9 @@ from sql.recent import Recent
 from sql.schemas import with_schemas
 from sql.sql_text import SqlText
 from sql.statements import (
+    Begin,
     Checkpoint,
+    Commit,
     Copy,
     CreateView,
     Delete,
@@ -41,6 +43,7 @@ from sql.statements import (
     Insert,
     Merge,
     Query,
+    Rollback,
     Set,
     Show,
     Statement,
@@ -144,19 +147,6 @@ _REMEMBERED = (Query, Insert, Delete, Update, Merge)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
 
 
-def run_statements(
-    core: Core,
-    statements: Sequence[Statement | PlainInsert | PlainRows],
-    dialect: str,
-    progress: Callable[[Progress], None] | None,
-) -> Result:
-    """Carry out one statement after the other, see `run_statement`; the result is the last one's."""
-    result = None
-    for statement in statements:
-        result = run_statement(core, statement, dialect, progress)
-    return Result() if result is None else result
-
-
 def run_statement(
     core: Core,
     statement: Statement | PlainInsert | PlainRows,
@@ -204,6 +194,8 @@ def run_statement(
             text = inner.query_text if isinstance(inner, CreateView) else inner.written
             lines = explain(core, text, dialect, inner.origin, inner.syntax)
             return Result(pa.table({"explain": array_from([lines])}), as_text=True)
+        case Begin() | Commit() | Rollback():
+            raise AssertionError("these are for `Transactions`")
         case _:
             return define(core, statement, dialect)
 
