@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
 from catalog.schema import View as Definition
+from catalog.sequence import SEQUENCES
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
 from ivm.engine.view import Installed
@@ -40,6 +41,7 @@ from sql.statements import (
     CreateIndex,
     CreateMacro,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -48,8 +50,9 @@ from sql.statements import (
 )
 
 Definitions = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Alter | Drop
-)
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
+    | CreateSequence | Alter | Drop
+)  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -79,6 +82,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case CreateSequence():
+            _create_sequence(core, statement)
+        case Drop(kind="SEQUENCE"):
+            _drop_sequence(core, statement)
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
@@ -96,7 +103,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    check_defaults(statement.table)
+    check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
 
 
@@ -330,6 +337,36 @@ def _drop(core: Core, statement: Drop) -> None:
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+
+
+def _create_sequence(core: Core, statement: CreateSequence) -> None:
+    catalog, sequence = core.catalog.fixed(), statement.sequence
+    if sequence.key in catalog.sequences:
+        if statement.if_not_exists:
+            return
+        if not statement.replace:
+            what = "there is one of that name; drop it, or write CREATE OR REPLACE"
+            raise BindError(f"cannot create sequence {sequence.name!r}: {what}")
+    check_reserved(sequence.name)
+    catalog.add_sequence(sequence)
+    with core.lock:
+        made = {}
+        if catalog.find(SEQUENCES.name) is None:
+            made = {SEQUENCES.name: core.engine.tables.made(catalog.add_table(SEQUENCES))}
+        core.carry_out(partial(_put, core, catalog, tables=made), catalog, dict.fromkeys(made))
+    core.numbers.forget([sequence.key])
+
+
+def _drop_sequence(core: Core, statement: Drop) -> None:
+    catalog, name = core.catalog.fixed(), key(statement.name)
+    if statement.if_exists and name not in catalog.sequences:
+        return
+    if statement.cascade:
+        raise UnsupportedError("DROP SEQUENCE .. CASCADE is not supported: it drops tables; drop their DEFAULT first")
+    catalog.drop_sequence(statement.name)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
+    core.numbers.forget([name])
 
 
 def _create_schema(core: Core, statement: CreateSchema) -> None:
