@@ -354,7 +354,7 @@ def _create_sequence(core: Core, statement: CreateSequence) -> None:
         if catalog.find(SEQUENCES.name) is None:
             made = {SEQUENCES.name: core.engine.tables.made(catalog.add_table(SEQUENCES))}
         core.carry_out(partial(_put, core, catalog, tables=made), catalog, dict.fromkeys(made))
-    core.numbers.forget([sequence.key])
+    core.numbers.forget(sequence.key)
 
 
 def _drop_sequence(core: Core, statement: Drop) -> None:
@@ -366,7 +366,7 @@ def _drop_sequence(core: Core, statement: Drop) -> None:
     catalog.drop_sequence(statement.name)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
-    core.numbers.forget([name])
+    core.numbers.forget(name)
 
 
 def _create_schema(core: Core, statement: CreateSchema) -> None:

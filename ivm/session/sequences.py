@@ -7,7 +7,7 @@ far that may be is written down ahead (`catalog.sequence.SEQUENCES`), so that no
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -83,13 +83,16 @@ class Numbers:
         name = only_next(text)
         return name if name in self._core.catalog.sequences else None
 
-    def forget(self, names: Iterable[str]) -> None:
-        """These begin anew. It may be called again."""
+    def forget(self, name: str) -> None:
+        """A sequence that is another one now, or gone, begins anew. Not for who has the lock."""
+        self._read()
         with self._lock:
-            for name in names:
-                self._last.pop(name, None)
-                self._reserved.pop(name, None)
-                self._given.discard(name)
+            is_written = name in self._reserved
+            self._last.pop(name, None)
+            self._reserved.pop(name, None)
+            self._given.discard(name)
+        if is_written:
+            self._commit({name: None})
 
     def close(self) -> None:
         """Write down how far they have come, so that no number is lost. Once the database is closed, nothing."""
@@ -108,12 +111,17 @@ class Numbers:
             table = self._core.engine.tables.get(SEQUENCES.name)
             if table is not None:
                 rows = table.reading()().to_pylist()
-                found = {row["name"]: row["last"] for row in rows if row["last"] is not None}
+                found = {row["name"]: row["last"] for row in rows if self._may_be(row["name"], row["last"])}
         with self._lock:
             if not self._is_read:
                 self._last |= found
                 self._reserved |= found
                 self._is_read = True
+
+    def _may_be(self, name: str, last: int | None) -> bool:
+        """Whether it is a number of that sequence, not of one that had its name."""
+        each = self._core.catalog.sequences.get(name)
+        return each is not None and last is not None and each.least <= last <= each.most
 
     def _exchange(self, before: Mapping[str, int | None], after: Mapping[str, int | None]) -> bool:
         """Note how far a query has come, unless another has taken numbers meanwhile."""
@@ -139,9 +147,12 @@ class Numbers:
         if due:
             self._write(due)
 
-    def _write(self, due: Mapping[str, int]) -> None:
+    def _commit(self, due: Mapping[str, int | None]) -> None:
         rows = pa.table({"name": pa.array(due.keys(), pa.string()), "last": pa.array(due.values(), pa.int64())})
         self._core.commit([Change(SEQUENCES, rows, mode="upsert")], settles=False)
+
+    def _write(self, due: Mapping[str, int]) -> None:
+        self._commit(due)
         with self._lock:
             self._reserved |= due
 
