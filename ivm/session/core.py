@@ -144,6 +144,7 @@ class Core:
             self.begin_defining(None)
             if self.lock.closed:
                 return
+            self.clock.ended.set()
             with self.lock:
                 self.end_subscriptions()
                 self.engine.close()
