@@ -138,10 +138,10 @@ class _Expansion(Placed):
         values = {key(each.name): each.default or "" for each in overload.parameters}
         values |= {key(each.name): value for each, value in zip(overload.parameters, positional, strict=False)}
         try:
-            overload, values = completed(macro, overload, values | named)
+            overload, given = completed(macro, overload, values | named)
         except ValueError as error:
             self.fail(at, f"cannot call {macro.name}: {error}")
-        return f"({self.body(macro, overload, values, within)})"
+        return f"({self.body(macro, overload, given, within)})"
 
     def body(self, macro: Macro, overload: Overload, values: Mapping[str, str], within: tuple[Macro, ...]) -> str:
         """The body with these values of its parameters, and all that it calls replaced."""
