@@ -13,12 +13,11 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
-from catalog.errors import BindError, UnsupportedError
+from catalog.errors import BindError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
 from catalog.schema import View as Definition
-from catalog.sequence import SEQUENCES
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
 from ivm.engine.view import Installed
@@ -27,6 +26,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
@@ -83,9 +83,9 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
         case CreateSequence():
-            _create_sequence(core, statement)
+            create_sequence(core, statement)
         case Drop(kind="SEQUENCE"):
-            _drop_sequence(core, statement)
+            drop_sequence(core, statement)
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
@@ -337,36 +337,6 @@ def _drop(core: Core, statement: Drop) -> None:
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-
-
-def _create_sequence(core: Core, statement: CreateSequence) -> None:
-    catalog, sequence = core.catalog.fixed(), statement.sequence
-    if sequence.key in catalog.sequences:
-        if statement.if_not_exists:
-            return
-        if not statement.replace:
-            what = "there is one of that name; drop it, or write CREATE OR REPLACE"
-            raise BindError(f"cannot create sequence {sequence.name!r}: {what}")
-    check_reserved(sequence.name)
-    catalog.add_sequence(sequence)
-    with core.lock:
-        made = {}
-        if catalog.find(SEQUENCES.name) is None:
-            made = {SEQUENCES.name: core.engine.tables.made(catalog.add_table(SEQUENCES))}
-        core.carry_out(partial(_put, core, catalog, tables=made), catalog, dict.fromkeys(made))
-    core.numbers.forget(sequence.key)
-
-
-def _drop_sequence(core: Core, statement: Drop) -> None:
-    catalog, name = core.catalog.fixed(), key(statement.name)
-    if statement.if_exists and name not in catalog.sequences:
-        return
-    if statement.cascade:
-        raise UnsupportedError("DROP SEQUENCE .. CASCADE is not supported: it drops tables; drop their DEFAULT first")
-    catalog.drop_sequence(statement.name)
-    with core.lock:
-        core.carry_out(partial(core.catalog.become, catalog), catalog)
-    core.numbers.forget(name)
 
 
 def _create_schema(core: Core, statement: CreateSchema) -> None:
