@@ -9,29 +9,41 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import duckdb
 import pyarrow as pa
 
+from catalog.catalog import Catalog
 from catalog.errors import BindError, Error
 from catalog.names import as_literal
 from catalog.sequence import SEQUENCES, Sequence
 from ivm.duck import answer
+from ivm.durable.payload import Batch
+from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
+from ivm.trace.turns import Turns
 from sql.sequence_words import NEXT, in_one_schema, numbers_called, only_next
-
-if TYPE_CHECKING:
-    from ivm.session.core import Core
 
 _AHEAD = 100
 """So many numbers are written down before they are given; a crash loses those that were not."""
 
 
+class Holds(Protocol):
+    """Where numbers are kept; see `ivm.session.core.Core`."""
+
+    catalog: Catalog
+    engine: Engine
+    lock: Turns
+
+    def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
+        """Commit checked changes."""
+
+
 class Numbers:
     """How far the sequences of a database have come. Thread-safe."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Holds) -> None:
         self._core = core
         self._lock = threading.Lock()  # nobody who has it waits for another
         self._last: dict[str, int] = {}
