@@ -27,6 +27,7 @@ from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Refinement
 from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
+from sql.bind.lengths import by_length
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.rebuild import settle
@@ -91,7 +92,7 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     block = bind_query(context, tree, {})
     read = nodes_of(tree)
     refuse_unread(read, source)
-    relation = decorrelate(block.kept or block.relation)
+    relation = decorrelate(by_length(block.kept or block.relation))
     width = len(block.relation.schema)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)

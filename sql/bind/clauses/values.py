@@ -79,7 +79,7 @@ def _constant(binder: Binder, name: str, arg: exp.Expr) -> Operand:
         what = f"{text_of(column)} in {name}() varies; its arguments are constants"
         binder.refuse(column, f"{what}: join with {name}() of the longest there is, and compare in ON")
     operand = binder.bind(arg)
-    if operand.interval is None and not isinstance(operand.scalar, Literal):
+    if not isinstance(operand.scalar, Literal):
         binder.refuse(arg, f"{text_of(arg)} in {name}() is computed; write the value")
     return operand
 

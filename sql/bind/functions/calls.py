@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
@@ -19,8 +19,9 @@ from sql.bind.functions import dates, macros, numbers
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.signatures import apply, text
 from sql.bind.functions.texts import of_any_pattern
-from sql.ir.conditions import comparison, is_null
-from sql.ir.scalar import Call, Literal, Scalar
+from sql.ir.conditions import coalesced, comparison, is_null, junction
+from sql.ir.intervals import lengths_of
+from sql.ir.scalar import FALSE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.printed import Place, format_pieces, printf_pieces
 
@@ -68,7 +69,20 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
+    if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
+        return Operand(node, _longest("gt" if isinstance(node, exp.Greatest) else "lt", scalars))
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
+
+
+def _longest(better: str, intervals: Sequence[Scalar]) -> Scalar:
+    """The first interval than which none is longer, or shorter; NULLs are skipped."""
+    best, *others = intervals
+    for other in others:
+        wins = coalesced(comparison(better, *lengths_of((other, best))), FALSE)
+        if best.nullable:
+            wins = junction("or", [wins, is_null(best)])
+        best = Call("case", (wins, other, best), INTERVAL, best.nullable and other.nullable)
+    return best
 
 
 def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
@@ -189,7 +203,6 @@ _CHANGING: dict[str, str] = {
 """Functions whose value changes without a change to a table, by name, and what to do instead."""
 
 _REFUSED: dict[str, str] = {
-    "age": "ages are INTERVALs; write date_diff('year', a, b), or subtract dates",
     "pg_typeof": "write typeof(x)",
     "hash": "its values differ between versions; write md5(x)",
     "error": "leave the rows out with WHERE",

@@ -155,7 +155,7 @@ class OuterRow:
         if is_windowed(operand.scalar):
             self.names.refuse(node, f"{WINDOW_INSIDE}, whose value a subquery cannot read; compute it in FROM")
         self.read.append(node)
-        return Operand(node, seen_from_inside(operand.scalar, self.binding), operand.interval)
+        return Operand(node, seen_from_inside(operand.scalar, self.binding))
 
 
 WINDOWED = -(1 << 40)
