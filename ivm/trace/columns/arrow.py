@@ -84,7 +84,7 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
         return bool(given.scale == type.scale and given.precision <= arrow_type(type).precision)
-    if type.kind in (Kind.UUID, Kind.ENUM):  # of which a text may be none
+    if type.kind in (Kind.UUID, Kind.ENUM, Kind.INTERVAL):  # of which a text may be none, or a value finer than it is
         return False
     if type.kind is Kind.BLOB:
         return bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
@@ -127,7 +127,7 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
         return Column(np.zeros(shape, DTYPES[type.physical]), np.zeros(len(array), np.bool_))
     if type.kind is Kind.ENUM:
         array = positions_of(array, type)
-    elif not is_direct(array.type, type):
+    elif array.type != arrow_type(type) and not is_direct(array.type, type):
         array = array.cast(arrow_type(type))
     validity, data = array.buffers()
     valid = validity_mask(array, validity)
