@@ -34,7 +34,7 @@ def not_python(name: str, shown: str) -> TypeMismatchError:
     """The error of a column in which Python has not all values."""
     return TypeMismatchError(
         f"cannot give column {name!r} as values of Python: it holds {shown}, and Python has dates of the years 1 to "
-        "9999, times before 24:00, and spans of less than 10^9 days; read it with .arrow(), or cast it to VARCHAR in the query"
+        "9999, times before 24:00 and spans below 10^9 days; read it with .arrow(), or cast it to VARCHAR in the query"
     )
 
 

@@ -264,7 +264,7 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def polars_of(table: pa.Table) -> pl.DataFrame:
-    """The rows of an Arrow table as a polars DataFrame. HUGEINT is polars' Int128, INTERVAL its Duration, as in pandas."""
+    """The rows of an Arrow table as a polars DataFrame. HUGEINT is polars' Int128, INTERVAL its Duration."""
     pl = _imported("polars")
     for place, column in enumerate(table.columns):
         if column.type == INTERVAL:

@@ -1,8 +1,8 @@
 """Intervals where rows are grouped and put in order: by their length, since different ones may be equal.
 
 In the IR an INTERVAL is equal to another if all of its parts are, and stands in some order by these. So what SQL
-groups, orders and counts by intervals is written here with their lengths; comparisons are so from the start. Of a group's
-intervals, which are of one length, the least by its parts stands for it, so that a view is a function of its rows.
+groups, orders and counts by intervals is written here with their lengths; comparisons are so from the start. Of a
+group's intervals, which are of one length, the least by its parts stands for it: a view is a function of its rows.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ An expression that makes an interval only so that it is added or compared makes 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from catalog.calendar import DAY
 from catalog.intervals import MONTH_DAYS, length, packed, parts
 from catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL, SqlType
@@ -19,7 +21,7 @@ NONE: Parts = (Literal(0, INTEGER), Literal(0, INTEGER), Literal(0, BIGINT))
 
 
 def interval_of(given: Parts) -> Scalar:
-    """The interval of these parts: a literal if they are, NULL where one is. ValueError for one that is out of range."""
+    """The interval of these parts: a literal if they are, NULL where one is. ValueError if one is out of range."""
     values = [part.value if isinstance(part, Literal) else None for part in given]
     if all(isinstance(part, Literal) for part in given):
         known = [int(value) for value in values if value is not None]
@@ -34,17 +36,25 @@ def days_and_time(micros: Scalar) -> Scalar:
 
 def parts_of(interval: Scalar) -> Parts:
     """The parts, each of which is NULL where the interval is."""
+    typed = zip(_GETTERS, PART_TYPES, strict=True)
     if isinstance(interval, Literal):
         values = (None,) * len(PART_TYPES) if interval.value is None else parts(int(interval.value))
-        months, days, micros = (Literal(value, type_) for value, type_ in zip(values, PART_TYPES, strict=True))
-        return months, days, micros
+        return _three(Literal(value, type_) for value, type_ in zip(values, PART_TYPES, strict=True))
     if isinstance(interval, Call) and interval.function == "interval":
-        months, days, micros = interval.args
-        if all(part.nullable == interval.nullable or not interval.nullable for part in interval.args):
-            return months, days, micros
-    months, days, micros = (
-        Call(getter, (interval,), type_, interval.nullable) for getter, type_ in zip(_GETTERS, PART_TYPES, strict=True)
-    )
+        if all(part.nullable == interval.nullable for part in interval.args):
+            return _three(interval.args)
+    return _three(Call(getter, (interval,), type_, interval.nullable) for getter, type_ in typed)
+
+
+def made_of(interval: Scalar) -> Parts:
+    """The parts, one of which is NULL where the interval is."""
+    if isinstance(interval, Call) and interval.function == "interval":
+        return _three(interval.args)
+    return parts_of(interval)
+
+
+def _three(given: Iterable[Scalar]) -> Parts:
+    months, days, micros = given
     return months, days, micros
 
 
@@ -52,8 +62,7 @@ def steps_of(interval: Scalar) -> tuple[Scalar | None, Scalar | None]:
     """What is added to a moment: the months, then the microseconds; None for what is zero, if the other is not."""
     if isinstance(interval, Call) and interval.function == "days_and_time":
         return None, interval.args[0]
-    given = interval.args if isinstance(interval, Call) and interval.function == "interval" else parts_of(interval)
-    months, days, micros = (None if _is_zero(part) else part for part in given)
+    months, days, micros = (None if is_zero(part) else part for part in made_of(interval))
     if days is not None:
         time = _times(_cast(days, BIGINT), DAY, BIGINT)
         micros = time if micros is None else _plus(time, micros)
@@ -61,7 +70,7 @@ def steps_of(interval: Scalar) -> tuple[Scalar | None, Scalar | None]:
 
 
 def length_of(interval: Scalar) -> Scalar:
-    """The microseconds that an interval counts for where it is compared: a BIGINT where that holds it, else a HUGEINT."""
+    """The microseconds that an interval counts for where it is compared: a BIGINT if that holds them, or a HUGEINT."""
     if isinstance(interval, Literal):
         if interval.value is None:
             return Literal(None, BIGINT)
@@ -71,7 +80,7 @@ def length_of(interval: Scalar) -> Scalar:
         return interval.args[0]
     if isinstance(interval, Call) and interval.function == "interval":
         months, days, micros = interval.args
-        if _is_zero(months) and _is_zero(days):
+        if is_zero(months) and is_zero(days):
             return micros
     return Call("interval_length", (interval,), HUGEINT, interval.nullable)
 
@@ -83,30 +92,30 @@ def lengths_of(intervals: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     return tuple(_cast(each, HUGEINT) for each in lengths) if wide else lengths
 
 
-def average_of(sums: tuple[Scalar, ...], count: Scalar) -> Scalar:
+def average_of(sums: Parts, count: Scalar) -> Scalar:
     """The average, by the sums of each part and how many there are.
 
     As in DuckDB, what does not divide goes to the next part: a month as 30 days, a day as 24 hours; of the time what is
     left of microseconds is added to them.
     """
-
-    def op(function: str, left: Scalar, right: Scalar) -> Scalar:
-        return Call(function, (left, right), BIGINT, left.nullable)
-
-    def carried(of: Scalar, size: int, to: Scalar) -> Scalar:
-        return op("add", to, op("mul", op("mod", of, count), Literal(size, BIGINT)))
-
     months, days, micros = (_cast(part, BIGINT) for part in sums)
+    of_month = _times(_op("mod", months, count), MONTH_DAYS, BIGINT)
+    left = _op("add", _op("mod", days, count), _op("mod", of_month, count))
+    time = _op("add", _op("idiv", micros, count), _op("mod", micros, count))
+    found = (
+        _op("idiv", months, count),
+        _op("add", _op("idiv", days, count), _op("idiv", of_month, count)),
+        _op("add", time, _op("idiv", _times(left, DAY, BIGINT), count)),
+    )
+    return interval_of(_three(_cast(each, type_) for each, type_ in zip(found, PART_TYPES, strict=True)))
 
-    days = carried(months, MONTH_DAYS, days)
-    micros = carried(days, DAY, micros)
-    quotients = [op("idiv", part, count) for part in (months, days, micros)]
-    quotients[-1] = op("add", quotients[-1], op("mod", micros, count))
-    of_types = (_cast(each, type_) for each, type_ in zip(quotients, PART_TYPES, strict=True))
-    return Call("interval", tuple(of_types), INTERVAL)
+
+def _op(function: str, left: Scalar, right: Scalar) -> Scalar:
+    return Call(function, (left, right), BIGINT, left.nullable or right.nullable)
 
 
-def _is_zero(part: Scalar) -> bool:
+def is_zero(part: Scalar) -> bool:
+    """Whether this is nothing, on every row."""
     return isinstance(part, Literal) and part.value == 0
 
 

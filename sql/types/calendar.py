@@ -64,8 +64,8 @@ ABBREVIATED = {
 def interval(text: str) -> Interval:
     """The interval that `text` writes: numbers with units and a time, such as '1 year -2 days 02:30' or '1 day ago'.
 
-    As in DuckDB a number alone is seconds, of a fraction of a month days are made, 30 of a month, of a fraction of a day
-    a time, and of a fraction of a year months; what is below a microsecond is cut off. ValueError if it is none.
+    As in DuckDB a number alone is seconds; of a fraction of a month days are made, 30 of a month, of one of a day a
+    time, and of one of a year months. What is below a microsecond is cut off. ValueError if it is none.
     """
     wrong = ValueError(f"{text!r} is not an interval; write for instance '3 months'")
     sign = _AT.match(text)

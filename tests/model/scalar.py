@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from catalog.errors import NumericError
 from sql.ir.functions import FUNCTIONS
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
-from tests.model import dates, more_numbers, more_texts, numbers, texts
+from tests.model import dates, intervals, more_numbers, more_texts, numbers, texts
 from tests.model.asked import asked
 from tests.model.casts import cast
 from tests.model.values import checked, same, sort_key
@@ -149,6 +149,7 @@ _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
     "cast": lambda call, args: cast(args[0], call.args[0].type, call.type),
     **numbers.FUNCTIONS,
     **dates.FUNCTIONS,
+    **intervals.FUNCTIONS,
     **texts.FUNCTIONS,
     **more_numbers.FUNCTIONS,
     **more_texts.FUNCTIONS,

@@ -39,6 +39,8 @@ from sql.sql_text import text_of
 
 _DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
 """Those in which ORDER BY would decide between values that are tied."""
+_COUNTING = frozenset(["mode", "quantile_cont", "quantile_disc"])
+"""Those that need to know which values are equal."""
 
 
 def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -58,7 +60,15 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         _check_order(binder, call, bound)
     if call.distinct and aggregate_of(call.function).repeats:
         bound = replace(bound, distinct=True)
+    if bound.function in _COUNTING or (bound.distinct and bound.function != "count"):
+        _refuse_intervals(binder, call, bound)
     return _counted(bound if condition is None else _filtered(bound, condition))
+
+
+def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
+    if bound.arg is not None and bound.arg.type == INTERVAL:
+        what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs is not supported"
+        binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 
 
 def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
@@ -284,8 +294,9 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         else:
             parts, bound = None, typed_aggregate(binder, call)
     if parts is not None:
-        *sums, count = (aggregates.column(each, f"{name} {what}", node) for what, each in parts.items())
-        return Operand(node, average_of(tuple(sums), count))
+        columns = (aggregates.column(each, f"{name} {what}", node) for what, each in parts.items())
+        months, days, micros, count = columns
+        return Operand(node, average_of((months, days, micros), count))
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
     found = aggregates.column(bound, name, node)

@@ -19,9 +19,8 @@ from sql.bind.functions import dates, macros, numbers
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.signatures import apply, text
 from sql.bind.functions.texts import of_any_pattern
-from sql.ir.conditions import coalesced, comparison, is_null, junction
-from sql.ir.intervals import lengths_of
-from sql.ir.scalar import FALSE, Call, Literal, Scalar
+from sql.ir.conditions import comparison, is_null
+from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.printed import Place, format_pieces, printf_pieces
 
@@ -70,19 +69,9 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
     if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
-        return Operand(node, _longest("gt" if isinstance(node, exp.Greatest) else "lt", scalars))
+        what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
+        binder.refuse(node, f"{what}; write CASE WHEN x < y THEN x ELSE y END")
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
-
-
-def _longest(better: str, intervals: Sequence[Scalar]) -> Scalar:
-    """The first interval than which none is longer, or shorter; NULLs are skipped."""
-    best, *others = intervals
-    for other in others:
-        wins = coalesced(comparison(better, *lengths_of((other, best))), FALSE)
-        if best.nullable:
-            wins = junction("or", [wins, is_null(best)])
-        best = Call("case", (wins, other, best), INTERVAL, best.nullable and other.nullable)
-    return best
 
 
 def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from catalog.types import BIGINT, DOUBLE, INTERVAL, NULL, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.ir.intervals import PART_TYPES, interval_of, parts_of
+from sql.ir.intervals import PART_TYPES, interval_of, is_zero, made_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.calendar import Interval, interval, unit_of
 
@@ -87,7 +87,7 @@ def negative(operand: Operand) -> Operand:
     scalar = operand.scalar
     if isinstance(scalar, Call) and scalar.function == "days_and_time":
         return Operand(operand.node, Call(scalar.function, (_negative(scalar.args[0]),), INTERVAL, scalar.nullable))
-    months, days, micros = map(_negative, parts_of(scalar))
+    months, days, micros = map(_negative, made_of(scalar))
     return Operand(operand.node, interval_of((months, days, micros)))
 
 
@@ -102,13 +102,13 @@ def sum_of(node: exp.Expr, left: Operand, right: Operand) -> Operand:
     if left.interval is not None and right.interval is not None:
         with suppress(ValueError):  # of one that is too long; then it is the sum that raises
             return constant(node, left.interval.plus(right.interval))
-    months, days, micros = map(_plus, parts_of(left.scalar), parts_of(right.scalar))
+    months, days, micros = map(_plus, made_of(left.scalar), made_of(right.scalar))
     return Operand(node, interval_of((months, days, micros)))
 
 
 def _plus(left: Scalar, right: Scalar) -> Scalar:
     for zero, other in ((left, right), (right, left)):
-        if isinstance(zero, Literal) and zero.value == 0:
+        if is_zero(zero):
             return other
     return Call("add", (left, right), left.type, left.nullable or right.nullable)
 
@@ -124,13 +124,14 @@ def product(binder: Binder, node: exp.Expr, of: Operand, factor: Operand) -> Ope
     if not factor.type.is_integer:
         return binder.call(node, "INTERVAL * DOUBLE", (of.scalar, binder.cast(factor, DOUBLE)), INTERVAL)
     times = binder.cast(factor, BIGINT)
-    months, days, micros = (_part_times(part, times) for part in parts_of(of.scalar))
+    given = made_of(of.scalar)
+    months, days, micros = (part if is_zero(part) else _part_times(part, times) for part in given)
+    if all(map(is_zero, given)):  # but where the factor is NULL
+        micros = _part_times(micros, times)
     return Operand(node, interval_of((months, days, micros)))
 
 
 def _part_times(part: Scalar, factor: Scalar) -> Scalar:
-    if isinstance(part, Literal) and part.value == 0:
-        return part
     nullable = part.nullable or factor.nullable
     if part.type == BIGINT:
         return Call("mul", (part, factor), BIGINT, nullable)

@@ -26,7 +26,7 @@ from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
 __all__ = ["FUNCTIONS", "MIRRORED", "NEGATED", "Function", "NotFoldableError", "Nulls", "Raises", "function_of"]
 
 _FAMILIES = (numbers, logic, moments, intervals, texts, asked)
-_ALL = tuple(function for family in _FAMILIES for function in family.FUNCTIONS)
+_ALL: tuple[Function, ...] = tuple(function for family in _FAMILIES for function in family.FUNCTIONS)
 
 FUNCTIONS = {f.name: f for f in _ALL}
 """All scalar functions by name."""
