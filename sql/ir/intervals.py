@@ -40,9 +40,9 @@ def parts_of(interval: Scalar) -> Parts:
     if isinstance(interval, Literal):
         values = (None,) * len(PART_TYPES) if interval.value is None else parts(int(interval.value))
         return _three(Literal(value, type_) for value, type_ in zip(values, PART_TYPES, strict=True))
-    if isinstance(interval, Call) and interval.function == "interval":
-        if all(part.nullable == interval.nullable for part in interval.args):
-            return _three(interval.args)
+    made = interval.args if isinstance(interval, Call) and interval.function == "interval" else ()
+    if made and all(part.nullable == interval.nullable for part in made):
+        return _three(made)
     return _three(Call(getter, (interval,), type_, interval.nullable) for getter, type_ in typed)
 
 

@@ -267,6 +267,8 @@ NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", 
 def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand | None:
     """The functions of dates that sqlglot knows by their name only; None if this is none of them."""
     match name, len(args):
+        case "age", 1:
+            binder.refuse(node, "age() of one moment changes by itself; write age(x, y)")
         case "age", 2:
             return _age(binder, node, args)
         case (("date_part" | "datepart"), 2):

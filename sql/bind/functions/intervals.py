@@ -13,6 +13,7 @@ from sql.bind.expressions.operand import Operand
 from sql.ir.intervals import PART_TYPES, interval_of, is_zero, made_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.calendar import Interval, interval, unit_of
+from sql.types.unify import fits
 
 _FRACTIONAL = {"second": "to_seconds", "millisecond": "to_milliseconds"}
 """The units of which a fraction is taken, and DuckDB's functions that do it."""
@@ -92,7 +93,7 @@ def negative(operand: Operand) -> Operand:
 
 
 def _negative(scalar: Scalar) -> Scalar:
-    if isinstance(scalar, Literal):
+    if isinstance(scalar, Literal) and (scalar.value is None or fits(-int(scalar.value), scalar.type)):
         return Literal(None if scalar.value is None else -int(scalar.value), scalar.type)
     return Call("neg", (scalar,), scalar.type, scalar.nullable)
 
