@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.calendar import DAY
-from catalog.intervals import MONTH_DAYS, NANOS, TOO_LONG
+from catalog.intervals import MONTH_DAYS, NANOS, TOO_LONG, interval_text, packed
 
 INTERVAL = pa.month_day_nano_interval()
 _LENGTH = pa.decimal128(38, 0)
@@ -58,3 +58,15 @@ def _duration(array: pa.Array, target: pa.DataType) -> pa.Array:
         raise OverflowError(TOO_LONG)
     counts = np.where(valid, days * DAY + micros, 0)
     return pa.array(counts, pa.int64(), mask=~valid).cast(target)
+
+
+def with_texts(table: pa.Table) -> pa.Table:
+    """The table with intervals as texts, for those who have no type of months, days and time. Cost: a pass in Python."""
+    for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if column.type == INTERVAL:
+            values = (
+                None if v is None else packed(v.months, v.days, v.nanoseconds // NANOS) for v in column.to_pylist()
+            )
+            texts = [None if value is None else interval_text(value) for value in values]
+            table = table.set_column(place, name, pa.chunked_array([pa.array(texts, pa.string())]))
+    return table
