@@ -61,7 +61,7 @@ def _duration(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def with_texts(table: pa.Table) -> pa.Table:
-    """The table with intervals as texts, for those who have no type of months, days and time. Cost: a pass in Python."""
+    """The table with intervals as texts, for those who have no type like it. Cost: a pass in Python."""
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         if column.type == INTERVAL:
             values = (
