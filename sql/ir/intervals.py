@@ -16,8 +16,6 @@ Parts = tuple[Scalar, Scalar, Scalar]
 """Months, days and microseconds, of which the first two are INTEGER and the last is BIGINT."""
 PART_TYPES = (INTEGER, INTEGER, BIGINT)
 _GETTERS = ("interval_months", "interval_days", "interval_micros")
-NONE: Parts = (Literal(0, INTEGER), Literal(0, INTEGER), Literal(0, BIGINT))
-"""The parts of no time at all."""
 
 
 def interval_of(given: Parts) -> Scalar:
