@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from time import perf_counter, perf_counter_ns
@@ -19,11 +18,12 @@ from ivm.analysis.tables import tables_of
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
-from ivm.durable.journal import Journal, Written
+from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
+from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, counting, put_or_drop
-from ivm.engine.subscription import Listeners, Subscription
+from ivm.engine.subscription import Listeners
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
@@ -49,20 +49,6 @@ from ivm.trace.turns import Aside, at_once
 from ivm.trace.view_log import ViewLog
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
-
-
-@dataclass(slots=True)
-class Decided:
-    """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
-
-    time: int
-    since: int
-    updates: int
-    started: int
-    told: Sequence[tuple[Subscription, pa.Table]]
-    put: Written | None = None
-    batch: Batch | None = None
-
 
 _COMMITS = 10_000
 _NONE: Mapping[str, float] = MappingProxyType({})
@@ -223,22 +209,28 @@ class Engine:
         self._apart = [renderer for renderer in self._apart if renderer.rendered]
         self.renderer.graph.installation = None
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
+    def commit(
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False,
+        also: Also | None = None,
+    ) -> int:  # fmt: skip
         """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
 
         `batch`: what source they are from, and which of its batches they are. A `trial` is undone, whether it fails or
-        not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
-        StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
+        not, and not written down. `also`: what else takes effect with it. Whoever calls has entered by `settle`. Raises
+        ConstraintError, NumericError or StorageError, after which everything is as it was. Cost: that of the changes
+        and of what follows from them.
         """
         started, journal, graph = perf_counter_ns(), None if trial else self.journal, self.renderer.graph
         time, are_apart = last_time(changes, max(graph.time + 1, time))
         try:
-            if journal is not None:
+            if journal is not None and also is None:
                 journal.begin(changes, time, batch)
             with self._errands:
                 decided = self._prepared(changes, started, time, are_apart)
             decided.batch = batch
-            if journal is not None:
+            if also is not None:
+                decided.put, decided.work = also.written(time), also.work
+            elif journal is not None:
                 decided.put = journal.commit(changes, time, batch)
             self._decided = None if trial else decided
         except NumericError as error:
@@ -385,6 +377,8 @@ class Engine:
         graph.seal(decided.time, decided.since)
         for subscription, table in decided.told:
             subscription.push(table, decided.time)
+        decided.told = ()
+        decided.work()
         if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
             self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None
