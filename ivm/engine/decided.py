@@ -10,6 +10,7 @@ import pyarrow as pa
 from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
 from ivm.engine.subscription import Subscription
+from ivm.engine.transaction import Change
 
 
 def nothing() -> None:
@@ -20,10 +21,10 @@ def nothing() -> None:
 class Also:
     """What takes effect with a commit: `work`, which cannot fail, and may be called again.
 
-    `written` makes what the journal has of the commit and of this, when it is told the commit's time.
+    `written` makes what the journal has of the commit and of this, of the commit's changes and its time.
     """
 
-    written: Callable[[int], Written | None]
+    written: Callable[[Sequence[Change], int], Written | None]
     work: Callable[[], None]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import TransactionError
 from ivm.durable.payload import Batch
@@ -55,8 +56,9 @@ class OpenTransaction(Core):
         return self.pending.commit(changes)
 
     def carry_out(
-        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
-    ) -> None:
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,
+        altered: Sequence[Altered] = (),
+    ) -> None:  # fmt: skip
         """Have other things exist in the transaction; see `Core.carry_out`. What is interrupted aborts it."""
         self.check_writable()
         work()

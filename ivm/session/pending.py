@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.clock import is_own
 from catalog.errors import UnsupportedError
 from catalog.names import key, reached
 from catalog.schema import Table, View
@@ -92,17 +93,8 @@ class Pending:
         return contents_before(self._core, self.catalog.view(view), self.time)
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
-        """Raise what planning a view raises. It is planned again when it is filled, with the sizes that there are then.
-
-        UnsupportedError for one that reads a view whose place the transaction has given to another.
-        """
+        """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""
         names = tables_of(relation)
-        for name in names:
-            old, new = self.before.find(name), self.catalog.find(name)
-            if isinstance(old, View) and old is not new:
-                raise UnsupportedError(
-                    f"cannot create a view that reads {name} in the transaction that replaces {name}; COMMIT in between"
-                )
         lower(optimize(relation), Existing().above(dict.fromkeys(names, _EXPECTED)))
 
     def installed(self, definition: View, planned: None, pause: object, aside: object) -> None:
@@ -168,6 +160,10 @@ class Pending:
             return read(self._core.engine)
 
     def _new_table(self, table: Table) -> PendingTable:
+        if is_own(table.name):
+            raise UnsupportedError(
+                "cannot create the first view that compares with now() in a transaction; ROLLBACK, and create it before"
+            )
         if self.before.find(table.name) is not None:
             raise UnsupportedError(
                 f"cannot create table {table.name} in the transaction that drops what has that name; COMMIT in between"

@@ -11,9 +11,11 @@ from catalog.schema import Table, View
 from ivm.durable.journal import Written
 from ivm.durable.restore import bound_again
 from ivm.engine.decided import Also
+from ivm.engine.installing import Put
 from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
 from ivm.intake.ingest import Intake
+from ivm.render.renderer import Renderer
 from ivm.session.before import check_same
 from ivm.session.core import Core
 from ivm.session.pending import Pending
@@ -45,8 +47,8 @@ def publish(core: Core, pending: Pending) -> None:
             new = _New(core, pending.catalog.fixed())
             try:
                 new.fill()
-                also = Also(new.written(changes := _changes(core, pending)), new.work())
-                _committed(core, pending, partial(core.engine.commit, changes, also=also))
+                changes, also = _changes(core, pending), Also(new.written, new.work())
+                _committed(core, pending, partial(core.clock.commit, core.engine, changes, None, also))
             except BaseException:
                 new.give_up()
                 raise
@@ -88,9 +90,9 @@ class _New:
         here = catalog.content
         self._new = [entry for name, entry in here.items() if old.get(name) is not entry]
         self._gone = [entry for name, entry in old.items() if here.get(name) is not entry]
-        self._views: dict[str, Installed | None] = {}
-        self._oracle_sql: dict[str, str] = {}
-        self._known = core.engine.renderer.views
+        self._views: dict[str, Put] = {view.name: (None, None) for view in self._gone if isinstance(view, View)}
+        self._made: dict[str, Installed] = {}
+        self._renderer: Renderer | None = None
 
     @property
     def _tables(self) -> list[Table]:
@@ -101,22 +103,23 @@ class _New:
         engine = self._core.engine
         for table in self._tables:
             engine.tables.put(table.name, engine.tables.made(table))
-        engine.renderer.views = dict(self._known)
+        self._renderer = engine.beside({}, self._views.keys())
         for view in self._new:
             if isinstance(view, View):
-                self._install(view)
+                self._views[view.name] = self._installed(view, self._renderer)
 
-    def _install(self, view: View) -> None:
+    def _installed(self, view: View, renderer: Renderer) -> Put:
         engine, bound = self._core.engine, bound_again(view, self._catalog)
-        self._views[view.name], self._oracle_sql[view.name] = None, bound.oracle_sql
         if not view.maintained:
-            return
-        there = {name: float(len(each.log)) for name, each in self._views.items() if each is not None}
-        installed = engine.installed(view, engine.planned(bound.relation, there), lambda progress: None)
-        self._views[view.name] = installed
+            return None, bound.oracle_sql
+        sizes = {name: float(len(each.log)) for name, each in self._made.items()}
+        planned = engine.planned(bound.relation, sizes)
+        installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)
+        self._made[view.name] = installed
         installed.node.owners[view.name] = None
-        engine.renderer.views[view.name] = installed.node
+        renderer.views[view.name] = installed.node
         engine.sweep()  # the installation is over: what a change raises there is the commit's
+        return installed, bound.oracle_sql
 
     def give_up(self) -> None:
         """Leave nothing behind, unless it has happened."""
@@ -124,36 +127,28 @@ class _New:
         engine.settle()
         if self._core.catalog.is_like(self._catalog):
             return
-        engine.renderer.views = self._known
-        for name, installed in self._views.items():
-            if installed is not None:
-                installed.node.owners.pop(name, None)
+        for name, installed in self._made.items():
+            installed.node.owners.pop(name, None)
         engine.sweep()
         for table in self._tables:
             engine.tables.put(table.name, None)
 
-    def written(self, changes: Sequence[Change]) -> Callable[[int], Written | None]:
-        """What makes what the journal has of it."""
+    def written(self, changes: Sequence[Change], time: int) -> Written | None:
+        """What the journal has of it, and of the changes with which it comes to exist."""
         core, made = self._core, [table.name for table in self._tables]
-        journal, old = core.engine.journal, core.catalog.fixed()
-
-        def written(time: int) -> Written | None:
-            return None if journal is None else journal.transaction(old, self._catalog, made, changes, time)
-
-        return written
+        journal = core.engine.journal
+        return None if journal is None else journal.transaction(core.catalog, self._catalog, made, changes, time)
 
     def work(self) -> Callable[[], None]:
         """What lets it exist, when the changes are final."""
         core, engine = self._core, self._core.engine
-        gone = {view.name: None for view in self._gone if isinstance(view, View)}
-        told = cache(partial(succession, core, self._catalog, {**gone, **self._views}))
+        views = {view.name for view in core.catalog.views}
+        followed = {name: installed for name, (installed, _) in self._views.items() if name in views}
+        told = cache(partial(succession, core, self._catalog, followed))
 
         def work() -> None:
             tell = told()  # before the views are others
-            for name in gone.keys() - self._views.keys():
-                engine.put(name, None, None)
-            for name, installed in self._views.items():
-                engine.put(name, installed, self._oracle_sql[name])
+            engine.put_all(self._views, self._renderer)
             for entry in self._gone:
                 if isinstance(entry, Table):
                     engine.put_table(entry.name, None)

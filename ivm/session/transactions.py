@@ -15,7 +15,7 @@ from ivm.session.defining import DEFINITIONS, Definitions
 from ivm.session.statements import run_statement
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
+from sql.statements import Alter, Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -156,6 +156,8 @@ class Transactions:
         """UnsupportedError for what cannot take effect together with other statements."""
         if not self._core.engine.is_whole:
             what = "create or drop anything in a transaction over shards"
+        elif isinstance(statement, Alter):
+            what = "alter anything in a transaction"
         elif isinstance(statement, CreateIndex) or (isinstance(statement, Drop) and statement.kind == "INDEX"):
             what = "create or drop an index in a transaction"
         else:

@@ -25,7 +25,7 @@ from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
-from sql.bind.context import BindContext, Block, Ctes, Refinement
+from sql.bind.context import BindContext, Block, Ctes, Reads, Refinement
 from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
@@ -49,7 +49,8 @@ class BoundQuery:
     names. `order` says how a reader sees the rows: (column, descending, nulls first). `uses` are the tables and views
     that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
     DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
-    relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so.
+    relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so. `reads`
+    are the places of the text at which it names what it uses, in order.
     """
 
     relation: Relation
@@ -59,6 +60,7 @@ class BoundQuery:
     text: str
     oracle_sql: str
     hidden: Schema = ()
+    reads: tuple[Reads, ...] = ()
 
 
 def bind(
@@ -102,8 +104,9 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
         context.refuse(tree, UNORDERED)
     mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
+    reads = tuple(place for _, place in sorted(context.reads.items()))
     schema, hidden = relation.schema[:width], relation.schema[width:]
-    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
+    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden, reads)
 
 
 def has_answer(oracle_sql: str) -> bool:
@@ -207,7 +210,8 @@ def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery
         f"SELECT * FROM (\n{each}\n) AS named ({', '.join(map(quoted, called))})"
         for each in (bound.text, bound.oracle_sql)
     )
-    return replace(bound, relation=relation, schema=relation.schema[: len(called)], text=text, oracle_sql=told)
+    schema = relation.schema[: len(called)]
+    return replace(bound, relation=relation, schema=schema, text=text, oracle_sql=told, reads=())
 
 
 def _oracle_text(tree: exp.Expr, context: BindContext) -> str:

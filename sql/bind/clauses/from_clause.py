@@ -15,14 +15,14 @@ from sql.arguments import refuse_unread
 from sql.bind.check_condition import holding
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.clauses.values import bind_series, bind_values
-from sql.bind.context import BindContext, Ctes
+from sql.bind.context import BindContext, Ctes, Reads
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import inside
 from sql.bind.names.columns import unique_names
 from sql.bind.names.scope import OuterRow, scope_of
 from sql.ir.relation import Constant, Get, Project, Reference, Relation
-from sql.sql_text import text_of
+from sql.sql_text import offset_of, text_of
 from sql.tree import clauses_around
 
 
@@ -143,7 +143,14 @@ def _stored(context: BindContext, node: exp.Table, name: str) -> Relation:
     except BindError as error:
         context.fail(node, context.awaited.get(key(name), str(error)))
     context.uses[entry.name] = None
+    _note_place(context, node, entry.name)
     return _table(context, entry) if isinstance(entry, Table) else _view(context, entry)
+
+
+def _note_place(context: BindContext, node: exp.Table, name: str) -> None:
+    start, last = offset_of(node.args.get("db")) or offset_of(node.this), node.this.meta.get("end")
+    if start is not None and last is not None:
+        context.reads[start] = Reads(name, start, last + 1, bool(node.alias))
 
 
 def _table(context: BindContext, table: Table) -> Relation:
