@@ -7,6 +7,7 @@ has it, and a database that is opened again, or its shards, see what was seen be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from time import time_ns
 
 import numpy as np
@@ -64,15 +65,16 @@ class Clock:
 
     def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
+        commit = engine.commit if also is None else partial(engine.commit, also=also)
         if not self._is_read():
-            return engine.commit(changes, batch, also=also)
+            return commit(changes, batch)
         self._begun(engine)
         self._last = now = self.present()
         if now == self._written:
-            return engine.commit(changes, batch, also=also)
+            return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        time = engine.commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch, also=also)
+        time = commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
 
