@@ -159,7 +159,7 @@ def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
             bound = bind(text, work.old)
             is_renamed = old.name != table.name
             text = renamed_text(bound, old.name, table.name) if is_renamed else pinned_text(bound, change)
-        work.redefine(view, text)
+        work.redefine(view, text, renames=True)
 
 
 def _new_values(core: Core, change: Altered) -> Sequence[pa.Scalar]:
@@ -238,7 +238,9 @@ def _rename_view(core: Core, view: View, name: str) -> None:
     work.catalog.alter(view.name, renamed)
     for each in work.readers(view.name):
         text = each.unnamed or each.sql
-        work.redefine(each, renamed_text(bind(text, work.old), view.name, name) if view.name in each.uses else text)
+        if view.name in each.uses:
+            text = renamed_text(bind(text, work.old), view.name, name)
+        work.redefine(each, text, renames=True)
     if view.maintained:
         work.plan(core, {name: engine.sizes({view.name})[view.name]})
     with core.dropping(), core.lock:

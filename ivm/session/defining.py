@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
 from ivm.transform.pipeline import optimize
@@ -145,7 +146,11 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     check_reserved(statement.name)
     catalog = core.catalog.fixed()
     name = statement.name
+    readers: Sequence[Definition] = ()
     if statement.replace and old is not None:
+        readers = catalog.dependents(old.name) if core.engine.is_whole else ()
+        for reader in readers:
+            catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
@@ -163,7 +168,10 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     if begins_clock:
         optimize(bound.relation)  # what cannot be maintained, fails here
         _begin_clock(core)
-    install(core, catalog, definition, bound)
+    if readers:
+        replace_below(core, catalog, definition, bound)
+    else:
+        install(core, catalog, definition, bound)
 
 
 def _begin_clock(core: Core) -> None:

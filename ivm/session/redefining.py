@@ -46,20 +46,27 @@ class Redefining:
         """
         return [view for view in reversed(self.old.dependents(name)) if view.name not in gone]
 
-    def redefine(self, view: View, text: str) -> None:
-        """Let a view have this text from now on, whose columns are called as they were.
+    def redefine(self, view: View, text: str, *, renames: bool = False) -> None:
+        """Let a view have this text from now on. Its columns stay what they were: called so, if it `renames` them.
 
-        BindError if it cannot be read, or its columns would have other types.
+        BindError if the text cannot be read, or its columns would be others.
         """
         bound, names = bind(text, self.catalog), [each.name for each in view.schema]
-        unnamed = text if view.unnamed or [each.name for each in bound.schema] != names else ""
+        unnamed = text if view.unnamed or (renames and [each.name for each in bound.schema] != names) else ""
         if unnamed:
             bound = with_names(bound, view.name, names)
-        if [each.type for each in bound.schema] != [each.type for each in view.schema]:
+        if [(each.name, each.type) for each in bound.schema] != [(each.name, each.type) for each in view.schema]:
             raise BindError(f"its columns would be {_columns(bound)}")
         self.bound[view.name] = bound
         redefined = replace(view, sql=bound.text, schema=bound.schema, uses=bound.uses, unnamed=unnamed)
-        self.catalog.alter(view.name, replace(redefined, order=bound.order, hidden=bound.hidden))
+        self.have(replace(redefined, order=bound.order, hidden=bound.hidden))
+
+    def have(self, view: View) -> None:
+        """Have a view of this definition, in the place of the one of its name, if there is one; else behind all."""
+        if self.catalog.find(view.name) is None:
+            self.catalog.add_view(view)
+        else:
+            self.catalog.alter(view.name, view)
 
     def plan(self, core: Core, sizes: Mapping[str, float] = _NO_SIZES) -> None:
         """Have the views that are maintained filled anew; `sizes`: of what has a name that nothing has yet."""
@@ -81,7 +88,7 @@ class Redefining:
                 there = core.engine.installed(definition, self.planned[name], pause or _alone, aside, renderer)
                 renderer.views[name] = there.node
             elif there is not None:
-                there = replace(there, definition=definition)
+                there = replace(there, definition=definition) if definition.maintained else None
             puts[name] = there, bound.oracle_sql
         return puts
 

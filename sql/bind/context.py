@@ -35,6 +35,19 @@ class Refinement:
 
 
 @dataclass(frozen=True, slots=True)
+class Nearest:
+    """How the right side of an ASOF JOIN is refined, so that DuckDB takes the same of rows that are equally near.
+
+    Of the rows for which `where` holds that agree in `by` only the first by all their `width` columns are to be left.
+    """
+
+    node: exp.Join
+    by: tuple[exp.Expr, ...]
+    where: tuple[exp.Expr, ...]
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A bound SELECT. `order` is its ORDER BY as (column of `kept`, descending, nulls first).
 
@@ -77,6 +90,7 @@ class BindContext(Placed):
     reads: dict[int, Reads] = field(default_factory=dict)
     cut: list[tuple[exp.Expr, int]] = field(default_factory=list)
     windows: list[Refinement] = field(default_factory=list)
+    nearest: list[Nearest] = field(default_factory=list)
     grouped: list[tuple[exp.Expr, tuple[int, ...]]] = field(default_factory=list)
     outer_rows: list[OuterRow] = field(default_factory=list)
     awaited: dict[str, str] = field(default_factory=dict)
@@ -101,7 +115,7 @@ class BindContext(Placed):
             del each[length:]
 
     def _told(self) -> tuple[list[Any], ...]:
-        return self.cut, self.windows, self.grouped
+        return self.cut, self.windows, self.nearest, self.grouped
 
     def number(self) -> int:
         """A number for an Apply, which no other of the query has."""

@@ -25,7 +25,7 @@ from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
-from sql.bind.context import BindContext, Block, Ctes, Reads, Refinement
+from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
 from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
@@ -224,6 +224,8 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
     """
     for window in context.windows:
         _refine(window)
+    for nearest in context.nearest:
+        _refine_nearest(nearest)
     for group, columns in context.grouped:
         if columns:  # DuckDB sees none in an expression of keys and aggregates
             group.set("all", None)
@@ -249,6 +251,21 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
             is_null = exp.Is(this=exp.Paren(this=node.this.copy()), expression=exp.Null())
             node.replace(exp.Case(ifs=[exp.If(this=is_null, true=exp.Null())], default=node.copy()))
     return duckdb_text(tree, copy=False)
+
+
+def _refine_nearest(nearest: Nearest) -> None:
+    item = nearest.node.this
+    order = [*map(_ascending, (each.copy() for each in nearest.by))]
+    order += [_ascending(exp.Literal.number(i + 1)) for i in range(nearest.width)]
+    query = exp.Select(
+        expressions=[exp.Star()],
+        distinct=exp.Distinct(on=exp.Tuple(expressions=[each.copy() for each in nearest.by])),
+        from_=exp.From(this=item.copy()),
+        where=exp.Where(this=exp.and_(*(each.copy() for each in nearest.where))) if nearest.where else None,
+        order=exp.Order(expressions=order),
+    )
+    name = exp.to_identifier(item.alias_or_name, quoted=True)
+    nearest.node.set("this", exp.Subquery(this=query, alias=exp.TableAlias(this=name)))
 
 
 def _ascending(node: exp.Expr, *, nulls_first: bool = False) -> exp.Ordered:
