@@ -283,6 +283,11 @@ class Catalog:
         self.sequences = other.sequences
         self.content = other.content
 
+    def is_like(self, other: Catalog) -> bool:
+        """Whether there is what another catalog has: the very same entries."""
+        same = self.content is other.content and self.macros is other.macros
+        return same and self._types is other._types and self._schemas is other._schemas
+
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()

@@ -16,12 +16,15 @@ table that is new, also in place of one of its name, the `table` and the `bytes`
 `altered`, which may be missing, for each table that keeps its rows in other columns or under another name, the `table`,
 what it `was` called, and `taken`, for each column the place that it had, or null for one that is new, in which rows
 that are there have its default; where it is among `made`, too, its rows are written anew, at no new time.
+
+The head of a TRANSACTION is that of a DEFINITION and that of a COMMIT in one: its changes come when all is there that
+is new, and tables that are new begin without rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,7 +52,7 @@ from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import Missing, Mode
 
-COMMIT, DEFINITION = 1, 2
+COMMIT, DEFINITION, TRANSACTION = 1, 2, 3
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _STEP = 8
 _WORD = 4
@@ -84,13 +87,26 @@ class Commit(NamedTuple):
 
 def commit_payload(commit: Commit, streams: Streams) -> Pieces:
     """What a commit's record says. Cost: 30 microseconds and a copy of the rows."""
+    head, bodies = _committed(commit, streams)
+    return [*_head(head), *bodies]
+
+
+def transaction_payload(old: Catalog, new: Catalog, made: Collection[str], commit: Commit, streams: Streams) -> Pieces:
+    """What the record of a commit says with which other things come to exist; see `definition_payload`."""
+    head, bodies = _committed(commit, streams)
+    none = [{"table": name, "bytes": 0} for name in made]
+    return [*_head(head | {"made": none} | definition_of(new, old)), *bodies]
+
+
+def _committed(commit: Commit, streams: Streams) -> tuple[dict[str, Any], Pieces]:
+    """The head of a commit, and its streams."""
     heads, bodies = [], Pieces()
     for given in commit.given:
         pieces = streams.pieces(given.table, given.rows, given.diffs, given.times)
         length = _add(bodies, pieces)
         said = {"table": given.table, "mode": given.mode, "missing": given.missing, "bytes": length}
         heads.append(said | {"diffs": given.diffs is not None, "times": given.times is not None})
-    return [*_head({"time": commit.time, "commits": commit.made, "changes": heads}), *bodies]
+    return {"time": commit.time, "commits": commit.made, "changes": heads}, bodies
 
 
 def definition_payload(
