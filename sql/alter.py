@@ -94,7 +94,7 @@ def _add(words: Words, table: str, dialect: str) -> AddColumn | AddKey:
     words.take("COLUMN")
     exists, declared = words.take("IF", "NOT", "EXISTS"), _declared(table, words.text(), words, dialect)
     (field,) = declared.fields
-    if declared.primary_key or declared.foreign_keys or declared.checks:
+    if declared.primary_key or declared.foreign_keys or declared.checks or declared.generated:
         words.refuse(
             f"ALTER TABLE {table} ADD COLUMN {field.name} takes NOT NULL, DEFAULT and UNIQUE; ADD PRIMARY KEY (..) "
             "follows, and CREATE TABLE takes the others"

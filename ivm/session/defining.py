@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
@@ -103,6 +103,11 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
+    if statement.table.generated and not core.engine.is_whole:
+        raise UnsupportedError(
+            f"cannot create table {statement.table.name!r}: generated columns are not supported over shards; compute "
+            "them in a view"
+        )
     check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
 
