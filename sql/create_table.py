@@ -75,7 +75,8 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
         partitioned_by=_partitioned_by(tree, declaration, source),
         replicated=any(isinstance(item, exp.Var) for item in _properties(tree)),
     )
-    table = replace(table, **_retention(tree, table, source))
+    retention, retention_column = _retention(tree, table, source)
+    table = replace(table, retention=retention, retention_column=retention_column)
     if table.replicated and table.partitioned_by:
         source.fail(tree, f"CREATE TABLE {table.name}: it is REPLICATED or PARTITIONED BY columns; leave one out")
     table = replace(table, checks=_checks(declaration, table, source, dialect))
@@ -217,11 +218,11 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
     return frozenset(name for name, wanted in values.items() if wanted)
 
 
-def _retention(tree: exp.Create, table: Table, source: SqlText) -> dict[str, str]:
-    """For how long rows stay, and by which column, where anything is said of that."""
+def _retention(tree: exp.Create, table: Table, source: SqlText) -> tuple[str, str]:
+    """For how long rows stay, and by which column; empty where nothing is said of that."""
     given = {key(item.name): item.args.get("value") for item in _properties(tree) if key(item.name) in RETAINING}
     if not given:
-        return {}
+        return "", ""
     what = f"CREATE TABLE {table.name}: retention"
     texts = {name: each.name for name, each in given.items() if isinstance(each, exp.Literal) and each.is_string}
     if texts.keys() != set(RETAINING):
@@ -237,7 +238,7 @@ def _retention(tree: exp.Create, table: Table, source: SqlText) -> dict[str, str
         source.fail(tree, f"{what} {texts[RETENTION]!r} is not over zero; give a length of time such as '7 days'")
     if table.append_only or table.static:
         source.fail(tree, f"{what} deletes rows, and it is declared append_only or static; leave one of them out")
-    return {RETENTION: texts[RETENTION], RETENTION_COLUMN: column}
+    return texts[RETENTION], column
 
 
 def _properties(tree: exp.Create) -> Sequence[exp.Expr]:

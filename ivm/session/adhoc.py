@@ -248,7 +248,7 @@ def described(core: Core, statement: Show | Describe | Summarize, dialect: str) 
 def _shown(core: Core, statement: Show) -> Result:
     """The tables and views by name, in the columns that DuckDB gives them."""
     catalog = core.catalog.fixed()
-    shown = catalog.views if statement.what == "views" else (*catalog.tables, *catalog.views)
+    shown: Sequence[Table | View] = catalog.views if statement.what == "views" else (*catalog.tables, *catalog.views)
     entries = [entry for entry in shown if not is_own(entry.name)]
     entries.sort(key=lambda entry: catalog.parts(entry.name))
     if statement.what != "all tables":
