@@ -186,7 +186,7 @@ def _answer(
             for name, table in given.items():
                 offer(duck, name, table)
             say_where(duck, core.settings, text)
-            return answer(duck, text)
+            return core.numbers.answer(duck, text)
     except UnknownNameError as error:
         for name in names:
             if key(name) not in held.stored:

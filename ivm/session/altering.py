@@ -168,7 +168,7 @@ def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
 def _new_values(core: Core, change: Altered) -> Sequence[pa.Scalar]:
     """What rows that are there hold in columns that are new. Raises what is wrong with a default."""
     if change.table.defaults != change.old.defaults:
-        check_defaults(change.table)
+        check_defaults(change.table, core.numbers)
     new = [change.table.fields[place] for place, old in enumerate(change.taken) if old is None]
     values = default_values(change.table, new)
     for each, value in zip(new, values, strict=True):

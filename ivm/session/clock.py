@@ -7,6 +7,7 @@ has it, and a database that is opened again, or its shards, see what was seen be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Event
 from time import time_ns
 
@@ -17,6 +18,7 @@ from catalog.catalog import Catalog
 from catalog.clock import CLOCK, NOW_COLUMN
 from catalog.errors import InterfaceError
 from ivm.durable.payload import Batch
+from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.columns.arrow import arrow_type
@@ -64,17 +66,18 @@ class Clock:
         """Whether a view reads the clock, and time has passed since the last commit."""
         return self._is_read() and (self._begun(engine) is None or self.present() != self._written)
 
-    def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None) -> int:
+    def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
+        commit = engine.commit if also is None else partial(engine.commit, also=also)
         if not self._is_read():
-            return engine.commit(changes, batch)
+            return commit(changes, batch)
         self._begun(engine)
         self._last = now = self.present()
         if now == self._written:
-            return engine.commit(changes, batch)
+            return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        time = engine.commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch)
+        time = commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
 

@@ -26,6 +26,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
 from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
@@ -41,6 +42,7 @@ from sql.statements import (
     CreateIndex,
     CreateMacro,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -49,8 +51,9 @@ from sql.statements import (
 )
 
 Definitions = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Alter | Drop
-)
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
+    | CreateSequence | Alter | Drop
+)  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -80,6 +83,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case CreateSequence():
+            create_sequence(core, statement)
+        case Drop(kind="SEQUENCE"):
+            drop_sequence(core, statement)
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
@@ -97,7 +104,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    check_defaults(statement.table)
+    check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
     if statement.table.retention:
         _watch_old_rows(core, core.catalog.table(statement.table.name))
