@@ -42,10 +42,8 @@ def test_more_zones_than_are_learnt_at_once():
     db.sql("CREATE TABLE m (zone VARCHAR PRIMARY KEY)")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT zone, TIMESTAMPTZ '2024-07-01 12:00Z' AT TIME ZONE zone AS t FROM m")
     db.apply({"m": [{"zone": name} for name in names]})
-    expected = duckdb.sql(
-        f"SELECT zone, timezone(zone, TIMESTAMPTZ '2024-07-01 12:00Z') FROM (SELECT unnest({names}) AS zone)"
-    )
-    assert sorted(db.view("v").fetchall()) == sorted(expected.fetchall())
+    query = f"SELECT zone, timezone(zone, TIMESTAMPTZ '2024-07-01 12:00Z') FROM (SELECT unnest({names}) AS zone)"
+    assert sorted(db.view("v").fetchall()) == sorted(duckdb.connect().execute(query).fetchall())
     with pytest.raises(ivm.NumericError, match="Mars/Olympus"):
         db.sql("INSERT INTO m VALUES ('Mars/Olympus')")
     assert len(db.view("v").fetchall()) == len(names)
