@@ -65,6 +65,8 @@ def table_of(plain: Plain) -> Table:
         tuple(Index(each["name"], tuple(each["columns"]), each["unique"]) for each in plain["indexes"]),
         tuple(plain.get("partitioned_by", ())),  # which earlier releases did not know
         plain.get("replicated", False),
+        plain.get("retention", ""),
+        plain.get("retention_column", ""),
         tuple(Generated(**each) for each in plain.get("generated", ())),
     )
     _check(table, Table)

@@ -68,7 +68,10 @@ def alter(core: Core, statement: Alter) -> None:
         assert isinstance(change, Rename), "nothing else is read of a view"
         _rename_view(core, core.catalog.view(statement.name), change.name)
         return
-    found = altered(core.catalog.table(statement.name), change)
+    table = core.catalog.table(statement.name)
+    if table.retention:
+        raise UnsupportedError(f"cannot alter table {table.name}: it has a retention; create another in its place")
+    found = altered(table, change)
     if found is not None:
         _alter_table(core, _with_checks(found, change), change)
 
