@@ -84,6 +84,13 @@ def asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictiona
 
     NumericError if it has none of some arguments, which it names.
     """
+    return to_column(answer_to(function, arguments, type_, dictionary), type_, dictionary)
+
+
+def answer_to(
+    function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary
+) -> pa.Array | pa.ChunkedArray:
+    """As `asked`, what DuckDB answers."""
     strings, fields, arrays = dictionary.now(), list[Field](), list[pa.Array]()
     for value, given in arguments:
         if isinstance(value, Column):
@@ -93,7 +100,7 @@ def asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictiona
     values = tuple(None if isinstance(value, Column) else as_literal(value) for value, _ in arguments)
     question = _Question(function, values, tuple(given for _, given in arguments), rows, type_)
     try:
-        return to_column(question.answer(), type_, dictionary)
+        return question.answer()
     except duckdb.Error as error:
         raise question.error(error) from None
 
