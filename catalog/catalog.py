@@ -10,7 +10,7 @@ from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
 from catalog.names import MAIN, key, quoted, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
-from catalog.types import SqlType
+from catalog.types import INTERVAL, SqlType
 
 Entry = TypeVar("Entry", Table, View)
 
@@ -197,6 +197,9 @@ class Catalog:
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
+        for index in indexes:
+            for column in index.columns if index.unique else ():
+                _check_key(table, f"cannot create index {index.name!r}", "key", column)
         self.content = {**self.content, key(table.name): table}
         return table
 
@@ -335,6 +338,7 @@ def _check_columns(table: Table) -> None:
     for kind, column in used:
         if written(column, names) is None:
             raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
+        _check_key(table, what, kind, column)
     if twice(table.primary_key) is not None:
         raise BindError(f"{what}: its primary key names a column twice")
     for unique in table.unique:
@@ -344,6 +348,12 @@ def _check_columns(table: Table) -> None:
     named = twice(name for name in called if name)
     if named is not None:
         raise BindError(f"{what}: two constraints are called {named!r}; rename one")
+
+
+def _check_key(table: Table, what: str, kind: str, column: str) -> None:
+    if table.fields[table.index(column)].type == INTERVAL:
+        why = "of which different ones may be equal; keep its microseconds, epoch_us(..), in a column"
+        raise BindError(f"{what}: its {kind} names column {column!r}, an INTERVAL, {why}")
 
 
 def _spelled(table: Table, unique: Unique) -> Unique:
