@@ -14,7 +14,6 @@ from catalog.types import (
     NULL,
     TIME,
     TIMESTAMP,
-    TIMESTAMPTZ,
     VARCHAR,
     Kind,
     SqlType,
@@ -210,16 +209,6 @@ def _is_moment(operand: Operand) -> bool:
     return operand.type.is_moment or operand.type == TIME
 
 
-def bind_at_time_zone(binder: Binder, node: exp.Expr) -> Operand:
-    """The moment x AT TIME ZONE 'UTC': of a TIMESTAMP the one with time zone, of one with time zone the TIMESTAMP."""
-    operand, zone = binder.value(node.this), node.args["zone"]
-    if not isinstance(zone, exp.Literal) or zone.name.upper() not in ("UTC", "GMT", "ETC/UTC", "Z"):
-        binder.refuse(zone, "AT TIME ZONE is supported for 'UTC' only; keep moments in UTC, and convert what you show")
-    if operand.type not in (TIMESTAMP, TIMESTAMPTZ):
-        binder.mismatch(node, f"AT TIME ZONE needs a TIMESTAMP, not a {operand.type}; cast it")
-    return Operand(node, binder.cast(operand, TIMESTAMP if operand.type == TIMESTAMPTZ else TIMESTAMPTZ))
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: bind_literal,
     exp.ByteString: bind_escaped,
@@ -228,7 +217,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
-    exp.AtTimeZone: bind_at_time_zone,
     exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,

@@ -178,6 +178,9 @@ FUNCTIONS = (
     _asked("make_date", (INTEGER,), DATE, of="days"),
     _asked("make_timestamp_ms", (BIGINT,), TIMESTAMP),
     _asked("make_timestamptz", (BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE), TIMESTAMPTZ),
+    # Zones.
+    _bound("timezone of TIMESTAMP", (VARCHAR, TIMESTAMP), TIMESTAMPTZ, "timezone"),
+    _bound("timezone of TIMESTAMP WITH TIME ZONE", (VARCHAR, TIMESTAMPTZ), TIMESTAMP, "timezone"),
     # Intervals.
     _bound("age", (TIMESTAMP, TIMESTAMP), INTERVAL, "age"),
     _bound("time_bucket", (INTERVAL, TIMESTAMP), TIMESTAMP, "time_bucket"),
