@@ -127,6 +127,13 @@ _MOST_ZONES = 16
 
 
 def _asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary) -> Column:
+    return to_column(answer_to(function, arguments, type_, dictionary), type_, dictionary)
+
+
+def answer_to(
+    function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary
+) -> pa.Array | pa.ChunkedArray:
+    """As `asked`, what DuckDB answers."""
     strings, fields, arrays = dictionary.now(), list[Field](), list[pa.Array]()
     for value, given in arguments:
         if isinstance(value, Column):
@@ -136,7 +143,7 @@ def _asked(function: str, arguments: Sequence[Argument], type_: SqlType, diction
     values = tuple(None if isinstance(value, Column) else as_literal(value) for value, _ in arguments)
     question = _Question(function, values, tuple(given for _, given in arguments), rows, type_)
     try:
-        return to_column(question.answer(), type_, dictionary)
+        return question.answer()
     except duckdb.Error as error:
         raise question.error(error) from None
 

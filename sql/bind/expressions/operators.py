@@ -22,6 +22,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import negative, product, quotient, sum_of
 from sql.bind.functions.shifts import add_moment, subtract_moment
+from sql.bind.functions.signatures import json_text
 from sql.ir.scalar import Call, Literal
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
@@ -108,8 +109,11 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
 
 def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
-    operand = binder.bind(node.this)
     target = declared_type(node.args["to"], binder.source, "the cast", node)
+    operand = json_text(binder, node.this)
+    if operand is not None and target != VARCHAR:
+        binder.refuse(node, f"a cast from JSON to {target} is not supported; write CAST(x ->> 'path' AS {target})")
+    operand = operand or binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
