@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
 from catalog.names import MAIN, key, quoted, suggestion, twice, written
-from catalog.schema import ForeignKey, Index, Table, Unique, View
+from catalog.schema import ForeignKey, Index, Schema, Table, Unique, View
 from catalog.types import SqlType
 
 Entry = TypeVar("Entry", Table, View)
@@ -33,6 +33,7 @@ class Catalog:
         self.database = "memory"
         """What the database itself is called, in front of schemas."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
+        self._comments: Mapping[tuple[str, str], str] = {}  # by the keys of a name and of a column's, or nothing
         self._schemas: Mapping[str, str] = {}  # the names of those beside main, by their keys
 
     @property
@@ -141,6 +142,27 @@ class Catalog:
         self.macros = {each: macro for each, macro in self.macros.items() if macro is not found}
 
     @property
+    def comments(self) -> tuple[tuple[Table | View, str, str], ...]:
+        """What was said of tables and views, and of their columns: the entry, a column's name or nothing, a text."""
+        found = []
+        for (name, column), text in self._comments.items():
+            entry = self.content[name]
+            spelled = written(column, (field.name for field in _fields(entry))) if column else ""
+            if spelled is not None:  # the column may have gone
+                found.append((entry, spelled, text))
+        return tuple(found)
+
+    def comment(self, name: str, column: str, text: str | None) -> None:
+        """Say this of a table or view, or a column of it; None: nothing. BindError if there is none."""
+        entry = self.lookup(name)
+        names = [field.name for field in _fields(entry)]
+        if column and written(column, names) is None:
+            raise BindError(f"cannot comment: {entry.name!r} has no column {column!r}{suggestion(column, names)}")
+        place = key(entry.name), key(column)
+        kept = {each: said for each, said in self._comments.items() if each != place}
+        self._comments = kept if text is None else {**kept, place: text}
+
+    @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas that were created, in that order: all but main."""
         return tuple(self._schemas.values())
@@ -223,6 +245,7 @@ class Catalog:
     def _dropped(self, entry: Entry, kind: str) -> Entry:
         self._check_unused(entry.name, kind)
         self.content = {each: kept for each, kept in self.content.items() if each != key(entry.name)}
+        self._comments = {each: said for each, said in self._comments.items() if each[0] != key(entry.name)}
         return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
@@ -242,13 +265,14 @@ class Catalog:
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
         self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
+        self._comments = other._comments
         self.content = other.content
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
-        fixed._schemas, fixed.database = self._schemas, self.database
+        fixed._schemas, fixed._comments, fixed.database = self._schemas, self._comments, self.database
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:
@@ -301,6 +325,11 @@ class Catalog:
 
 _SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
 """The schemas that are DuckDB's own."""
+
+
+def _fields(entry: Table | View) -> Schema:
+    """What a reader sees of it."""
+    return entry.fields if isinstance(entry, Table) else entry.schema
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:

@@ -21,6 +21,7 @@ from sql.macro_statements import about_macro
 from sql.macro_words import is_about_macro
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
+from sql.parse_comment import comment_on
 from sql.parse_merge import merge
 from sql.parse_settings import about_setting
 from sql.reader import MUTUALLY
@@ -68,8 +69,7 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
         if tree.name.upper() in BY_TOKENS:
-            is_show = tree.name.upper() == "SHOW"
-            found = _show(syntax.tokens, source) if is_show else about_setting(syntax.tokens, source)
+            found = _READ.get(tree.name.upper(), about_setting)(syntax.tokens, source)
             return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
@@ -312,6 +312,7 @@ def _drop(syntax: Syntax, source: SqlText, dialect: str) -> Drop:
     return Drop(kind, name, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
 
 
+_READ: dict[str, Callable[[Sequence[Token], SqlText], Statement]] = {"SHOW": _show, "COMMENT": comment_on}
 _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Create: _create,
     exp.Drop: _drop,

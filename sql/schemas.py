@@ -15,7 +15,9 @@ from catalog.errors import BindError
 from catalog.names import MAIN, key, quoted
 from catalog.paths import Names
 from sql.edits import Edit, edited
+from sql.parse_comment import place_of_name
 from sql.sql_text import SqlText
+from sql.statements import SHOWN
 from sql.syntax import Syntax, statements
 from sql.tree import nodes_of, tables_read
 
@@ -26,6 +28,9 @@ _NAMED = (
     exp.TruncateTable, exp.Show,
 )  # fmt: skip
 """What names a table without reading it in FROM, so that it takes no alias."""
+
+
+_LISTED = [words.split() for words in SHOWN]
 
 
 def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
@@ -39,18 +44,21 @@ def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
     source = SqlText(text)
     edits = list[Edit]()
     for syntax in statements(source, dialect):
-        if syntax.tokens[0].text.upper() == "SHOW":
-            edits += _shown(syntax.tokens[1:], names)
+        word = syntax.tokens[0].text.upper()
+        if word == "SHOW" and [token.text.lower() for token in syntax.tokens[1:]] not in _LISTED:
+            edits += _named(syntax.tokens[1:], names)
+        elif word == "COMMENT":
+            edits += _named(syntax.tokens[slice(*place_of_name(syntax.tokens))], names)
         else:
             edits += _Renamed(names, source, dialect).edits(syntax)
     return edited(text, edits)
 
 
-def _shown(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
-    """SHOW of a table or view, which sqlglot does not read."""
+def _named(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
+    """The name of a table or view, if the tokens are one: sqlglot does not read all statements."""
     parts = [token.text for token in tokens if token.token_type != TokenType.DOT]
     name = names.found(parts) if len(parts) * 2 == len(tokens) + 1 else None
-    if name is not None and names.catalog.find(name) is not None:
+    if name is not None:
         yield tokens[0].start, tokens[-1].end + 1, quoted(name)
 
 

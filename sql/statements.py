@@ -66,6 +66,15 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentOn:
+    """COMMENT ON: what is said about a table or view, or about one of its columns; None: nothing."""
+
+    name: str
+    column: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class CreateSchema:
     """CREATE SCHEMA: from then on tables and views may be in `name`; `database` is what stands before it."""
 
@@ -327,6 +336,7 @@ Statement = (
     | CreateType
     | CreateMacro
     | CreateSchema
+    | CommentOn
     | Drop
     | Query
     | Insert

@@ -31,6 +31,7 @@ from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
 from sql.statements import (
+    CommentOn,
     CreateIndex,
     CreateMacro,
     CreateSchema,
@@ -43,7 +44,9 @@ from sql.statements import (
 
 RESERVED = "ivm_"
 
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Drop
+Definitions = (
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | CommentOn | Drop
+)
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -75,6 +78,8 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _drop_macro(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
+        case CommentOn():
+            _comment(core, statement)
         case CreateSchema():
             _create_schema(core, statement)
         case Drop(kind="SCHEMA"):
@@ -298,6 +303,13 @@ def _drop(core: Core, statement: Drop) -> None:
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+
+
+def _comment(core: Core, statement: CommentOn) -> None:
+    catalog = core.catalog.fixed()
+    catalog.comment(statement.name, statement.column, statement.text)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
 
 
 def _create_schema(core: Core, statement: CreateSchema) -> None:

@@ -18,7 +18,7 @@ from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
-from ivm.shell.definitions import definition_text
+from ivm.shell.definitions import comment_texts, definition_text
 from sql.schemas import spelled_text
 from sql.tree import CATALOG
 
@@ -114,6 +114,7 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
             yield definition_text(replace(plain, replicated=False), catalog)
         else:
             yield f"CREATE VIEW {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
+    yield from comment_texts(catalog)
     sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.parts(name)))}) THEN {n}" for name, n in rows.items())
     size = f"CASE (schema_name, table_name){sizes} ELSE estimated_size END" if sizes else "estimated_size"
     yield (

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from catalog.catalog import Catalog
-from catalog.names import MAIN, quoted
+from catalog.names import MAIN, as_literal, quoted
 from catalog.schema import Field, ForeignKey, Index, Table, View
 from sql.schemas import spelled_text
 
@@ -47,6 +48,15 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     spread += " REPLICATED" if entry.replicated else ""
     table = f"CREATE TABLE {called} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
     return "\n".join([table, *(_index(called, each) for each in entry.indexes)])
+
+
+def comment_texts(catalog: Catalog, entry: Table | View | None = None) -> Iterator[str]:
+    """COMMENT ON for all that was said of a table or view, or of all there are; with semicolons."""
+    for each, column, text in catalog.comments:
+        if entry is None or each is entry:
+            kind = "COLUMN" if column else "TABLE" if isinstance(each, Table) else "VIEW"
+            called = full_text(each.name, catalog) + (f".{name_text(column)}" if column else "")
+            yield f"COMMENT ON {kind} {called} IS {as_literal(text)};"
 
 
 def _column(table: Table, field: Field) -> str:

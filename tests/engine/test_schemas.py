@@ -61,6 +61,10 @@ def test_they_are_found_again(tmp_path: Path, checkpoint: bool) -> None:
         db.sql("INSERT INTO s.t VALUES (1, 5); INSERT INTO t VALUES (1)")
         if checkpoint:
             db.sql("CHECKPOINT")
+        db.sql("COMMENT ON TABLE s.t IS 'one'; COMMENT ON COLUMN s.t.y IS 'how many'; COMMENT ON VIEW s.v IS 'all'")
+        db.sql(
+            "COMMENT ON VIEW s.v IS NULL; COMMENT ON TABLE t IS 'another'; CREATE OR REPLACE TABLE other (x INTEGER)"
+        )
         db.sql("CREATE SCHEMA gone; CREATE TABLE gone.t (x INTEGER); INSERT INTO gone.t VALUES (1)")
         db.sql("DROP SCHEMA gone CASCADE; CREATE SCHEMA empty; USE s")
         assert db.sql("SELECT current_schema(), current_database()").fetchall() == [("s", "shop")]
@@ -72,6 +76,10 @@ def test_they_are_found_again(tmp_path: Path, checkpoint: bool) -> None:
         found = db.sql("SELECT catalog_name, schema_name FROM information_schema.schemata").fetchall()
         assert {name for database, name in found if database == "shop"} >= {"main", "s", "empty"}
         assert ("shop", "gone") not in found
+        assert db.sql("SELECT schema_name, comment FROM duckdb_tables() ORDER BY ALL").fetchall() == [
+            ("main", "another"), ("main", None), ("s", "one"),
+        ]  # fmt: skip
+        assert db.sql("SELECT comment FROM duckdb_columns() WHERE comment IS NOT NULL").fetchall() == [("how many",)]
         db.verify()
         with pytest.raises(ivm.Error, match="gone"):
             db.sql("SELECT * FROM gone.t")
@@ -79,7 +87,7 @@ def test_they_are_found_again(tmp_path: Path, checkpoint: bool) -> None:
 
 def test_databases_of_before_have_main_alone() -> None:
     head = definition_of(Catalog())
-    del head["schemas"]
+    del head["schemas"], head["comments"]
     assert catalog_of(head).schemas == ()
 
 
