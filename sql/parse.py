@@ -23,7 +23,8 @@ from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
 from sql.parse_comment import comment_on
 from sql.parse_merge import merge
-from sql.parse_settings import about_setting
+from sql.parse_prepared import deallocate, execute, prepare
+from sql.parse_settings import about_call, about_extension, about_pragma, about_setting, about_upkeep
 from sql.reader import MUTUALLY
 from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
@@ -70,6 +71,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
     if isinstance(tree, exp.Command):
         if tree.name.upper() in BY_TOKENS:
             found = _READ.get(tree.name.upper(), about_setting)(syntax.tokens, source)
+            if isinstance(found, str):
+                (found,) = parse(found)
             return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
@@ -312,7 +315,12 @@ def _drop(syntax: Syntax, source: SqlText, dialect: str) -> Drop:
     return Drop(kind, name, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
 
 
-_READ: dict[str, Callable[[Sequence[Token], SqlText], Statement]] = {"SHOW": _show, "COMMENT": comment_on}
+_READ: dict[str, Callable[[Sequence[Token], SqlText], Statement | str]] = {
+    "SHOW": _show, "COMMENT": comment_on, "PRAGMA": about_pragma, "CALL": about_call, "VACUUM": about_upkeep,
+    "ANALYZE": about_upkeep, "LOAD": about_extension, "INSTALL": about_extension, "PREPARE": prepare,
+    "EXECUTE": execute, "DEALLOCATE": deallocate,
+}  # fmt: skip
+"""What reads statements by their tokens; those that are not here `about_setting` does. A text is parsed instead."""
 _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Create: _create,
     exp.Drop: _drop,

@@ -12,9 +12,7 @@ STARTS = (
     "USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
 _FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
-    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|REVOKE|ROLLBACK|START|"
-    "UNPIVOT|VACUUM"
+    "ALTER|ATTACH|BEGIN|COMMIT|DETACH|EXPORT|GRANT|IMPORT|PIVOT|REFRESH|REVOKE|ROLLBACK|START|UNPIVOT"
 )
 _INSTEAD = {
     "BEGIN": "use `with db.transaction() as tx:`",
@@ -24,11 +22,7 @@ _INSTEAD = {
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",
-    "INSTALL": "a SELECT installs the extensions that it needs where ivm.connect(external_access=True) allows it",
-    "LOAD": "a SELECT loads the extensions that it needs where ivm.connect(external_access=True) allows it",
-    "PRAGMA": "leave it out, SQL text configures nothing",
     "REFRESH": "leave it out, views are always up to date",
-    "ANALYZE": "write EXPLAIN alone",
 }
 
 

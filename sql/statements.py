@@ -288,6 +288,55 @@ class Set:
 
 
 @dataclass(frozen=True, slots=True)
+class SetVariable:
+    """SET VARIABLE: getvariable(name) is the value of the expression `text`; None: it is NULL again."""
+
+    name: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """What asks for nothing that is not done anyhow, such as VACUUM; of the table or view called `name`, if it is not
+    empty.
+    """
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """LOAD or INSTALL of an extension of DuckDB's; `text` is the statement."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """PREPARE: `name` stands for the statement `text`, which has parameters."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """EXECUTE: carry out what is called `name`, with the texts of values by position or by name."""
+
+    name: str
+    values: tuple[str, ...] = ()
+    named: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deallocate:
+    """DEALLOCATE: forget what PREPARE called `name`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE: the columns of a table or view, or of a query."""
 
@@ -345,6 +394,12 @@ Statement = (
     | Merge
     | Show
     | Set
+    | SetVariable
+    | Idle
+    | Load
+    | Prepare
+    | Execute
+    | Deallocate
     | Describe
     | Summarize
     | Checkpoint

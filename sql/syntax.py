@@ -35,7 +35,10 @@ class Syntax:
     explain: bool
 
 
-BY_TOKENS = frozenset(["COMMENT", "SHOW", "USE", "SET", "RESET"])
+BY_TOKENS = frozenset((
+    "ANALYZE", "CALL", "COMMENT", "DEALLOCATE", "EXECUTE", "INSTALL", "LOAD", "PRAGMA", "PREPARE", "RESET", "SET",
+    "SHOW", "USE", "VACUUM",
+))  # fmt: skip
 """The first words of statements that are read by their tokens."""
 
 
@@ -129,10 +132,27 @@ def _without_explain(source: SqlText, reader: Dialect) -> tuple[str, list[Token]
 
 def _tokens(reader: Dialect, text: str, source: SqlText) -> list[Token]:
     try:
-        return reader.tokenize(text)
+        return _opened(reader, reader.tokenize(text), text)
     except TokenError as error:
         start = _unclosed(text)
         raise ParseError(source.locate("a quote or comment is opened and not closed", start)) from error
+
+
+def _opened(reader: Dialect, read: list[Token], text: str) -> list[Token]:
+    """The tokens, with those that follow some words, which sqlglot takes for one text."""
+    found: list[Token] = []
+    for token in read:
+        begin = token.end + 1 - len(token.text)
+        is_begun = bool(found) and found[-1].token_type in _SWALLOW and found[-1].text.upper() in BY_TOKENS
+        if is_begun and token.token_type == TokenType.STRING and text[begin : token.end + 1] == token.text:
+            before = "".join(each if each == "\n" else " " for each in text[:begin])
+            found += reader.tokenize(before + token.text)
+        else:
+            found.append(token)
+    return found
+
+
+_SWALLOW = frozenset([TokenType.COMMAND, TokenType.EXECUTE])
 
 
 def _unclosed(text: str) -> int:

@@ -57,6 +57,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
         path = ",".join((*core.settings.path, MAIN))
         duck.execute(f"SET search_path = {as_literal(path)}")
         _add_macros(duck, catalog.macros)
+        duck.execute("SET lock_configuration = true")
         yield duck
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.paths import Names
@@ -24,6 +26,10 @@ class Settings:
     catalog: Catalog
     path: tuple[str, ...] = ()
     """The schemas in which names are looked up before main; the first is where things are created."""
+    variables: Mapping[str, pa.Table] = field(default_factory=dict)
+    """What getvariable() gives, as tables of one value, by the keys of their names."""
+    prepared: Mapping[str, str] = field(default_factory=dict)
+    """The statements that have names, by the keys of these."""
 
     @property
     def names(self) -> Names:
