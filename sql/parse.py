@@ -30,6 +30,7 @@ from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
     SHOWN,
+    Analyze,
     Checkpoint,
     CreateIndex,
     CreateSchema,
@@ -69,6 +70,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
                 refuse_unread(declared(tree), source)
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
+        if syntax.analyze and tree.name.upper() in ("VIEW", "MATERIALIZED"):
+            return _analyzed(syntax.tokens, source)
         if tree.name.upper() in BY_TOKENS:
             found = _READ.get(tree.name.upper(), about_setting)(syntax.tokens, source)
             if isinstance(found, str):
@@ -104,16 +107,29 @@ def _explain_unreadable(syntax: Syntax, source: SqlText, dialect: str) -> NoRetu
     source.misread(first.start, "syntax error in this CREATE statement; check its name and commas")
 
 
-def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain:
+def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain | Analyze:
+    if syntax.analyze:
+        if isinstance(statement, Query):
+            return Analyze(statement)
+        what = "EXPLAIN ANALYZE is for queries, which are run, and views; write EXPLAIN ANALYZE SELECT ... or VIEW name"
+        source.refuse(syntax.tokens[0].start, what)
     if isinstance(statement, Query | CreateView):
         return Explain(statement)
     what = "EXPLAIN is for queries and views; write EXPLAIN SELECT ... or EXPLAIN CREATE MATERIALIZED VIEW ..."
     source.refuse(syntax.tokens[0].start, what)
 
 
+def _analyzed(tokens: Sequence[Token], source: SqlText) -> Analyze:
+    words = [token.text.upper() for token in tokens]
+    if words[:-1] not in (["VIEW"], ["MATERIALIZED", "VIEW"]):
+        source.misread(tokens[0].start, "cannot read this EXPLAIN ANALYZE; write EXPLAIN ANALYZE VIEW name")
+    return Analyze(tokens[-1].text)
+
+
 def _query(syntax: Syntax, source: SqlText, dialect: str) -> Query:
-    query = _query_within(syntax.tree, syntax.tokens, source, dialect, answered=not syntax.explain)
-    read = part(syntax.tree, syntax.tokens[0].start) if dialect == "duckdb" and syntax.explain else None
+    query = _query_within(syntax.tree, syntax.tokens, source, dialect, answered=syntax.analyze or not syntax.explain)
+    is_bound = dialect == "duckdb" and syntax.explain and not syntax.analyze
+    read = part(syntax.tree, syntax.tokens[0].start) if is_bound else None
     return replace(query, syntax=read)
 
 

@@ -49,7 +49,7 @@ def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
             edits += _named(syntax.tokens[1:], names)
         elif word == "COMMENT":
             edits += _named(syntax.tokens[slice(*place_of_name(syntax.tokens))], names)
-        elif word in ("ANALYZE", "VACUUM"):
+        elif word in ("ANALYZE", "VACUUM", "VIEW"):
             edits += _named(syntax.tokens[1:], names)
         else:
             edits += _Renamed(names, source, dialect).edits(syntax)

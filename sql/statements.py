@@ -377,6 +377,13 @@ class Explain:
     inner: Query | CreateView
 
 
+@dataclass(frozen=True, slots=True)
+class Analyze:
+    """EXPLAIN ANALYZE: what DuckDB does to answer a query, or what has been done for the maintained view of a name."""
+
+    inner: Query | str
+
+
 Statement = (
     CreateTable
     | CreateTableAs
@@ -405,4 +412,5 @@ Statement = (
     | Checkpoint
     | Copy
     | Explain
+    | Analyze
 )

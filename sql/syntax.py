@@ -28,11 +28,15 @@ from sql.tree import nodes_of
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """One statement: its tree, its tokens, and whether EXPLAIN stood before it. Offsets are those of the whole text."""
+    """One statement: its tree, its tokens, and whether EXPLAIN, or EXPLAIN ANALYZE, stood before it.
+
+    Offsets are those of the whole text.
+    """
 
     tree: exp.Expr
     tokens: tuple[Token, ...]
     explain: bool
+    analyze: bool = False
 
 
 BY_TOKENS = frozenset((
@@ -53,9 +57,14 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
         # What sqlglot cannot read, or not as DuckDB does, is read by its tokens.
-        by_tokens = is_about_macro(chunk) or chunk[0].text.upper() in BY_TOKENS
+        word = chunk[0].text.upper()
+        analyze = explain and word == _ANALYZE and len(chunk) > 1
+        chunk = chunk[1:] if analyze else chunk  # noqa: PLW2901
+        by_tokens = is_about_macro(chunk) or word in BY_TOKENS
+        if analyze:
+            by_tokens = chunk[0].text.upper() in ("VIEW", "MATERIALIZED")
         tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)
-        found.append(Syntax(tree, tuple(chunk), explain))
+        found.append(Syntax(tree, tuple(chunk), explain, analyze))
     return tuple(found)
 
 
@@ -106,6 +115,7 @@ def _dialect(name: str) -> Dialect:
 
 
 _EXPLAIN = "EXPLAIN"
+_ANALYZE = "ANALYZE"
 _EXPLAINED = re.compile(rf"\s*({_EXPLAIN})(?=\s)", re.IGNORECASE)
 _EXPORT_STATE = "EXPORT_STATE"
 

@@ -15,6 +15,7 @@ from ivm.engine.installing import Progress
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.analyze import analyzed
 from ivm.session.core import Core
 from ivm.session.defining import define
 from ivm.session.explain import explain
@@ -32,6 +33,7 @@ from sql.recent import Recent
 from sql.schemas import with_schemas
 from sql.sql_text import SqlText
 from sql.statements import (
+    Analyze,
     Checkpoint,
     Copy,
     CreateView,
@@ -221,6 +223,8 @@ def run_statement(
             text = inner.query_text if isinstance(inner, CreateView) else inner.written
             lines = explain(core, text, dialect, inner.origin, inner.syntax)
             return Result(pa.table({"explain": array_from([lines])}), as_text=True)
+        case Analyze():
+            return analyzed(core, statement, dialect)
         case _:
             return define(core, statement, dialect)
 

@@ -256,7 +256,7 @@ def test_nothing_is_no_statement():
         ("COPY (SELECT 1) FROM 'x.csv'", UnsupportedError, "COPY needs a plain name"),
         ("BEGIN", UnsupportedError, "db.transaction"),
         ("ALTER TABLE t ADD COLUMN b INT", UnsupportedError, "ALTER"),
-        ("EXPLAIN ANALYZE SELECT 1", UnsupportedError, "write EXPLAIN alone"),
+        ("EXPLAIN ANALYZE INSERT INTO t VALUES (1)", UnsupportedError, "EXPLAIN ANALYZE is for queries"),
         ("EXPLAIN DELETE FROM t", UnsupportedError, "EXPLAIN is for queries and views"),
     ],
 )
