@@ -46,6 +46,8 @@ from sql.statements import (
     Summarize,
 )
 from sql.syntax import BY_TOKENS, Syntax, part, statements
+from sql.transaction_statements import about_transaction
+from sql.transaction_words import is_about_transaction
 from sql.tree import names_read, nodes_of, table_name
 
 
@@ -79,6 +81,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
+        if is_about_transaction(syntax.tokens) and not syntax.explain:
+            return about_transaction(syntax.tokens, source)
         if is_about_macro(syntax.tokens) and not syntax.explain:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)

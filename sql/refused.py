@@ -8,16 +8,13 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, COMMENT, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, "
-    "USE, SET, RESET, CHECKPOINT or EXPLAIN"
+    "CREATE, DROP, COMMENT, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, SHOW, "
+    "DESCRIBE, SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
-_FOREIGN_STARTS = re.compile(
-    "ALTER|ATTACH|BEGIN|COMMIT|DETACH|EXPORT|GRANT|IMPORT|PIVOT|REFRESH|REVOKE|ROLLBACK|START|UNPIVOT"
-)
+_FOREIGN_STARTS = re.compile("ALTER|ATTACH|DETACH|EXPORT|GRANT|IMPORT|PIVOT|REFRESH|RELEASE|REVOKE|SAVEPOINT|UNPIVOT")
 _INSTEAD = {
-    "BEGIN": "use `with db.transaction() as tx:`",
-    "COMMIT": "use `with db.transaction() as tx:`",
-    "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
+    "SAVEPOINT": "a transaction is undone as a whole, by ROLLBACK",
+    "RELEASE": "a transaction is undone as a whole, by ROLLBACK",
     "ALTER": "create a new table and copy the rows",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",

@@ -371,6 +371,23 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN, START TRANSACTION: what follows takes effect together; nothing is changed if it is `read_only`."""
+
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT, END: what came since BEGIN takes effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK, ABORT: what came since BEGIN has never been."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
@@ -410,6 +427,9 @@ Statement = (
     | Describe
     | Summarize
     | Checkpoint
+    | Begin
+    | Commit
+    | Rollback
     | Copy
     | Explain
     | Analyze

@@ -23,6 +23,7 @@ from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.sql_text import SqlText
+from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
 
 
@@ -60,7 +61,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         word = chunk[0].text.upper()
         analyze = explain and word == _ANALYZE and len(chunk) > 1
         chunk = chunk[1:] if analyze else chunk  # noqa: PLW2901
-        by_tokens = is_about_macro(chunk) or word in BY_TOKENS
+        by_tokens = is_about_macro(chunk) or is_about_transaction(chunk) or word in BY_TOKENS
         if analyze:
             by_tokens = chunk[0].text.upper() in ("VIEW", "MATERIALIZED")
         tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)

@@ -31,7 +31,7 @@ class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
     def __init__(self, catalog: Catalog, helpers: Helpers) -> None:
-        self._catalog = catalog
+        self.catalog = catalog
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
         self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
@@ -62,11 +62,11 @@ class Incoming:
     def intake(self, name: str) -> tuple[Table, Intake]:
         """The table of a name, and what checks its rows."""
         content, known = self._known
-        found = known.get(name) if content is self._catalog.content else None
+        found = known.get(name) if content is self.catalog.content else None
         return self._found(name) if found is None else found
 
     def _found(self, name: str) -> tuple[Table, Intake]:
-        content, table = self._catalog.content, self._catalog.table(name)
+        content, table = self.catalog.content, self.catalog.table(name)
         if content is not self._known[0]:
             self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
         intake = self._intakes.get(table.name)

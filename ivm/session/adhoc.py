@@ -125,14 +125,14 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
 
     def registered(name: str) -> Sequence[str]:
         entry = catalog.find(name)
-        return () if isinstance(entry, View) and entry.maintained else uses(name)
+        return () if isinstance(entry, View) and core.has_rows(entry) else uses(name)
 
     with core.lock:
         for name in reached(names, registered):
             entry = catalog.find(name)
             if isinstance(entry, Table):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.tables[entry.name].reading()), entry.fields)
-            elif isinstance(entry, View) and entry.maintained:
+            elif isinstance(entry, View) and core.has_rows(entry):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.contents(entry.name).arrow), entry.schema)
             elif isinstance(entry, View) and has_answer(core.engine.oracle_sql[entry.name]):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -66,6 +67,8 @@ class Core:
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
         """What EXPLAIN says of how a relation is spread over shards."""
+        self.has_rows: Callable[[Any], bool] = attrgetter("maintained")
+        """Whether the rows of a view are there to be read; of any other its query is answered."""
         self.some_rows: SomeRows | None = None
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
@@ -111,23 +114,12 @@ class Core:
         finally:
             if self._left is None and journal is not None:
                 journal.take_back()
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_surely()
 
     def replace(self, work: Callable[[], None]) -> None:
-        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
-
-        The caller has the lock.
-        """
+        """Do `work`, which cannot fail, as a whole: if it is interrupted, whoever has the lock next does it again."""
         self._left = work, None
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_surely()
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -370,6 +362,13 @@ class Core:
         if self._left is not None:
             self._finish()
         self.engine.settle()
+
+    def _finish_surely(self) -> None:
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
 
     def _finish(self) -> None:
         if self._left is not None:

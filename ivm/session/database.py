@@ -24,9 +24,9 @@ from ivm.session.statements import (
     make_room,
     nested_too_deeply,
     renamed,
-    run_statements,
     statements_of,
 )
+from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
 from sql.parameters import Parameters, filled
@@ -45,11 +45,12 @@ class Database:
     text of several statements each for itself. A view is exactly up to date when the call that changed a table returns.
 
     As a context manager it is closed when the block ends. It is a connection too, as DB-API 2 (PEP 249) has it, see
-    `ivm.dbapi`: each statement commits by itself.
+    `ivm.dbapi`: each statement commits by itself, but for those of a thread between BEGIN and COMMIT.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._transactions = Transactions(core)
 
     @property
     def time(self) -> int:
@@ -81,30 +82,30 @@ class Database:
 
         CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, CREATE
         MACRO, CREATE SCHEMA, COMMENT ON, DROP [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE,
-        MERGE, TRUNCATE, each of these with RETURNING, COPY, CHECKPOINT, USE, SET, PREPARE, EXECUTE, SHOW, DESCRIBE,
-        SUMMARIZE, EXPLAIN [ANALYZE], and any SELECT, which DuckDB runs over the tables, views and `ivm_*` relations,
-        unless it only chooses rows of one (see `ivm.session.row_statements`).
+        MERGE, TRUNCATE, each of these with RETURNING, COPY, BEGIN, COMMIT, ROLLBACK (see `begin`), CHECKPOINT, USE,
+        SET, PREPARE, EXECUTE, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN [ANALYZE], and any SELECT, which DuckDB runs over the
+        tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
         `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
         BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
         reads or writes files or the network in a database without `external_access`; then the statement has changed
         nothing.
 
-        Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
-        DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE, DELETE and MERGE change
-        what they would at the moment of their commit.
+        Each statement is atomic, and sees what was committed before it (in a transaction see `begin`); other threads
+        commit between two, and while DuckDB answers. A SELECT answers as of the moment at which it began. INSERT,
+        UPDATE, DELETE and MERGE change what they would at the moment of their commit.
 
         A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
         from this thread; it may read and commit too. If it raises, the view is not created. COPY from a file calls it
         too, with the table's name as that of the view, and commits once when all is read.
         """
-        core = self._open
+        core, transactions = self._open, self._transactions
         callback(progress, "progress")
         try:
             text = sql_text(text)
             if dialect == "duckdb":
-                inserted = insert_row(core, text) if params is None else insert_values(core, text, params)
+                inserted = self._inserted(text, params)
                 if inserted is not None:
                     return inserted
             written = filled(text, params, dialect)
@@ -112,22 +113,38 @@ class Database:
                 sql_text(written)
             make_room()
             result = Result()
-            for step in in_steps(written, dialect, core.settings.names):
-                result = self._run(core, step, dialect, progress)
+            for step in in_steps(written, dialect, transactions.names):
+                result = self._run(step, dialect, progress)
             return result
         except RecursionError:
             raise nested_too_deeply() from None
         finally:
             core.certain()  # errors tell of what there is, too
 
-    def _run(self, core: Core, text: str, dialect: str, progress: Callable[[Progress], None] | None) -> Result:
-        statements = statements_of(text, dialect, core.settings.names)
+    def _inserted(self, text: str, params: Parameters | None) -> Result | None:
+        """What an INSERT of values, as most are, has done; None, and nothing has changed, for any other text."""
+        begun = self._transactions.begun
+        if begun is None:
+            core = self._core
+        elif begun.error:
+            return None
+        else:
+            core = begun.core()
+        try:
+            return insert_row(core, text) if params is None else insert_values(core, text, params)
+        except BaseException as error:
+            self._transactions.failed(error)
+            raise
+
+    def _run(self, text: str, dialect: str, progress: Callable[[Progress], None] | None) -> Result:
+        core, transactions = self._core, self._transactions
+        statements = statements_of(text, dialect, transactions.names)
         if not any(isinstance(each, DEFINITIONS) for each in statements):
-            return run_statements(core, statements, dialect, progress)
+            return transactions.run(statements, dialect, progress)
         with core.definitions:
             core.check_writable()
             core.begin_defining(progress)
-            return run_statements(core, statements, dialect, progress)
+            return transactions.run(statements, dialect, progress)
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
         """Run one or more statements as `sql` does; a cursor at the first row of the last one's."""
@@ -142,9 +159,45 @@ class Database:
         self._core.lock.check_open()
         return Cursor(self)
 
-    def commit(self) -> None:
-        """Nothing, for callers that expect a connection of DB-API 2: each statement has committed when it returns."""
+    def begin(self) -> Database:
+        """Begin a transaction of this thread, as BEGIN does: what the thread's statements change until `commit` takes
+        effect at one logical time, or never.
+
+        Statements between see what those before them did, and of others what there was when the first of them ran;
+        nobody else sees anything. What else is called here (`view`, `time`, `verify`, ..) tells of what is committed. A
+        statement that fails aborts the transaction: only `rollback` is possible then. TransactionError if this thread
+        has begun one. Cost: what there was is kept meanwhile, so memory grows with what others change.
+        """
         self._core.lock.check_open()
+        self._transactions.begin()
+        return self
+
+    def commit(self) -> Database:
+        """Let everybody see what the transaction of this thread has changed, as one commit. Where there is none nothing
+        happens, since each statement has committed when it returned.
+
+        TransactionError if the transaction is aborted, or if others were first: since it began they have changed a row
+        that it changes, or put one where it puts one. Then, and if anything else fails, nothing has changed, and the
+        transaction is over; one that was aborted waits for `rollback`.
+        """
+        core = self._open
+        try:
+            if self._transactions.begun is not None:
+                self._transactions.commit()
+        finally:
+            core.certain()
+        return self
+
+    def rollback(self) -> Database:
+        """Let go of what the transaction of this thread has changed; TransactionError where there is none."""
+        self._core.lock.check_open()
+        self._transactions.rollback()
+        return self
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread has begun a transaction that has not ended."""
+        return self._transactions.begun is not None
 
     def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
         """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.
@@ -156,6 +209,7 @@ class Database:
         commits at the end of the block; or call `commit` or `rollback` of what this returns.
         """
         core = self._open
+        self._transactions.check_none("db.transaction()")
         return core.transaction(None if batch is None else batch_of(batch), named=core.settings.names.given)
 
     def apply(
@@ -186,6 +240,7 @@ class Database:
         if mode not in _MODES:
             one_of(mode, _MODES, "mode")
         core = self._open
+        self._transactions.check_none("db.apply")
         given = changes if type(changes) is dict else rows_by_table(changes)
         numbered = None if batch is None else batch_of(batch)
         named = core.settings.names.given

@@ -25,7 +25,7 @@ def prepare(core: Core, statement: Prepare) -> None:
         raise ParseError(f"cannot prepare {statement.name!r}: {error}") from error
     if not isinstance(found[0], _PREPARED):
         raise UnsupportedError(f"cannot prepare {statement.name!r}: queries, INSERT, UPDATE, DELETE and MERGE can be")
-    core.settings.prepared = {**core.settings.prepared, key(statement.name): text}
+    core.settings.prepared[key(statement.name)] = text
 
 
 def text_of(core: Core, statement: Execute) -> str:
@@ -39,5 +39,4 @@ def text_of(core: Core, statement: Execute) -> str:
 
 def deallocate(core: Core, statement: Deallocate) -> None:
     """Forget a name, if it stands for a statement."""
-    kept = {name: text for name, text in core.settings.prepared.items() if name != key(statement.name)}
-    core.settings.prepared = kept
+    core.settings.prepared.pop(key(statement.name), None)

@@ -77,13 +77,13 @@ def _in_force(duck: duckdb.DuckDBPyConnection, name: str) -> str:
 
 def set_variable(core: Core, statement: SetVariable) -> None:
     """Let getvariable() of a name give the value of an expression, as of now."""
-    name = key(statement.name)
-    kept = {each: value for each, value in core.settings.variables.items() if each != name}
-    if statement.text is not None:
-        (asked,) = parse(with_schemas(f"SELECT ({statement.text}) AS value", core.settings.names))
-        assert isinstance(asked, Query), "it is a SELECT"
-        kept[name] = query(core, asked.text, asked.names, asked.loops)
-    core.settings.variables = kept
+    name, variables = key(statement.name), core.settings.variables
+    if statement.text is None:
+        variables.pop(name, None)
+        return
+    (asked,) = parse(with_schemas(f"SELECT ({statement.text}) AS value", core.settings.names))
+    assert isinstance(asked, Query), "it is a SELECT"
+    variables[name] = query(core, asked.text, asked.names, asked.loops)
 
 
 def load(core: Core, statement: Load) -> None:

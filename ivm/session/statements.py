@@ -34,7 +34,9 @@ from sql.schemas import with_schemas
 from sql.sql_text import SqlText
 from sql.statements import (
     Analyze,
+    Begin,
     Checkpoint,
+    Commit,
     Copy,
     CreateView,
     Deallocate,
@@ -48,6 +50,7 @@ from sql.statements import (
     Merge,
     Prepare,
     Query,
+    Rollback,
     Set,
     SetVariable,
     Show,
@@ -152,19 +155,6 @@ _REMEMBERED = (Query, Insert, Delete, Update, Merge)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
 
 
-def run_statements(
-    core: Core,
-    statements: Sequence[Statement | PlainInsert | PlainRows],
-    dialect: str,
-    progress: Callable[[Progress], None] | None,
-) -> Result:
-    """Carry out one statement after the other, see `run_statement`; the result is the last one's."""
-    result = None
-    for statement in statements:
-        result = run_statement(core, statement, dialect, progress)
-    return Result() if result is None else result
-
-
 def run_statement(
     core: Core,
     statement: Statement | PlainInsert | PlainRows,
@@ -206,7 +196,7 @@ def run_statement(
             prepare(core, statement)
             return Result()
         case Execute():
-            return run_statements(core, _executed(core, statement), "duckdb", progress)
+            return run_statement(core, _executed(core, statement), "duckdb", progress)
         case Deallocate():
             deallocate(core, statement)
             return Result()
@@ -225,6 +215,8 @@ def run_statement(
             return Result(pa.table({"explain": array_from([lines])}), as_text=True)
         case Analyze():
             return analyzed(core, statement, dialect)
+        case Begin() | Commit() | Rollback():
+            raise AssertionError("these are for `Transactions`")
         case _:
             return define(core, statement, dialect)
 
@@ -242,9 +234,9 @@ def _set(core: Core, statement: Set | SetVariable | Load) -> Result:
     return Result()
 
 
-def _executed(core: Core, statement: Execute) -> Sequence[Statement | PlainInsert | PlainRows]:
+def _executed(core: Core, statement: Execute) -> Statement | PlainInsert | PlainRows:
     """What EXECUTE carries out. Its names mean what they meant when it was prepared."""
-    return statements_of(text_of(core, statement), "duckdb", Names(core.catalog))
+    return statements_of(text_of(core, statement), "duckdb", Names(core.catalog))[0]
 
 
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:

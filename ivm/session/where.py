@@ -21,7 +21,7 @@ _PATHS = "lower(setting) IN ('schema', 'search_path')"
 def say_where(duck: duckdb.DuckDBPyConnection, settings: Settings, text: str) -> None:
     """Have the functions say it on this connection, if the text may call them. Cost: a search."""
     if settings.variables and _VARIABLES.search(text) is not None:
-        for name, value in settings.variables.items():
+        for name, value in list(settings.variables.items()):
             offer(duck, _VALUE, value)
             duck.execute(f"SET VARIABLE {quoted(name)} = (SELECT value FROM {quoted(_VALUE)})")
     if _ASKED.search(text) is None:
