@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from catalog.declared import check_columns, spelled
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, key, quoted, suggestion, twice, written
-from catalog.schema import ForeignKey, Index, Schema, Table, Unique, View
+from catalog.names import MAIN, TEMP, key, quoted, suggestion, written
+from catalog.schema import ForeignKey, Index, Schema, Table, View
 from catalog.types import SqlType
 
 Entry = TypeVar("Entry", Table, View)
@@ -90,12 +91,13 @@ class Catalog:
         BindError if the name is taken, a column or key column is wrong, or a foreign key does not fit its target.
         """
         self._check_free(table.name, "table")
-        _check_columns(table)
+        self._let_in(table)
+        check_columns(table)
         fields = table.fields
         table = replace(
             table,
             primary_key=tuple(fields[i].name for i in table.key_indexes),
-            unique=tuple(dict.fromkeys(_spelled(table, each) for each in table.unique)),
+            unique=tuple(dict.fromkeys(spelled(table, each) for each in table.unique)),
         )
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
@@ -164,8 +166,13 @@ class Catalog:
 
     @property
     def schemas(self) -> tuple[str, ...]:
-        """The schemas that were created, in that order: all but main."""
-        return tuple(self._schemas.values())
+        """The schemas that were created, in that order: all but main and temp."""
+        return tuple(name for name in self._schemas.values() if name != TEMP)
+
+    @property
+    def has_temporary(self) -> bool:
+        """Whether there is a table or view that ends with the connection."""
+        return TEMP in self._schemas
 
     def schema(self, name: str) -> str | None:
         """A schema's name as it was given; None if there is none of that name."""
@@ -180,10 +187,16 @@ class Catalog:
         found = self._schemas.get(key(first)) if dot and self._schemas else None
         return (MAIN, name) if found is None or not rest else (found, rest)
 
+    def place(self, name: str) -> tuple[str, str, str]:
+        """The database that it is in, the schema there, and what it is called there, as DuckDB tells it."""
+        schema, own = self.parts(name)
+        return (TEMP, MAIN, own) if schema == TEMP else (self.database, schema, own)
+
     def spelled(self, name: str) -> str:
         """The name of a table or view as SQL writes it, in quotes: "s"."t"."""
         schema, own = self.parts(name)
-        return quoted(own) if schema == MAIN else f"{quoted(schema)}.{quoted(own)}"
+        before = "" if schema == MAIN else f"{quoted(schema)}." if schema != TEMP else f"{quoted(TEMP)}.{quoted(MAIN)}."
+        return f"{before}{quoted(own)}"
 
     def within(self, schema: str) -> tuple[Table | View, ...]:
         """The tables and views of a schema, in order of creation."""
@@ -195,12 +208,33 @@ class Catalog:
         what = f"cannot create schema {name!r}"
         if self.schema(name) is not None or key(name) in _SYSTEM:
             raise BindError(f"{what}: there is a schema of that name; drop it or choose another")
+        self._check_apart(name, what)
         if "." in name:
             raise BindError(f"{what}: a dot stands between a schema and what is in it; choose a name without")
-        taken = [entry.name for entry in self.content.values() if key(entry.name).startswith(f"{key(name)}.")]
+        self._schemas = {**self._schemas, key(name): name}
+
+    def _check_apart(self, schema: str, what: str) -> None:
+        """BindError if something in main has a name that would be that of something in the schema."""
+        taken = [entry.name for entry in self.content.values() if key(entry.name).startswith(f"{key(schema)}.")]
         if taken:
             raise BindError(f"{what}: {taken[0]!r} is in main, and would seem to be in it; drop it or choose another")
-        self._schemas = {**self._schemas, key(name): name}
+
+    def lasting(self) -> Catalog:
+        """What there is without what ends with the connection. Cost: none, if there is nothing of that."""
+        kept = self.fixed()
+        if self.has_temporary:
+            kept.content = {name: entry for name, entry in self.content.items() if not entry.temporary}
+            kept._schemas = {name: schema for name, schema in self._schemas.items() if name != TEMP}
+            kept._comments = {each: said for each, said in self._comments.items() if each[0] in kept.content}
+        if any(macro.temporary for macro in self.macros.values()):
+            kept.macros = {each: macro for each, macro in self.macros.items() if not macro.temporary}
+        return kept
+
+    def _let_in(self, entry: Table | View) -> None:
+        """Have the schema of temporary things, if this is one."""
+        if entry.temporary and not self.has_temporary:
+            self._check_apart(TEMP, f"cannot create temporary {entry.name!r}")
+            self._schemas = {**self._schemas, TEMP: TEMP}
 
     def drop_schema(self, name: str) -> None:
         """Let a schema go; BindError if there is none, or if anything is in it."""
@@ -231,7 +265,12 @@ class Catalog:
         """Add `view`; BindError if its name is taken or something that it uses does not exist."""
         self._check_free(view.name, "view")
         for name in view.uses:
-            self.lookup(name)
+            if self.lookup(name).temporary and not view.temporary:
+                raise BindError(
+                    f"cannot create view {view.name!r}: it reads {name!r}, which ends with the connection; write "
+                    "CREATE TEMP VIEW, or CREATE TEMP MATERIALIZED VIEW"
+                )
+        self._let_in(view)
         self.content = {**self.content, key(view.name): view}
 
     def drop_table(self, name: str) -> Table:
@@ -246,6 +285,8 @@ class Catalog:
         self._check_unused(entry.name, kind)
         self.content = {each: kept for each, kept in self.content.items() if each != key(entry.name)}
         self._comments = {each: said for each, said in self._comments.items() if each[0] != key(entry.name)}
+        if entry.temporary and not any(each.temporary for each in self.content.values()):
+            self._schemas = {name: schema for name, schema in self._schemas.items() if name != TEMP}
         return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
@@ -334,33 +375,3 @@ def _fields(entry: Table | View) -> Schema:
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(repr(name) for name in names)}"
-
-
-def _check_columns(table: Table) -> None:
-    names = [field.name for field in table.fields]
-    what = f"cannot create table {table.name!r}"
-    if not names:
-        raise BindError(f"{what}: it has no columns; declare at least one")
-    again = twice(names)
-    if again is not None:
-        raise BindError(f"{what}: column {again!r} is declared twice; rename one")
-    used = [("primary key", c) for c in table.primary_key]
-    used += [("foreign key", c) for each in table.foreign_keys for c in each.columns]
-    used += [(str(each), c) for each in table.unique for c in each.columns]
-    for kind, column in used:
-        if written(column, names) is None:
-            raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
-    if twice(table.primary_key) is not None:
-        raise BindError(f"{what}: its primary key names a column twice")
-    for unique in table.unique:
-        if twice(unique.columns) is not None:
-            raise BindError(f"{what}: {unique} names a column twice")
-    called = [*(each.name for each in table.unique), *(each.name for each in table.checks)]
-    named = twice(name for name in called if name)
-    if named is not None:
-        raise BindError(f"{what}: two constraints are called {named!r}; rename one")
-
-
-def _spelled(table: Table, unique: Unique) -> Unique:
-    """The constraint with its columns as they were declared."""
-    return replace(unique, columns=tuple(table.fields[table.index(name)].name for name in unique.columns))

@@ -84,7 +84,8 @@ class Table:
     """A declared base table. An empty `primary_key` means a multiset of rows.
 
     `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
-    `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice.
+    `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice. `temporary`: it
+    ends with the connection, and is written down nowhere.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Table:
     indexes: tuple[Index, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     replicated: bool = False
+    temporary: bool = False
 
     @property
     def unique_constraints(self) -> tuple[Unique, ...]:
@@ -136,7 +138,7 @@ class View:
     `unnamed` is the text before the view gave its columns other names, empty if it did not. `mark` tells it from all
     other views that there were of this name: a random number, or empty in databases of earlier releases.
     `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
-    each maintained view can be followed.
+    each maintained view can be followed. `temporary`: as of a table.
     """
 
     name: str
@@ -149,6 +151,7 @@ class View:
     unnamed: str = ""
     mark: str = ""
     change_feed: bool = False
+    temporary: bool = False
 
     @property
     def columns(self) -> Schema:

@@ -297,8 +297,7 @@ def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool
 
 
 _AT_ONCE = 1 << 17
-_QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)
-"""PIVOT is several: it looks for its columns first."""
+_QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)  # which PIVOT is
 _VIEWS = (duckdb.StatementType.CREATE,)
 
 

@@ -198,7 +198,11 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect:
     name = table_name(target, source, "CREATE TABLE")
     tokens, empty = _after(syntax.tokens, _after_as(syntax.tokens, offset_of(target) or 0)), False
     properties = tree.args.get("properties")
+    temporary = False
     for item in properties.expressions if properties else ():
+        if isinstance(item, exp.TemporaryProperty):
+            temporary = True
+            continue
         if not isinstance(item, exp.WithDataProperty) or item.args.get("statistics"):
             what = f"CREATE TABLE AS with {text_of(item)} is not supported; declare the table, then INSERT INTO it"
             source.refuse(syntax.tokens[0].start, what)
@@ -206,7 +210,7 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect:
         tokens = tokens[: -3 if empty else -2]  # WITH [NO] DATA
     query = _query_within(tree.expression, tokens, source, dialect)
     flags = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
-    return CreateTableAs(name, query, columns, *flags, empty)
+    return CreateTableAs(name, query, columns, *flags, empty, temporary)
 
 
 def _plain_columns(schema: exp.Schema, source: SqlText) -> tuple[str, ...]:
@@ -270,7 +274,7 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name for item in target.expressions)
-    maintained, change_feed = _view_options(tree, syntax, source)
+    maintained, change_feed, temporary = _view_options(tree, syntax, source)
     name = table_name(target, source, "CREATE VIEW")
     body = _after_as(syntax.tokens, offset_of(target) or 0)
     if tree.expression is None or body is None:
@@ -279,16 +283,19 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
     read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
     replaces = bool(tree.args.get("replace"))
-    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed)
+    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed, temporary)
 
 
-def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool]:
-    """Whether it is MATERIALIZED, and whether its changes are written down."""
+def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool, bool]:
+    """Whether it is MATERIALIZED, whether its changes are written down, and whether it is TEMP."""
     properties, start = tree.args.get("properties"), syntax.tokens[0].start
-    maintained = change_feed = False
+    maintained = change_feed = temporary = False
     for item in properties.expressions if properties else ():
         if isinstance(item, exp.MaterializedProperty):
             maintained = True
+            continue
+        if isinstance(item, exp.TemporaryProperty):
+            temporary = True
             continue
         if not isinstance(item, exp.Property) or key(item.name) != CHANGE_FEED:
             known = f"WITH ({CHANGE_FEED} = true) is"
@@ -299,7 +306,7 @@ def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bo
         change_feed = bool(value.this)
     if change_feed and not maintained:
         source.fail(start, f"{CHANGE_FEED} is for views that are maintained; write CREATE MATERIALIZED VIEW")
-    return maintained, change_feed
+    return maintained, change_feed, temporary
 
 
 _IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))

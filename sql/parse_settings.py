@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.names import as_literal
+from sql.connection_statements import Idle, Load, Set, SetVariable
 from sql.sql_text import SqlText
-from sql.statements import Checkpoint, Idle, Load, Set, SetVariable, Show
+from sql.statements import Checkpoint, Show
 
 _SCOPES = frozenset(["GLOBAL", "SESSION", "LOCAL"])
 SEARCH_PATH = "search_path"

@@ -66,7 +66,7 @@ def _named(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
 
 def spelled_text(query: str, catalog: Catalog) -> str:
     """A query in DuckDB's dialect with names as SQL spells them, "s"."t" for "s.t". Cost: nothing without schemas."""
-    if not catalog.schemas:
+    if not catalog.schemas and not catalog.has_temporary:
         return query
     edits = list[Edit]()
     for syntax in statements(SqlText(query), "duckdb"):
@@ -133,7 +133,7 @@ class _Renamed:
             return self._referenced(table, parts)
         if isinstance(above, exp.Create) and above.kind != "INDEX":
             try:
-                return self.names.created(parts)
+                return self.names.created(parts, temporary=_is_temporary(above))
             except BindError as error:
                 self.source.fail(table, str(error))
         return self.names.found(parts)
@@ -142,10 +142,10 @@ class _Renamed:
         """What a foreign key names: without a schema it is in that of its table."""
         create = table.find_ancestor(exp.Create)
         of = None if create is None else create.this.find(exp.Table)
-        if len(parts) > 1 or of is None:
+        if len(parts) > 1 or of is None or create is None:
             return self.names.found(parts)
         owner = [each.name for each in _identifiers(of)]
-        return self.names.created([*owner[:-1], parts[0]])
+        return self.names.created([*owner[:-1], parts[0]], temporary=_is_temporary(create))
 
     def _is_relation(self, table: exp.Table) -> bool:
         """Whether columns may be named by it."""
@@ -176,6 +176,12 @@ class _Renamed:
         if self.dialect == "duckdb":
             return quoted(name)
         return exp.to_identifier(name, quoted=True).sql(self.dialect)
+
+
+def _is_temporary(create: exp.Create) -> bool:
+    """Whether it is CREATE TEMP."""
+    properties = create.args.get("properties")
+    return any(isinstance(each, exp.TemporaryProperty) for each in (properties.expressions if properties else ()))
 
 
 def _identifiers(table: exp.Table) -> list[exp.Expr]:

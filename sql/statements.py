@@ -8,6 +8,7 @@ from typing import Literal
 from catalog.macro import Macro
 from catalog.schema import Index, Table
 from catalog.types import SqlType
+from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
 from sql.syntax import Syntax
 
 
@@ -33,6 +34,7 @@ class CreateTableAs:
     if_not_exists: bool = False
     replace: bool = False
     empty: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class CreateView:
     syntax: Syntax | None = field(default=None, compare=False, repr=False)
     replace: bool = False
     change_feed: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,63 +280,6 @@ class Show:
 
     what: str
     of: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Set:
-    """SET, RESET and USE: for this connection a setting has this value; None: the one that it had at first."""
-
-    name: str
-    value: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class SetVariable:
-    """SET VARIABLE: getvariable(name) is the value of the expression `text`; None: it is NULL again."""
-
-    name: str
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Idle:
-    """What asks for nothing that is not done anyhow, such as VACUUM; of the table or view called `name`, if it is not
-    empty.
-    """
-
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """LOAD or INSTALL of an extension of DuckDB's; `text` is the statement."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Prepare:
-    """PREPARE: `name` stands for the statement `text`, which has parameters."""
-
-    name: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Execute:
-    """EXECUTE: carry out what is called `name`, with the texts of values by position or by name."""
-
-    name: str
-    values: tuple[str, ...] = ()
-    named: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Deallocate:
-    """DEALLOCATE: forget what PREPARE called `name`."""
-
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import get_args
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
@@ -112,7 +112,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
             "columns; leave some out"
         )
     names = list(unique_names((*given, *names[len(given) :])))
-    table = table_like(statement.name, list(zip(names, types, strict=True)))
+    table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
     if core.loads is not None and core.external_access and not statement.empty:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
@@ -127,6 +127,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
     _check_reserved(table.name)
+    _check_temporary(core, table.temporary)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
@@ -141,6 +142,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     if statement.if_not_exists and old is not None:
         return
     _check_reserved(statement.name)
+    _check_temporary(core, statement.temporary)
     catalog = core.catalog.fixed()
     name = statement.name
     if statement.replace and old is not None:
@@ -152,7 +154,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary,
     )  # fmt: skip
     catalog.add_view(definition)
     install(core, catalog, definition, bound)
@@ -267,6 +269,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
     _check_reserved(macro.name)
+    _check_temporary(core, macro.temporary)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
@@ -344,6 +347,11 @@ def _drop_schema(core: Core, statement: Drop) -> None:
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
     core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
+
+
+def _check_temporary(core: Core, temporary: bool) -> None:
+    if temporary and core.distribution is not None and not core.is_copied:
+        raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")
 
 
 def _check_reserved(name: str) -> None:

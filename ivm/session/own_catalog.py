@@ -114,10 +114,12 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
             plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=())
             yield definition_text(replace(plain, replicated=False), catalog)
         else:
-            yield f"CREATE VIEW {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
+            kind = "TEMP VIEW" if entry.temporary else "VIEW"
+            yield f"CREATE {kind} {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
     yield from comment_texts(catalog)
-    sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.parts(name)))}) THEN {n}" for name, n in rows.items())
-    size = f"CASE (schema_name, table_name){sizes} ELSE estimated_size END" if sizes else "estimated_size"
+    sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.place(name)))}) THEN {n}" for name, n in rows.items())
+    place = "(database_name, schema_name, table_name)"
+    size = f"CASE {place}{sizes} ELSE estimated_size END" if sizes else "estimated_size"
     yield (
         f"CREATE TEMP MACRO duckdb_tables() AS TABLE SELECT * REPLACE ({size} AS estimated_size) "
         "FROM system.main.duckdb_tables()"

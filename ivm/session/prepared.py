@@ -5,10 +5,11 @@ from __future__ import annotations
 from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import key, suggestion
 from ivm.session.core import Core
+from sql.connection_statements import Deallocate, Execute, Prepare
 from sql.parameters import filled_with_texts
 from sql.parse import parse
 from sql.schemas import with_schemas
-from sql.statements import Deallocate, Delete, Execute, Insert, Merge, Prepare, Query, Update
+from sql.statements import Delete, Insert, Merge, Query, Update
 
 _PREPARED = (Query, Insert, Update, Delete, Merge)
 

@@ -15,10 +15,11 @@ from catalog.names import as_literal, key, quoted
 from ivm.duck import Use, connection, told
 from ivm.session.adhoc import query
 from ivm.session.core import Core
+from sql.connection_statements import Load, Set, SetVariable
 from sql.parse import parse
 from sql.parse_settings import SEARCH_PATH
 from sql.schemas import with_schemas
-from sql.statements import Load, Query, Set, SetVariable
+from sql.statements import Query
 
 _MEANS = {
     "default_null_order": "write NULLS FIRST or NULLS LAST in ORDER BY",

@@ -23,6 +23,7 @@ from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
+from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
 from sql.macros import with_macros
 from sql.named_types import with_types
 from sql.parameters import Parameters
@@ -39,20 +40,13 @@ from sql.statements import (
     Commit,
     Copy,
     CreateView,
-    Deallocate,
     Delete,
     Describe,
-    Execute,
     Explain,
-    Idle,
     Insert,
-    Load,
     Merge,
-    Prepare,
     Query,
     Rollback,
-    Set,
-    SetVariable,
     Show,
     Statement,
     Summarize,

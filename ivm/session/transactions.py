@@ -14,9 +14,10 @@ from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.defining import DEFINITIONS
 from ivm.session.statements import run_statement
+from sql.connection_statements import Load, Set
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Analyze, Begin, Commit, Explain, Load, Rollback, Set, Statement
+from sql.statements import Analyze, Begin, Commit, Explain, Rollback, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction

@@ -140,3 +140,48 @@ def test_other_dialects_and_macros_know_schemas() -> None:
         assert db.sql("SELECT * FROM least(5)").fetchall() == [(1,)]
         with pytest.raises(ivm.UnsupportedError, match="macros are in no schema"):
             db.sql("CREATE MACRO s.one() AS 1")
+
+
+def test_what_is_temporary_is_in_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ivm"
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE TABLE t (x INTEGER PRIMARY KEY, y VARCHAR); INSERT INTO t VALUES (1, 'lasting')")
+        db.sql("CREATE TEMP TABLE t (x INTEGER PRIMARY KEY, y VARCHAR)")
+        db.sql("CREATE TEMP MATERIALIZED VIEW v AS SELECT y, count(*) AS n FROM t GROUP BY y")
+        db.sql("CREATE TEMP VIEW w AS SELECT * FROM shop.t; CREATE TEMP MACRO m(x) AS x || 'fleeting'")
+        db.sql("COMMENT ON TABLE t IS 'fleeting'; CREATE TEMP TABLE made AS SELECT 'fleeting' AS x")
+        db.apply({"t": [{"x": 1, "y": "fleeting"}], "main.t": [{"x": 2, "y": "lasting too"}]})
+        db.sql("CREATE MATERIALIZED VIEW lasting AS SELECT max(x) AS x FROM main.t")
+        assert db.view("v").fetchall() == [("fleeting", 1)]
+        db.verify()
+        db.sql("CHECKPOINT; UPDATE t SET y = 'fleeting, too'; INSERT INTO main.t VALUES (3, 'late')")
+        db.backup(tmp_path / "copy.ivm")
+        time = db.time
+    for each in (path, tmp_path / "copy.ivm"):
+        written = b"".join(file.read_bytes() for file in each.iterdir())
+        assert b"late" in written
+        assert b"fleeting" not in written
+        with ivm.connect(each, compile="off") as db:
+            assert db.time == time
+            assert [info.name for info in db.tables()] == ["t"]
+            assert [info.name for info in db.views()] == ["lasting"]
+            assert db.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+            assert db.view("lasting").fetchall() == [(3,)]
+            with pytest.raises(ivm.Error, match="m"):
+                db.sql("SELECT m('x')")
+
+
+def test_temporary_things_in_a_transaction_and_over_shards() -> None:
+    with ivm.connect(compile="off", shards=3) as db:
+        db.sql("CREATE TABLE t (x INTEGER PRIMARY KEY); CREATE TEMP TABLE t (x INTEGER PRIMARY KEY)")
+        db.sql("CREATE TEMP MATERIALIZED VIEW v AS SELECT sum(x) AS x FROM t")
+        db.sql("INSERT INTO t VALUES (1), (2)")
+        assert db.view("v").fetchall() == [(3,)]
+    with ivm.connect(compile="off") as db:
+        db.sql("CREATE TEMP TABLE t (x INTEGER PRIMARY KEY)")
+        db.sql("BEGIN; INSERT INTO t VALUES (1)")
+        assert db.sql("SELECT * FROM t").fetchall() == [(1,)]
+        db.sql("ROLLBACK; BEGIN; INSERT INTO t VALUES (2); COMMIT")
+        assert db.sql("SELECT * FROM t").fetchall() == [(2,)]
+        db.sql("DROP TABLE t")
+        db.sql('CREATE TABLE "temp.t" (x INTEGER)')
