@@ -11,7 +11,6 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError
 from catalog.names import MAIN, TEMP, full_name, key, suggestion
 
-
 _TEMPORARY = re.compile(rf"\b{TEMP}(?:orary)?\b")
 
 
@@ -38,9 +37,7 @@ class Names:
         known = (MAIN, key(self.catalog.database), *map(key, self.catalog.schemas))
         if TEMP in folded and _TEMPORARY.search(folded) is not None:
             return True
-        return any(
-            name in folded and re.search(rf'{re.escape(name)}["`\]]?\s*\.', folded) for name in known
-        )
+        return any(name in folded and re.search(rf'{re.escape(name)}["`\]]?\s*\.', folded) for name in known)
 
     def found(self, parts: Sequence[str]) -> str | None:
         """What a name means that is read; None for one of a schema that there is not."""

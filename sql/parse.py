@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from catalog.names import key, quoted
 from catalog.schema import Index
 from sql import parse_changes
+from sql.alter import alter
 from sql.arguments import declared, refuse_unread
 from sql.asked_loops import asked_loops, text_without
 from sql.create_table import create_table
@@ -75,9 +76,7 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
         if syntax.analyze and tree.name.upper() in ("VIEW", "MATERIALIZED"):
             return _analyzed(syntax.tokens, source)
         if tree.name.upper() in BY_TOKENS:
-            found = _READ.get(tree.name.upper(), about_setting)(syntax.tokens, source)
-            if isinstance(found, str):
-                (found,) = parse(found)
+            found = _by_tokens(syntax.tokens, source, dialect)
             return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
@@ -87,6 +86,15 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
+
+
+def _by_tokens(tokens: Sequence[Token], source: SqlText, dialect: str) -> Statement:
+    """A statement that begins with one of `BY_TOKENS`."""
+    word = tokens[0].text.upper()
+    if word == "ALTER":
+        return alter(tokens, source, dialect)
+    found = _READ.get(word, about_setting)(tokens, source)
+    return parse(found)[0] if isinstance(found, str) else found
 
 
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])

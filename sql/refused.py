@@ -8,14 +8,13 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, COMMENT, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, SHOW, "
-    "DESCRIBE, SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
+    "CREATE, ALTER, DROP, COMMENT, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, "
+    "SHOW, DESCRIBE, SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
-_FOREIGN_STARTS = re.compile("ALTER|ATTACH|DETACH|EXPORT|GRANT|IMPORT|PIVOT|REFRESH|RELEASE|REVOKE|SAVEPOINT|UNPIVOT")
+_FOREIGN_STARTS = re.compile("ATTACH|DETACH|EXPORT|GRANT|IMPORT|PIVOT|REFRESH|RELEASE|REVOKE|SAVEPOINT|UNPIVOT")
 _INSTEAD = {
     "SAVEPOINT": "a transaction is undone as a whole, by ROLLBACK",
     "RELEASE": "a transaction is undone as a whole, by ROLLBACK",
-    "ALTER": "create a new table and copy the rows",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",

@@ -51,6 +51,8 @@ def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
             edits += _named(syntax.tokens[slice(*place_of_name(syntax.tokens))], names)
         elif word in ("ANALYZE", "VACUUM", "VIEW"):
             edits += _named(syntax.tokens[1:], names)
+        elif word == "ALTER":
+            edits += _altered(syntax.tokens, names)
         else:
             edits += _Renamed(names, source, dialect).edits(syntax)
     return edited(text, edits)
@@ -62,6 +64,18 @@ def _named(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
     name = names.found(parts) if len(parts) * 2 == len(tokens) + 1 else None
     if name is not None:
         yield tokens[0].start, tokens[-1].end + 1, quoted(name)
+
+
+def _altered(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
+    """The table or view of ALTER, which sqlglot does not read."""
+    words = [token.text.upper() for token in tokens]
+    begin = 4 if words[2:4] == ["IF", "EXISTS"] else 2
+    end = begin + 1
+    while [token.token_type for token in tokens[end : end + 1]] == [TokenType.DOT]:
+        end += 2
+    name = names.found([token.text for token in tokens[begin:end:2]])
+    if name is not None and end <= len(tokens):
+        yield tokens[begin].start, tokens[end - 1].end + 1, quoted(name)
 
 
 def spelled_text(query: str, catalog: Catalog) -> str:

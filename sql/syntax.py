@@ -41,8 +41,8 @@ class Syntax:
 
 
 BY_TOKENS = frozenset((
-    "ANALYZE", "CALL", "COMMENT", "DEALLOCATE", "EXECUTE", "INSTALL", "LOAD", "PRAGMA", "PREPARE", "RESET", "SET",
-    "SHOW", "USE", "VACUUM",
+    "ALTER", "ANALYZE", "CALL", "COMMENT", "DEALLOCATE", "EXECUTE", "INSTALL", "LOAD", "PRAGMA", "PREPARE", "RESET",
+    "SET", "SHOW", "USE", "VACUUM",
 ))  # fmt: skip
 """The first words of statements that are read by their tokens."""
 

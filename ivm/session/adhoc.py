@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 import duckdb
 import pyarrow as pa
 
+from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, Error, UnsupportedError
 from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
@@ -40,12 +41,13 @@ class Snapshot:
 
     Relations by the keys of their names: `stored` those that hold rows, `definitions` the SQL of views that do not,
     with what they use. `versions` are what the rows depend on: each entry of the catalog, and of tables the time of
-    their last change.
+    their last change. `now`: what time it is, where DuckDB does not know by itself.
     """
 
     stored: Mapping[str, Reading]
     definitions: Mapping[str, tuple[str, Sequence[str]]]
     versions: Mapping[str, tuple[Table | View | None, int]]
+    now: int | None = None
 
 
 class Ask(Protocol):
@@ -143,7 +145,8 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
         stored.update((key(loop.name), base.loop(loop)) for loop in loops)
         base.define(catalog.fixed(), {*definitions, *stored})
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
-        return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
+        versions = {name: _version(name, core) for name in below}
+        return Snapshot(stored, definitions, versions, core.clock.unknown)
 
 
 def _version(name: str, core: Core) -> tuple[Table | View | None, int]:
@@ -207,6 +210,8 @@ def _over(names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.Duc
     """A connection on which these names stand for what was seen of them. DuckDB's errors are told as ours."""
     try:
         with connection(use) as duck:
+            for told_time in () if held.now is None else in_duckdb(held.now):
+                duck.execute(told_time)
             done: set[str] = set()
             for name in names:
                 _provide(duck, name, held, done)
@@ -243,7 +248,7 @@ def described(core: Core, statement: Show | Describe | Summarize, dialect: str) 
 def _shown(core: Core, statement: Show) -> Result:
     """The tables and views by name, in the columns that DuckDB gives them."""
     catalog = core.catalog.fixed()
-    entries: list[Table | View] = [*catalog.tables, *catalog.views]
+    entries: list[Table | View] = [*(each for each in catalog.tables if not is_own(each.name)), *catalog.views]
     if statement.what == "views":
         entries = list(catalog.views)
     entries.sort(key=lambda entry: catalog.parts(entry.name))

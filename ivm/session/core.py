@@ -9,7 +9,7 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import attrgetter
@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
 from catalog.schema import Table
@@ -33,6 +34,7 @@ from ivm.engine.transaction import Change, Transaction
 from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.clock import Clock
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.trace.columns.column import Ints
@@ -53,12 +55,12 @@ class Core:
         self.settings = Settings(self.catalog)
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.incoming = Incoming(self.catalog, engine.helpers)
+        self.clock = Clock(self.catalog)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock)
         self.external_access = external_access
         self.read_only = ""
         """Of a database that is only read: where it is."""
-        self.definitions = Turns(self._clear)
-        self._copies = Turns()
+        self.definitions, self._copies = Turns(self._clear), Turns()
         self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
@@ -97,19 +99,19 @@ class Core:
         self._progress = progress
 
     def carry_out(
-        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
-    ) -> None:
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,
+        altered: Sequence[Altered] = (),
+    ) -> None:  # fmt: skip
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
-        it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
-        Then it is certain; what else is due `settle` does, which is to follow.
+        `made` are tables with the rows that they begin with: new ones, or some of those that are `altered`. The caller
+        has the lock. StorageError if it cannot be written down, and nothing has changed; from then on it takes effect,
+        so it must not fail. Then it is certain; what else is due `settle` does, which is to follow.
         """
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in made.values())
-                put = journal.define(self.catalog, catalog, time, made)
+                put = journal.define(self.catalog, catalog, self.engine.time, made, altered)
             self._left = work, put
         finally:
             if self._left is None and journal is not None:
@@ -202,9 +204,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        if change.times is not None:
-                            check_times(change.table, change.times, engine.time)
-                    time, owed = engine.commit(changes, batch), engine.tidy_texts()
+                        check_times(change.table, change.times, engine.time)
+                    time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise

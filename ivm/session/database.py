@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, get_args
 
-from ivm.arguments import Tabular, batch_of, callback, one_of, rows_by_table, sql_text
+from ivm.arguments import Tabular, batch_of, callback, moment, one_of, rows_by_table, sql_text
 from ivm.engine.installing import Progress
 from ivm.engine.subscription import Subscription
 from ivm.engine.transaction import Transaction
@@ -26,6 +27,7 @@ from ivm.session.statements import (
     renamed,
     statements_of,
 )
+from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
@@ -245,6 +247,19 @@ class Database:
         numbered = None if batch is None else batch_of(batch)
         named = core.settings.names.given
         return core.commit([core.incoming.change(named(name), data, mode) for name, data in given.items()], numbered)
+
+    def tick(self, at: datetime | str | None = None) -> int:
+        """Let time pass for views that compare with now(); returns the logical time of the last commit.
+
+        Rows that enter or leave them by now do so in a commit of its own; every other commit moves them too. Without
+        `at` it is as late as the system's clock says. `at` (a datetime, or an ISO text; UTC if it names no zone) says
+        how late it is, for all of now() in the database, until the next tick: for tests, and to replay what was.
+        Time never falls: InterfaceError for `at` before the time there is; a system's clock that goes backwards is
+        waited for. Nothing is committed where no view reads the clock, or no time has passed.
+        """
+        core = self._open
+        self._transactions.check_none("db.tick")
+        return tick(core, None if at is None else moment(at, "at"))
 
     def sink(
         self,

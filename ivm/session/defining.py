@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from typing import get_args
 import pyarrow as pa
 
 from catalog.catalog import Catalog
+from catalog.clock import CLOCK, OWN, is_own
 from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
@@ -23,14 +24,19 @@ from ivm.engine.view import Installed
 from ivm.intake.incoming import check_defaults
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.replacing import replace_below
+from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
+from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
 from sql.statements import (
+    Alter,
     CommentOn,
     CreateIndex,
     CreateMacro,
@@ -42,10 +48,17 @@ from sql.statements import (
     Drop,
 )
 
-RESERVED = "ivm_"
-
 Definitions = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | CommentOn | Drop
+    CreateTable
+    | CreateTableAs
+    | CreateView
+    | CreateIndex
+    | CreateType
+    | CreateMacro
+    | CreateSchema
+    | CommentOn
+    | Alter
+    | Drop
 )
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
@@ -76,6 +89,8 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case Alter():
+            alter(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
         case CommentOn():
@@ -126,7 +141,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
-    _check_reserved(table.name)
+    check_reserved(table.name)
     _check_temporary(core, table.temporary)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
@@ -141,14 +156,21 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     old = core.catalog.find(statement.name)
     if statement.if_not_exists and old is not None:
         return
-    _check_reserved(statement.name)
+    check_reserved(statement.name)
     _check_temporary(core, statement.temporary)
     catalog = core.catalog.fixed()
     name = statement.name
+    readers: Sequence[Definition] = ()
     if statement.replace and old is not None:
+        readers = catalog.dependents(old.name) if core.engine.is_whole else ()
+        for reader in readers:
+            catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    begins_clock = CLOCK.name in bound.uses and catalog.find(CLOCK.name) is None
+    if begins_clock:
+        catalog.add_table(CLOCK)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
@@ -157,7 +179,22 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         os.urandom(8).hex(), statement.change_feed, statement.temporary,
     )  # fmt: skip
     catalog.add_view(definition)
-    install(core, catalog, definition, bound)
+    if begins_clock:
+        optimize(bound.relation)  # what cannot be maintained, fails here
+        _begin_clock(core)
+    if readers:
+        replace_below(core, catalog, definition, bound)
+    else:
+        install(core, catalog, definition, bound)
+
+
+def _begin_clock(core: Core) -> None:
+    """From now on there is a clock, which goes on with each commit as long as a view reads it."""
+    with core.lock:
+        catalog = core.catalog.fixed()
+        rows = core.clock.row(core.clock.present())
+        made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
+        core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
 
 
 def install(
@@ -268,7 +305,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             kind = "table macro" if macro.is_table else "macro"
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
-    _check_reserved(macro.name)
+    check_reserved(macro.name)
     _check_temporary(core, macro.temporary)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
@@ -296,6 +333,8 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
 def _drop(core: Core, statement: Drop) -> None:
     if statement.if_exists and core.catalog.find(statement.name) is None:
         return
+    if is_own(statement.name):
+        raise BindError(f"cannot drop {statement.name!r}: names that begin with {OWN} are the engine's own")
     with core.dropping(), core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
@@ -321,7 +360,7 @@ def _create_schema(core: Core, statement: CreateSchema) -> None:
         raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
     if statement.if_not_exists and catalog.schema(name) is not None:
         return
-    _check_reserved(name)
+    check_reserved(name)
     catalog.add_schema(name)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
@@ -352,10 +391,3 @@ def _drop_schema(core: Core, statement: Drop) -> None:
 def _check_temporary(core: Core, temporary: bool) -> None:
     if temporary and core.distribution is not None and not core.is_copied:
         raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")
-
-
-def _check_reserved(name: str) -> None:
-    if key(name).startswith(RESERVED):
-        raise BindError(
-            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
-        )

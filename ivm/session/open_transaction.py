@@ -26,6 +26,7 @@ class OpenTransaction(Core):
         # It answers what statements ask of an engine; what goes further asks `is_whole` first.
         super().__init__(cast(Engine, self.pending), external_access=base.external_access)
         self.base = base
+        self.clock.stand_at(base.clock.present())
         self.catalog = self.incoming.catalog = self.pending.catalog
         self.settings = Settings(self.catalog)
         self.some_rows = self.pending.some_rows

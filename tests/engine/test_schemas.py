@@ -185,3 +185,24 @@ def test_temporary_things_in_a_transaction_and_over_shards() -> None:
         assert db.sql("SELECT * FROM t").fetchall() == [(2,)]
         db.sql("DROP TABLE t")
         db.sql('CREATE TABLE "temp.t" (x INTEGER)')
+
+
+def test_comments_and_schemas_go_along_with_what_is_altered(tmp_path: Path) -> None:
+    told = "SELECT schema_name, table_name, column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        db.sql("CREATE SCHEMA s; CREATE TABLE s.t (x INTEGER, y INTEGER); CREATE TEMP TABLE fleeting (x INTEGER)")
+        db.sql(
+            "CREATE MATERIALIZED VIEW s.v AS SELECT x, y FROM s.t; CREATE MATERIALIZED VIEW s.w AS SELECT x FROM s.v"
+        )
+        db.sql("COMMENT ON COLUMN s.t.x IS 'one'; COMMENT ON COLUMN s.w.x IS 'seen'")
+        db.sql("INSERT INTO s.t VALUES (1, 2); INSERT INTO fleeting VALUES (3)")
+        db.sql("ALTER TABLE s.t RENAME COLUMN x TO z; ALTER TABLE s.t RENAME TO u; USE s")
+        db.sql("CREATE OR REPLACE VIEW v AS SELECT z AS x, y FROM u")
+        db.sql("ALTER TABLE fleeting ADD COLUMN more INTEGER DEFAULT 7; ALTER TABLE fleeting RENAME TO brief")
+        assert db.sql("SELECT * FROM brief").fetchall() == [(3, 7)]
+        assert sorted(db.sql(told).fetchall()) == [("s", "u", "z", "one"), ("s", "w", "x", "seen")]
+        db.verify()
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        assert sorted(db.sql(told).fetchall()) == [("s", "u", "z", "one"), ("s", "w", "x", "seen")]
+        assert db.view("s.w").fetchall() == [(1,)]
+        assert [each.name for each in db.tables()] == ["s.u"]

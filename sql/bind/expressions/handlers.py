@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sql.bind import unnest
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, dates, intervals, numbers, signatures, texts
+from sql.bind.functions import calls, clock, dates, intervals, numbers, signatures, texts
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -19,7 +20,9 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **texts.HANDLERS,
     **intervals.HANDLERS,
     **dates.HANDLERS,
+    **clock.HANDLERS,
     **aggregates.HANDLERS,
     **windows.HANDLERS,
+    **unnest.HANDLERS,
     **subqueries.HANDLERS,
 }

@@ -24,10 +24,12 @@ from catalog.types import (
     UUID,
     VARCHAR,
     SqlType,
+    list_of,
 )
 from sql.ir.functions.function import Function, Raises
 
 _V, _TEXT, _TEXTS, _BYTES = VARCHAR, (VARCHAR,), (VARCHAR, VARCHAR), (BLOB,)
+_LIST = list_of(VARCHAR)
 
 
 def _asked(
@@ -73,6 +75,11 @@ FUNCTIONS = (
     _asked("length_grapheme", _TEXT, BIGINT),
     _asked("array_extract", (_V, BIGINT), _V, "list_element", "list_extract"),
     _asked("array_slice", (_V, BIGINT, BIGINT), _V, "list_slice"),
+    # Texts taken apart.
+    _asked("string_split", _TEXTS, _LIST, "split", "str_split"),
+    _asked("string_split_regex", _TEXTS, _LIST, "regexp_split_to_array"),
+    _asked("regexp_extract_all", (_V, _V, INTEGER), _LIST),
+    _asked("parse_path", _TEXTS, _LIST, optional=1),
     # Names of files.
     _asked("parse_dirname", _TEXTS, _V, optional=1),
     _asked("parse_dirpath", _TEXTS, _V, optional=1),
