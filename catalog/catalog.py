@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from catalog.declared import check_columns, spelled
+from catalog.declared import check_columns, check_key, spelled
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
 from catalog.names import MAIN, TEMP, key, quoted, suggestion, written
@@ -253,6 +253,9 @@ class Catalog:
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
+        for index in indexes:
+            for column in index.columns if index.unique else ():
+                check_key(table, f"cannot create index {index.name!r}", "key", column)
         self.content = {**self.content, key(table.name): table}
         return table
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from catalog.errors import BindError
 from catalog.names import suggestion, twice, written
 from catalog.schema import Table, Unique
+from catalog.types import INTERVAL
 
 
 def check_columns(table: Table) -> None:
@@ -24,6 +25,7 @@ def check_columns(table: Table) -> None:
     for kind, column in used:
         if written(column, names) is None:
             raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
+        check_key(table, what, kind, column)
     if twice(table.primary_key) is not None:
         raise BindError(f"{what}: its primary key names a column twice")
     for unique in table.unique:
@@ -33,6 +35,13 @@ def check_columns(table: Table) -> None:
     named = twice(name for name in called if name)
     if named is not None:
         raise BindError(f"{what}: two constraints are called {named!r}; rename one")
+
+
+def check_key(table: Table, what: str, kind: str, column: str) -> None:
+    """BindError for a column that no key can have: `what` is attempted, `kind` is the constraint."""
+    if table.fields[table.index(column)].type == INTERVAL:
+        why = "of which different ones may be equal; keep its microseconds, epoch_us(..), in a column"
+        raise BindError(f"{what}: its {kind} names column {column!r}, an INTERVAL, {why}")
 
 
 def spelled(table: Table, unique: Unique) -> Unique:

@@ -89,7 +89,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("count", "limit_options"), (exp.Fetch,)),
     (("percent", "with_ties"), (exp.LimitOptions,)),
     (("expressions", "on"), (exp.Distinct,)),
-    (("except_",), (exp.Star,)),
+    (("except_", "replace", "rename", "ilike"), (exp.Star,)),
     (("partition_by", "order", "spec", "alias"), (exp.Window,)),
     (("kind", "start", "start_side", "end", "end_side", "exclude"), (exp.WindowSpec,)),
     # statements
@@ -188,9 +188,6 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",
     (exp.Select, "laterals"): "LATERAL VIEW is not supported; write FROM t, LATERAL (SELECT ...) AS x",
     (exp.Select, "pivots"): "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
-    (exp.Star, "replace"): "* REPLACE is not supported; list the columns",
-    (exp.Star, "rename"): "* RENAME is not supported; list the columns",
-    (exp.Star, "ilike"): "* ILIKE is not supported; list the columns",
     (exp.Insert, "overwrite"): "INSERT: OVERWRITE is not supported; write DELETE FROM first",
     (exp.OnConflict, "duplicate"): "ON DUPLICATE KEY is not supported; write ON CONFLICT (columns) DO UPDATE SET ...",
     (exp.OnConflict, "index_predicate"): (

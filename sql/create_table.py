@@ -12,7 +12,6 @@ from sqlglot.errors import SqlglotError
 from catalog.errors import UnsupportedError
 from catalog.names import key, written
 from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
-from catalog.types import INTERVAL, SqlType
 from sql.bind.check_condition import bind_condition
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
@@ -91,15 +90,8 @@ def table_like(name: str, columns: Sequence[tuple[str, str]], *, temporary: bool
             kind = exp.DataType.build("INTEGER" if type_ == '"NULL"' else type_, dialect="duckdb")
         except SqlglotError as error:
             raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
-        fields.append(Field(column, _stored(declared_type(kind, SqlText(""), what), SqlText(""), what)))
+        fields.append(Field(column, declared_type(kind, SqlText(""), what)))
     return Table(name, tuple(fields), temporary=temporary)
-
-
-def _stored(type_: SqlType, source: SqlText, what: str, at: exp.Expr | None = None) -> SqlType:
-    """The type, if a column of a table may have it; UnsupportedError."""
-    if type_ == INTERVAL:
-        source.refuse(at, f"{what} is an INTERVAL, which cannot be stored; store days or dates")
-    return type_
 
 
 def _checks(declaration: _Declaration, table: Table, source: SqlText, dialect: str) -> tuple[Check, ...]:
@@ -114,7 +106,7 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
     what = f"CREATE TABLE {declaration.name}: column {name!r}"
     if not isinstance(item.kind, exp.DataType):
         source.fail(item, f"{what} has no type; write one after the name")
-    type_ = _stored(declared_type(item.kind, source, what, item), source, what, item)
+    type_ = declared_type(item.kind, source, what, item)
     nullable = True
     for constraint in item.constraints:
         kind = constraint.kind

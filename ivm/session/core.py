@@ -145,11 +145,11 @@ class Core:
             self.begin_defining(None)
             if self.lock.closed:
                 return
+            self.clock.ended.set()
             with self.lock:
                 self.end_subscriptions()
                 self.engine.close()
-                journal = self.engine.journal
-                self.engine = Engine(None, history=0)
+                journal, self.engine = self.engine.journal, Engine(None, history=0)
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
             if journal is not None:
                 journal.close()

@@ -29,6 +29,7 @@ from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinemen
 from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
+from sql.bind.lengths import by_length
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.clock import reads_clock
@@ -96,7 +97,7 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     block = bind_query(context, tree, {})
     read = nodes_of(tree)
     refuse_unread(read, source)
-    relation = decorrelate(block.kept or block.relation)
+    relation = decorrelate(by_length(block.kept or block.relation))
     if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
         context.uses[CLOCK.name] = None
     width = len(block.relation.schema)

@@ -20,7 +20,7 @@ from sql.bind import bind
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
 
-_TYPES = {each.value for each in Kind} - {"NULL", "INTERVAL", "LIST", "ENUM"}
+_TYPES = {each.value for each in Kind} - {"NULL", "LIST", "ENUM"}
 _ANY = frozenset(("ANY", "T", "K", None))
 _VALUES = {"VARCHAR": "'a'", "BOOLEAN": "true", "ANY": "1", "DOUBLE": "0.5"}
 

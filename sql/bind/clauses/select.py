@@ -27,8 +27,9 @@ from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
 from sql.bind.expressions.subqueries import condition
-from sql.bind.names.columns import expand_stars, output_name, sought_names, unique_names
+from sql.bind.names.columns import output_name, sought_names, unique_names
 from sql.bind.names.scope import Scope
+from sql.bind.names.stars import expand_stars
 from sql.bind.unnest import Unnests, with_keys, with_unnests
 from sql.bind.windows.block import Windows, with_windows
 from sql.ir.conditions import conjuncts
@@ -50,7 +51,7 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     ctes = bind_with(context, node, ctes)
     start = node.args.get("from_")
     source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
-    items = expand_stars(context, source.scope, node.expressions)
+    items = expand_stars(context, source.scope, node)
     names = [output_name(context, source.scope, item) for item in items]
     # Of several aliases of the same name DuckDB takes the last.
     aliases = by_key((item.alias, item.this) for item in reversed(items) if isinstance(item, exp.Alias))

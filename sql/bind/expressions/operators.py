@@ -21,7 +21,8 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import add_moment, multiple, negative, subtract_moment, sum_of
+from sql.bind.functions.intervals import negative, product, quotient, sum_of
+from sql.bind.functions.shifts import add_moment, subtract_moment
 from sql.ir.scalar import Call, Literal
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
@@ -60,7 +61,7 @@ def bind_column(binder: Binder, node: exp.Expr) -> Operand:
 def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
     """What stands in the parentheses."""
     inner = binder.bind(node.this)
-    return Operand(node, inner.scalar, inner.interval, inner.span)
+    return Operand(node, inner.scalar)
 
 
 _LEAST = str(1 << 127)
@@ -110,8 +111,6 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
     operand = binder.bind(node.this)
     target = declared_type(node.args["to"], binder.source, "the cast", node)
-    if INTERVAL in (operand.type, target):
-        binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
@@ -150,17 +149,19 @@ def bind_sub(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_mul(binder: Binder, node: exp.Expr) -> Operand:
-    """Product x * y of numbers, or of a constant interval and an integer."""
+    """Product x * y of numbers, or of an interval and a number."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     for interval, factor in ((left, right), (right, left)):
-        if interval.interval is not None:
-            return multiple(binder, node, interval.interval, factor)
+        if interval.type == INTERVAL:
+            return product(binder, node, interval, factor)
     return _arithmetic(binder, node, "mul", left, right)
 
 
 def bind_div(binder: Binder, node: exp.Expr) -> Operand:
-    """Quotient x / y, a DOUBLE whatever the operands, but for FLOATs with what is no DOUBLE."""
+    """Quotient x / y, a DOUBLE whatever the operands, but for FLOATs with what is no DOUBLE, and of an interval."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
+    if left.type == INTERVAL:
+        return quotient(binder, node, left, right)
     _check_numbers(binder, node, "/", left, right)
     type_ = FLOAT if FLOAT in (left.type, right.type) and DOUBLE not in (left.type, right.type) else DOUBLE
     return binder.call(node, "div", (binder.cast(left, type_), binder.cast(right, type_)), type_)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
@@ -70,6 +70,9 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
+    if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
+        what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
+        binder.refuse(node, f"{what}; write CASE WHEN x < y THEN x ELSE y END")
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
 
 
@@ -194,7 +197,6 @@ _CHANGING: dict[str, str] = {
 """Functions whose value changes without a change to a table, by name, and what to do instead."""
 
 _REFUSED: dict[str, str] = {
-    "age": "ages are INTERVALs; write date_diff('year', a, b), or subtract dates",
     "pg_typeof": "write typeof(x)",
     "hash": "its values differ between versions; write md5(x)",
     "error": "leave the rows out with WHERE",

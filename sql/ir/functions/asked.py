@@ -16,6 +16,7 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
+    INTERVAL,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -40,6 +41,11 @@ def _asked(
         f"{name} of {of}" if of else name, takes, gives, (name, *others), optional,
         makes_null=True, raises=Raises.SOMETIMES, asked=name,
     )  # fmt: skip
+
+
+def _bound(name: str, takes: tuple[SqlType | str, ...], gives: SqlType, asked: str) -> Function:
+    """One that the binder calls."""
+    return Function(name, takes, gives, makes_null=True, raises=Raises.SOMETIMES, asked=asked)
 
 
 def _each(name: str, takes: tuple[SqlType | str, ...], gives: SqlType) -> Function:
@@ -139,6 +145,16 @@ FUNCTIONS = (
     _asked("make_date", (INTEGER,), DATE, of="days"),
     _asked("make_timestamp_ms", (BIGINT,), TIMESTAMP),
     _asked("make_timestamptz", (BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE), TIMESTAMPTZ),
+    # Intervals.
+    _bound("age", (TIMESTAMP, TIMESTAMP), INTERVAL, "age"),
+    _bound("time_bucket", (INTERVAL, TIMESTAMP), TIMESTAMP, "time_bucket"),
+    _bound("INTERVAL * DOUBLE", (INTERVAL, DOUBLE), INTERVAL, "*"),
+    _bound("INTERVAL / DOUBLE", (INTERVAL, DOUBLE), INTERVAL, "/"),
+    _bound("to_seconds of DOUBLE", (DOUBLE,), INTERVAL, "to_seconds"),
+    _bound("to_milliseconds of DOUBLE", (DOUBLE,), INTERVAL, "to_milliseconds"),
+    _bound("date_trunc of INTERVAL", ("literal", INTERVAL), INTERVAL, "date_trunc"),
+    _asked("normalized_interval", (INTERVAL,), INTERVAL),
+    _asked("epoch_ns", (INTERVAL,), BIGINT, of="INTERVAL"),
     _asked("uuid_extract_timestamp", (UUID,), TIMESTAMPTZ),
     _asked("uuid_extract_version", (UUID,), UINTEGER),
 )
