@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from catalog.declared import check_columns, check_key, spelled
+from catalog.declared import carried, check_columns, check_key, completed, seen, spelled
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, TEMP, key, quoted, suggestion, written
-from catalog.schema import ForeignKey, Index, Schema, Table, View
+from catalog.names import MAIN, TEMP, as_literal, key, quoted, suggestion, written
+from catalog.schema import ForeignKey, Index, Table, View
+from catalog.sequence import Sequence, Sequences
 from catalog.types import SqlType
 
 Entry = TypeVar("Entry", Table, View)
@@ -30,6 +31,7 @@ class Catalog:
         self.making = ""
         """The view that is being made, which is not there yet, nor any that it is to replace."""
         self.macros: Macros = {}
+        self.sequences: Sequences = {}
         """Replaced when a macro comes or goes, as the content is."""
         self.database = "memory"
         """What the database itself is called, in front of schemas."""
@@ -149,7 +151,7 @@ class Catalog:
         found = []
         for (name, column), text in self._comments.items():
             entry = self.content[name]
-            spelled = written(column, (field.name for field in _fields(entry))) if column else ""
+            spelled = written(column, (field.name for field in seen(entry))) if column else ""
             if spelled is not None:  # the column may have gone
                 found.append((entry, spelled, text))
         return tuple(found)
@@ -157,7 +159,7 @@ class Catalog:
     def comment(self, name: str, column: str, text: str | None) -> None:
         """Say this of a table or view, or a column of it; None: nothing. BindError if there is none."""
         entry = self.lookup(name)
-        names = [field.name for field in _fields(entry)]
+        names = [field.name for field in seen(entry)]
         if column and written(column, names) is None:
             raise BindError(f"cannot comment: {entry.name!r} has no column {column!r}{suggestion(column, names)}")
         place = key(entry.name), key(column)
@@ -183,9 +185,9 @@ class Catalog:
 
         A name with a dot is that of a schema and one within, if there is such a schema; else there is a dot in it.
         """
-        first, dot, rest = name.partition(".")
-        found = self._schemas.get(key(first)) if dot and self._schemas else None
-        return (MAIN, name) if found is None or not rest else (found, rest)
+        first, _, rest = name.partition(".")
+        found = self._schemas.get(key(first)) if rest and self._schemas else None
+        return (MAIN, name) if found is None else (found, rest)
 
     def place(self, name: str) -> tuple[str, str, str]:
         """The database that it is in, the schema there, and what it is called there, as DuckDB tells it."""
@@ -250,6 +252,25 @@ class Catalog:
             )
         self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
 
+    def add_sequence(self, sequence: Sequence) -> None:
+        """Have this sequence, in place of the one of its name, if there is one."""
+        self.sequences = {**self.sequences, sequence.key: sequence}
+
+    def drop_sequence(self, name: str) -> None:
+        """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
+        found = self.sequences.get(key(name))
+        if found is None:
+            known = suggestion(name, (each.name for each in self.sequences.values()))
+            raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
+        called = as_literal(found.key)
+        users = (t.name for t in self.tables if any(called in key(each.value) for each in t.defaults))
+        if listed := tuple(users):
+            raise BindError(
+                f"cannot drop sequence {name!r}: a DEFAULT of {_listed('table', listed)} takes its numbers; "
+                "ALTER TABLE .. ALTER .. DROP DEFAULT first"
+            )
+        self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
+
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
@@ -272,12 +293,7 @@ class Catalog:
         self.content = {key(entry.name if each == key(name) else each): kept for each, kept in known.items()} | {
             key(entry.name): entry
         }
-        called = [key(field.name) for field in _fields(old)], [key(field.name) for field in _fields(entry)]
-        columns = dict(zip(*called, strict=True)) if len(called[0]) == len(called[1]) else {}
-        self._comments = {
-            (key(entry.name), columns.get(column, column)) if of == key(name) else (of, column): said
-            for (of, column), said in self._comments.items()
-        }
+        self._comments = carried(self._comments, old, entry)
 
     def index(self, name: str) -> tuple[Table, Index] | None:
         """The index called `name` with its table, or None. Indexes have a name space of their own."""
@@ -329,14 +345,20 @@ class Catalog:
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
         self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
-        self._comments = other._comments
+        self._comments, self.sequences = other._comments, other.sequences
         self.content = other.content
+
+    def is_like(self, other: Catalog) -> bool:
+        """Whether there is what another catalog has: the very same entries."""
+        same = self.content is other.content and self.macros is other.macros and self._types is other._types
+        return same and self._schemas is other._schemas and self._comments is other._comments
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
-        fixed._schemas, fixed._comments, fixed.database = self._schemas, self._comments, self.database
+        fixed.sequences, fixed._comments = self.sequences, self._comments
+        fixed._schemas, fixed.database = self._schemas, self.database
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:
@@ -367,33 +389,11 @@ class Catalog:
         if not isinstance(target, Table):
             known = suggestion(given.table, (t.name for t in self.tables))
             raise BindError(f"{what} references {given.table!r}, which is not a table{known}; create that table first")
-        referenced = given.referenced or target.primary_key
-        if set(map(key, referenced)) != set(map(key, target.primary_key)) or not referenced:
-            named, known = ", ".join(referenced), ", ".join(target.primary_key) or "none declared"
-            raise BindError(f"{what} must reference the primary key of {target.name!r}, ({known}), not ({named})")
-        if len(given.columns) != len(referenced):
-            raise BindError(f"{what} has {len(given.columns)} columns, but references {len(referenced)}")
-        owns = [table.fields[table.index(name)] for name in given.columns]
-        others = [target.fields[target.index(name)] for name in referenced]
-        for own, other in zip(owns, others, strict=True):
-            if own.type != other.type:
-                one, two = f"{own.name!r}, {own.type}", f"{other.name!r}, {other.type}"
-                raise BindError(f"{what} compares {one}, with {two}; give both one type")
-        return replace(
-            given,
-            columns=tuple(field.name for field in owns),
-            table=target.name,
-            referenced=tuple(field.name for field in others),
-        )
+        return completed(table, given, target, what)
 
 
 _SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
 """The schemas that are DuckDB's own."""
-
-
-def _fields(entry: Table | View) -> Schema:
-    """What a reader sees of it."""
-    return entry.fields if isinstance(entry, Table) else entry.schema
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:

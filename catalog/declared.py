@@ -1,12 +1,13 @@
-"""What a table declares about its columns, before it is in a catalog."""
+"""What tables and views declare about their columns, and what is said of these."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from catalog.errors import BindError
-from catalog.names import suggestion, twice, written
-from catalog.schema import Table, Unique
+from catalog.names import key, suggestion, twice, written
+from catalog.schema import ForeignKey, Schema, Table, Unique, View
 from catalog.types import INTERVAL
 
 
@@ -47,3 +48,43 @@ def check_key(table: Table, what: str, kind: str, column: str) -> None:
 def spelled(table: Table, unique: Unique) -> Unique:
     """The constraint with its columns as they were declared."""
     return replace(unique, columns=tuple(table.fields[table.index(name)].name for name in unique.columns))
+
+
+def completed(table: Table, given: ForeignKey, target: Table, what: str) -> ForeignKey:
+    """The foreign key of a table with all its columns as they were declared; BindError if it does not fit its target.
+
+    `what`: what is attempted, for messages.
+    """
+    referenced = given.referenced or target.primary_key
+    if set(map(key, referenced)) != set(map(key, target.primary_key)) or not referenced:
+        named, known = ", ".join(referenced), ", ".join(target.primary_key) or "none declared"
+        raise BindError(f"{what} must reference the primary key of {target.name!r}, ({known}), not ({named})")
+    if len(given.columns) != len(referenced):
+        raise BindError(f"{what} has {len(given.columns)} columns, but references {len(referenced)}")
+    owns = [table.fields[table.index(name)] for name in given.columns]
+    others = [target.fields[target.index(name)] for name in referenced]
+    for own, other in zip(owns, others, strict=True):
+        if own.type != other.type:
+            one, two = f"{own.name!r}, {own.type}", f"{other.name!r}, {other.type}"
+            raise BindError(f"{what} compares {one}, with {two}; give both one type")
+    return replace(
+        given,
+        columns=tuple(field.name for field in owns),
+        table=target.name,
+        referenced=tuple(field.name for field in others),
+    )
+
+
+def seen(entry: Table | View) -> Schema:
+    """What a reader sees of a table or view."""
+    return entry.fields if isinstance(entry, Table) else entry.schema
+
+
+def carried(said: Mapping[tuple[str, str], str], old: Table | View, new: Table | View) -> dict[tuple[str, str], str]:
+    """What was said, by the keys of names and columns, where `old` has become `new`; columns go by their places."""
+    before, now = ([key(field.name) for field in seen(each)] for each in (old, new))
+    called = dict(zip(before, now, strict=True)) if len(before) == len(now) else {}
+    return {
+        (key(new.name), called.get(column, column)) if of == key(old.name) else (of, column): text
+        for (of, column), text in said.items()
+    }

@@ -84,8 +84,9 @@ class Table:
     """A declared base table. An empty `primary_key` means a multiset of rows.
 
     `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
-    `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice. `temporary`: it
-    ends with the connection, and is written down nowhere.
+    `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice.
+    `retention`: how long rows stay by their `retention_column`, the text of an interval; "" for ever.
+    `temporary`: it ends with the connection, and is written down nowhere.
     """
 
     name: str
@@ -100,6 +101,8 @@ class Table:
     indexes: tuple[Index, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     replicated: bool = False
+    retention: str = ""
+    retention_column: str = ""
     temporary: bool = False
 
     @property

@@ -28,13 +28,15 @@ from sql.parse_prepared import deallocate, execute, prepare
 from sql.parse_settings import about_call, about_extension, about_pragma, about_setting, about_upkeep
 from sql.reader import MUTUALLY
 from sql.refused import STARTS
+from sql.schema_statements import CreateSchema
+from sql.sequence_statements import about_sequence
+from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
     SHOWN,
     Analyze,
     Checkpoint,
     CreateIndex,
-    CreateSchema,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -82,6 +84,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return about_type(syntax.tokens, source)
         if is_about_transaction(syntax.tokens) and not syntax.explain:
             return about_transaction(syntax.tokens, source)
+        if is_about_sequence(syntax.tokens) and not syntax.explain:
+            return about_sequence(syntax.tokens, source)
         if is_about_macro(syntax.tokens) and not syntax.explain:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)

@@ -8,8 +8,10 @@ from typing import Literal
 from catalog.altering import Alteration
 from catalog.macro import Macro
 from catalog.schema import Index, Table
+from catalog.sequence import Sequence
 from catalog.types import SqlType
 from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.syntax import Syntax
 
 
@@ -70,31 +72,13 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class CommentOn:
-    """COMMENT ON: what is said about a table or view, or about one of its columns; None: nothing."""
-
-    name: str
-    column: str
-    text: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSchema:
-    """CREATE SCHEMA: from then on tables and views may be in `name`; `database` is what stands before it."""
-
-    name: str
-    database: str = ""
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Drop:
     """DROP TABLE, VIEW, INDEX, SCHEMA, TYPE or MACRO [TABLE].
 
     With `cascade` the views that read a table or view go too, and all that is in a schema.
     """
 
-    kind: Literal["TABLE", "VIEW", "INDEX", "SCHEMA", "TYPE", "MACRO", "MACRO TABLE"]
+    kind: Literal["TABLE", "VIEW", "INDEX", "SCHEMA", "TYPE", "MACRO", "MACRO TABLE", "SEQUENCE"]
     name: str
     if_exists: bool = False
     cascade: bool = False
@@ -114,6 +98,15 @@ class CreateMacro:
     """CREATE [OR REPLACE] MACRO: from then on `macro` can be called."""
 
     macro: Macro
+    if_not_exists: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """CREATE [OR REPLACE] SEQUENCE."""
+
+    sequence: Sequence
     if_not_exists: bool = False
     replace: bool = False
 
@@ -368,6 +361,7 @@ Statement = (
     | CreateSchema
     | CommentOn
     | Drop
+    | CreateSequence
     | Alter
     | Query
     | Insert

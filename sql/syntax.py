@@ -22,6 +22,7 @@ from catalog.names import suggestion
 from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
+from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText
 from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
@@ -47,6 +48,9 @@ BY_TOKENS = frozenset((
 """The first words of statements that are read by their tokens."""
 
 
+_ABOUT = (is_about_macro, is_about_sequence, is_about_transaction)
+
+
 def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
     """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
     reader = dialect_named(dialect)
@@ -61,7 +65,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         word = chunk[0].text.upper()
         analyze = explain and word == _ANALYZE and len(chunk) > 1
         chunk = chunk[1:] if analyze else chunk  # noqa: PLW2901
-        by_tokens = is_about_macro(chunk) or is_about_transaction(chunk) or word in BY_TOKENS
+        by_tokens = word in BY_TOKENS or any(is_about(chunk) for is_about in _ABOUT)
         if analyze:
             by_tokens = chunk[0].text.upper() in ("VIEW", "MATERIALIZED")
         tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)

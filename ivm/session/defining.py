@@ -26,8 +26,11 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_schemas import comment, create_schema, drop_schema
+from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
+from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
 from ivm.session.succession import succession
 from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
@@ -35,12 +38,12 @@ from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.statements import (
     Alter,
-    CommentOn,
     CreateIndex,
     CreateMacro,
-    CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -49,17 +52,9 @@ from sql.statements import (
 )
 
 Definitions = (
-    CreateTable
-    | CreateTableAs
-    | CreateView
-    | CreateIndex
-    | CreateType
-    | CreateMacro
-    | CreateSchema
-    | CommentOn
-    | Alter
-    | Drop
-)
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
+    | CreateSequence | CommentOn | Alter | Drop
+)  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -89,16 +84,20 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case CreateSequence():
+            create_sequence(core, statement)
+        case Drop(kind="SEQUENCE"):
+            drop_sequence(core, statement)
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
         case CommentOn():
-            _comment(core, statement)
+            comment(core, statement)
         case CreateSchema():
-            _create_schema(core, statement)
+            create_schema(core, statement)
         case Drop(kind="SCHEMA"):
-            _drop_schema(core, statement)
+            drop_schema(core, statement)
         case Drop():
             _drop(core, statement)
     core.settle()
@@ -108,8 +107,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    check_defaults(statement.table)
+    check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
+    if statement.table.retention:
+        _watch_old_rows(core, core.catalog.table(statement.table.name))
 
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
@@ -146,10 +147,33 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
-        gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
+        gone, watching = dict[str, None](), dict[str, None]()
+        if replaces and isinstance(old, Table):
+            watching = unwatched(catalog, old)
+            gone = {catalog.drop_table(old.name).name: None}
         added = catalog.add_table(table)
         made = tables.made(added, rows, core.engine.time + 1)
-        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}), catalog, {added.name: rows})
+        work = partial(_put, core, catalog, watching, tables=gone | {added.name: made})
+        core.carry_out(work, catalog, {added.name: rows})
+
+
+def _watch_old_rows(core: Core, table: Table) -> None:
+    """Keep a view of the rows that a table is to let go of; without it there is no table."""
+    catalog = core.catalog.fixed()
+    try:
+        bound = bind(text_of_old_rows(table), catalog)
+        begins_clock = catalog.find(CLOCK.name) is None
+        if begins_clock:
+            catalog.add_table(CLOCK)
+        name, mark = view_of_old_rows(table), os.urandom(8).hex()
+        definition = Definition(name, bound.text, bound.schema, bound.uses, True, mark=mark)
+        catalog.add_view(definition)
+        if begins_clock:
+            _begin_clock(core)
+        install(core, catalog, definition, bound)
+    except BaseException:
+        _drop(core, Drop("TABLE", table.name, if_exists=True, cascade=False))
+        raise
 
 
 def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
@@ -339,53 +363,13 @@ def _drop(core: Core, statement: Drop) -> None:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
-        views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
+        views = list(unwatched(left, left.table(name))) if is_table else []
+        views += [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-
-
-def _comment(core: Core, statement: CommentOn) -> None:
-    catalog = core.catalog.fixed()
-    catalog.comment(statement.name, statement.column, statement.text)
-    with core.lock:
-        core.carry_out(partial(core.catalog.become, catalog), catalog)
-
-
-def _create_schema(core: Core, statement: CreateSchema) -> None:
-    catalog, name = core.catalog.fixed(), statement.name
-    if key(statement.database) not in ("", key(catalog.database)):
-        raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
-    if statement.if_not_exists and catalog.schema(name) is not None:
-        return
-    check_reserved(name)
-    catalog.add_schema(name)
-    with core.lock:
-        core.carry_out(partial(core.catalog.become, catalog), catalog)
-
-
-def _drop_schema(core: Core, statement: Drop) -> None:
-    """With `cascade` all that is in it goes, and the views elsewhere that read that."""
-    name = core.settings.names.schema_of(statement.name)
-    if statement.if_exists and name is None:
-        return
-    with core.dropping(), core.lock:
-        left = core.catalog.fixed()
-        inside = left.within(name or statement.name) if statement.cascade else ()
-        tables = [entry.name for entry in reversed(inside) if isinstance(entry, Table)]
-        reading = {view.name for entry in inside for view in left.dependents(entry.name)}
-        views = [view.name for view in reversed(left.views) if view in inside or view.name in reading]
-        for view in views:
-            left.drop_view(view)
-        for table in tables:
-            left.drop_table(table)
-        left.drop_schema(name or statement.name)
-        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
-        tell = succession(core, left, gone)
-        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-    core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
 
 
 def _check_temporary(core: Core, temporary: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from catalog.errors import TransactionError, UnsupportedError
@@ -12,12 +11,12 @@ from catalog.paths import Names
 from ivm.engine.installing import Progress
 from ivm.results.result import Result
 from ivm.session.core import Core
-from ivm.session.defining import DEFINITIONS
+from ivm.session.defining import DEFINITIONS, Definitions
 from ivm.session.statements import run_statement
-from sql.connection_statements import Load, Set
+from sql.connection_statements import Load
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Analyze, Begin, Commit, Explain, Rollback, Statement
+from sql.statements import Alter, Analyze, Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -43,7 +42,6 @@ class Begun:
             from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
 
             self._open = OpenTransaction(self._core, read_only=self._read_only)
-        self._open.settings = replace(self._core.settings, catalog=self._open.catalog)  # which are no part of it
         return self._open
 
     def abort(self, error: BaseException) -> None:
@@ -152,12 +150,21 @@ class Transactions:
             return self._core
         core = self.begun.core()
         if isinstance(statement, DEFINITIONS):
-            raise UnsupportedError(
-                "cannot create or drop anything within a transaction; ROLLBACK, and do it before BEGIN or after COMMIT"
-            )
-        is_outside = isinstance(statement, Explain | Set | Load)
+            self._check_definition(statement)
         is_of_view = isinstance(statement, Analyze) and isinstance(statement.inner, str)
-        return self._core if is_outside or is_of_view else core
+        return self._core if is_of_view or isinstance(statement, Explain | Load) else core
+
+    def _check_definition(self, statement: Definitions) -> None:
+        """UnsupportedError for what cannot take effect together with other statements."""
+        if not self._core.engine.is_whole:
+            what = "create or drop anything in a transaction over shards"
+        elif isinstance(statement, Alter):
+            what = "alter anything in a transaction"
+        elif isinstance(statement, CreateIndex) or (isinstance(statement, Drop) and statement.kind == "INDEX"):
+            what = "create or drop an index in a transaction"
+        else:
+            return
+        raise UnsupportedError(f"cannot {what}; ROLLBACK, and do it before BEGIN or after COMMIT")
 
     def _found(self, what: str) -> Begun:
         if self.begun is None:
