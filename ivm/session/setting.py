@@ -26,7 +26,7 @@ _MEANS = {
     "null_order": "write NULLS FIRST or NULLS LAST in ORDER BY",
     "default_order": "write DESC in ORDER BY",
     "integer_division": "write // to divide integers",
-    "timezone": "moments are told in UTC; shift them in the query",
+    "timezone": "a view means the same in every session; write x AT TIME ZONE 'Europe/Zurich'",
     **dict.fromkeys(
         ("calendar", "default_collation", "ieee_floating_point_ops", "order_by_non_integer_literal",
          "scalar_subquery_error_on_multiple_rows", "error_on_division_by_zero", "regex_match_operator_semantics",
@@ -39,6 +39,7 @@ _MEANS = {
 _REACHES = re.compile(r"allow|external_access|extension|secret|filesystem|file_search|proxy|access_mode|password|user")
 _LOCKED = {"lock_configuration": "true"}
 """What is so of each connection, after it was made."""
+_TIME_ZONE = "timezone"
 
 
 def set_to(core: Core, statement: Set) -> None:
@@ -48,6 +49,8 @@ def set_to(core: Core, statement: Set) -> None:
     name, value = statement.name, statement.value
     if name == SEARCH_PATH:
         core.settings.path = core.settings.names.schemas(value or "")
+        return
+    if name == _TIME_ZONE and value is not None and value.upper() in ("UTC", "GMT"):
         return
     use = Use.OPEN if core.external_access else Use.CLOSED
     try:
