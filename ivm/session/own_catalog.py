@@ -12,6 +12,7 @@ from functools import cache
 import duckdb
 
 from catalog.catalog import Catalog
+from catalog.clock import is_own
 from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
@@ -111,6 +112,8 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for sequence in catalog.sequences.values():
         yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
+        if is_own(entry.name) and not catalog.users_of(entry.name):  # views are told with all that they read
+            continue
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)
             plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=(), retention="")

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from catalog.catalog import Catalog
-from catalog.names import MAIN, TEMP, as_literal, quoted
+from catalog.names import MAIN, TEMP, as_literal
 from catalog.schema import Field, ForeignKey, Index, Table, View
+from sql.bind.names.columns import identifier
 from sql.schemas import spelled_text
-
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def name_text(name: str) -> str:
     """A name as it is written: quoted only if it must be."""
-    return name if _PLAIN.fullmatch(name) else quoted(name)
+    return identifier(name)
 
 
 def full_text(name: str, catalog: Catalog) -> str:

@@ -55,7 +55,8 @@ def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
     return found[0].name if len(found) == 1 and scope.has(found[0].table) else node.name
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """A name as DuckDB writes it: in quotes only if it must be, as words of the grammar are."""
     return name if _PLAIN.fullmatch(name) and key(name) not in _KEYWORDS else quoted(name)
 
 
@@ -66,7 +67,7 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
     if isinstance(node, exp.Column):
-        return ".".join(_identifier(part.name) for part in node.parts)
+        return ".".join(identifier(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
         return as_literal(node.name) if node.is_string else node.name
     if isinstance(node, exp.Neg):
@@ -178,12 +179,12 @@ def _function(node: exp.Func, source: SqlText) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"{_identifier(key(name))}({_list(_arguments(node), source)})"
+        return f"{identifier(key(name))}({_list(_arguments(node), source)})"
     name = key(source.text[start : end + 1].strip('"'))
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
         unit = f"'{node.text('unit').lower()}', "
-    return f"{_identifier(name)}({unit}{_list(_arguments(node), source)})"
+    return f"{identifier(name)}({unit}{_list(_arguments(node), source)})"
 
 
 def _arguments(node: exp.Func) -> list[exp.Expr]:
