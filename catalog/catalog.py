@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, key, quoted, suggestion, twice, written
+from catalog.names import MAIN, as_literal, key, quoted, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
+from catalog.sequence import Sequence, Sequences
 from catalog.types import INTERVAL, SqlType
 
 Entry = TypeVar("Entry", Table, View)
@@ -29,6 +30,7 @@ class Catalog:
         self.making = ""
         """The view that is being made, which is not there yet, nor any that it is to replace."""
         self.macros: Macros = {}
+        self.sequences: Sequences = {}
         """Replaced when a macro comes or goes, as the content is."""
         self.database = "memory"
         """What the database itself is called, in front of schemas."""
@@ -194,6 +196,25 @@ class Catalog:
             )
         self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
 
+    def add_sequence(self, sequence: Sequence) -> None:
+        """Have this sequence, in place of the one of its name, if there is one."""
+        self.sequences = {**self.sequences, sequence.key: sequence}
+
+    def drop_sequence(self, name: str) -> None:
+        """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
+        found = self.sequences.get(key(name))
+        if found is None:
+            known = suggestion(name, (each.name for each in self.sequences.values()))
+            raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
+        called = as_literal(found.key)
+        users = (t.name for t in self.tables if any(called in key(each.value) for each in t.defaults))
+        if listed := tuple(users):
+            raise BindError(
+                f"cannot drop sequence {name!r}: a DEFAULT of {_listed('table', listed)} takes its numbers; "
+                "ALTER TABLE .. ALTER .. DROP DEFAULT first"
+            )
+        self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
+
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
@@ -259,6 +280,7 @@ class Catalog:
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
         self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
+        self.sequences = other.sequences
         self.content = other.content
 
     def is_like(self, other: Catalog) -> bool:
@@ -270,6 +292,7 @@ class Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
+        fixed.sequences = self.sequences
         fixed._schemas, fixed.database = self._schemas, self.database
         return fixed
 

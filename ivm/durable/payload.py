@@ -11,7 +11,7 @@ the columns of the table, or of its key alone where all rows go; behind them `_d
 
 The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
 and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names;
-`macros`, all there are, which may be missing; and `made`, for each
+`macros` and `sequences`, all there are, which may be missing; and `made`, for each
 table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows;
 `altered`, which may be missing, for each table that keeps its rows in other columns or under another name, the `table`,
 what it `was` called, and `taken`, for each column the place that it had, or null for one that is new, in which rows
@@ -33,7 +33,18 @@ import pyarrow as pa
 from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.names import key
-from catalog.plain import macro_of, plain_macro, plain_table, plain_type, plain_view, table_of, type_of, view_of
+from catalog.plain import (
+    macro_of,
+    plain_macro,
+    plain_sequence,
+    plain_table,
+    plain_type,
+    plain_view,
+    sequence_of,
+    table_of,
+    type_of,
+    view_of,
+)
 from catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
 from ivm.engine.transaction import Change
@@ -128,6 +139,7 @@ def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
         "views": [plain_view(entry) for entry in changed if not isinstance(entry, Table)],
         "types": {name: plain_type(type_) for name, type_ in new.named_types()},
         "macros": [plain_macro(macro) for macro in new.macros.values()],
+        "sequences": [plain_sequence(each) for each in new.sequences.values()],
         "schemas": list(new.schemas),
     }
 
@@ -142,6 +154,8 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
         catalog.add_type(name, type_of(type_))
     for plain in head.get("macros", ()):  # which earlier releases did not know
         catalog.add_macro(macro_of(plain))
+    for plain in head.get("sequences", ()):
+        catalog.add_sequence(sequence_of(plain))
     for name in head.get("schemas", ()):  # nor these
         catalog.add_schema(name)
     catalog.content = {key(name): entries[key(name)] for name in head["names"]}

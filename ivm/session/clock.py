@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 from threading import Event
 from time import time_ns
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,25 +22,12 @@ from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.columns.arrow import arrow_type
-from ivm.trace.turns import Turns
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
 
 
-class Ticked(Protocol):
-    """What a clock is part of; see `ivm.session.core.Core`."""
-
-    engine: Engine
-    lock: Turns
-
-    def commit(self, changes: list[Change]) -> int:
-        """Commit checked changes."""
-
-
 class Clock:
-    """Moments are microseconds since 1970, in UTC. Whoever calls has the lock, but for `present`, `unknown` and
-    `pass_on`.
-    """
+    """Moments are microseconds since 1970, in UTC. Whoever calls has the lock, but for `present` and `unknown`."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -76,17 +62,7 @@ class Clock:
         """It is `at`, for as long as nobody gives another time."""
         self._given = at
 
-    def pass_on(self, core: Ticked) -> int:
-        """Commit what changes because time passes; the time of the last commit. The caller has no lock.
-
-        Cost: some microseconds where no view reads the clock, else that of a commit, and of the rows that cross.
-        """
-        with core.lock:
-            if not self._is_due(core.engine):
-                return core.engine.time
-        return core.commit([])
-
-    def _is_due(self, engine: Engine) -> bool:
+    def is_due(self, engine: Engine) -> bool:
         """Whether a view reads the clock, and time has passed since the last commit."""
         return self._is_read() and (self._begun(engine) is None or self.present() != self._written)
 

@@ -35,6 +35,7 @@ class OpenTransaction(Core):
         super().__init__(cast(Engine, self.pending), external_access=base.external_access)
         self.base = base
         self.clock.stand_at(base.clock.present())
+        self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
         self.settings = Settings(self.catalog, base.settings.path)
         self.some_rows = self.pending.some_rows

@@ -20,7 +20,7 @@ from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import is_windowed
-from sql.bind.clauses.from_clause import renamed
+from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
@@ -143,6 +143,10 @@ def bind_query(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
         return bind_select(context, node, ctes)
     if isinstance(node, exp.Subquery):
         return _bind_parentheses(context, node, ctes)
+    if isinstance(node, exp.Pivot):
+        meant = pivot_query(context, node, node.this, ctes)
+        node.replace(meant)
+        return bind_query(context, meant, ctes)
     if isinstance(node, exp.Values | exp.SetOperation):
         if any(node.args.get(arg) for arg in ENDINGS):
             return _bind_ended(context, node, ctes)
