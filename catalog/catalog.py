@@ -285,8 +285,10 @@ class Catalog:
 
     def is_like(self, other: Catalog) -> bool:
         """Whether there is what another catalog has: the very same entries."""
-        same = self.content is other.content and self.macros is other.macros
-        return same and self._types is other._types and self._schemas is other._schemas
+        mine, others = (
+            (each.content, each.macros, each._types, each._schemas, each.sequences) for each in (self, other)
+        )
+        return all(one is two for one, two in zip(mine, others, strict=True))
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""

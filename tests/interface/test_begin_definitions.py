@@ -167,6 +167,8 @@ def test_what_cannot_be_together_is_refused() -> None:
         ("CREATE OR REPLACE TABLE gone (y INTEGER)",),
         ("CREATE INDEX i ON t (b)",),
         ("ALTER TABLE t ADD COLUMN c INTEGER",),
+        ("CREATE SEQUENCE q",),
+        ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days')",),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE b < epoch(now())",),
     ):
         before = all_there_is(db)
