@@ -168,7 +168,7 @@ def test_what_cannot_be_together_is_refused() -> None:
         ("CREATE INDEX i ON t (b)",),
         ("ALTER TABLE t ADD COLUMN c INTEGER",),
         ("CREATE SEQUENCE q",),
-        ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days')",),
+        ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days', retention_column = 'at')",),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE b < epoch(now())",),
     ):
         before = all_there_is(db)
