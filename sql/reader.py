@@ -23,7 +23,9 @@ MOST_ROUNDS = 2**31 - 1
 MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
 
-AS_WRITTEN = frozenset(("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "TO_BINARY"))
+AS_WRITTEN = frozenset(("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "JSON", "JSON_EXTRACT",
+    "JSON_EXTRACT_PATH", "JSON_EXTRACT_PATH_TEXT", "JSON_EXTRACT_STRING", "JSON_KEYS", "JSON_TYPE",
+    "TO_BINARY"))  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
 TAKES = "takes"
@@ -36,6 +38,8 @@ def parser_of(dialect: Dialect) -> Parser:
     """The parser of a dialect, with what it loses kept."""
     reader = copy(dialect)
     reader.INDEX_OFFSET = 0
+    if isinstance(dialect, DuckDB):  # of which a path without $ is a key, whatever stands in it
+        reader.to_json_path = lambda path: path  # type: ignore[method-assign]
     return _keeping(type(dialect))(dialect=reader)
 
 
@@ -47,6 +51,8 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
     functions = {name: _kept(build) for name, build in known.items() if name not in others}
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
+    if others:  # in DuckDB an arrow reads JSON, and makes no lambda any more
+        members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
     members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
     return type(f"Keeping{base.__name__}", (_Keeping, base), members)
 

@@ -134,7 +134,7 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"(list|array)_.*|regexp_split_to_table|generate_subscripts", _LISTS),
     (r"map_.*", "not supported: MAP"),
     (r"enum_.*", "write the label"),
-    (r"timezone.*", "not supported: time zones"),
+    (r"timezone.*", "of the session, which is UTC; write 0"),
     (r"hash", "its values differ between versions; write md5(x)"),
     (r"@", "binds otherwise here; write abs(x)"),
     (r"!__postfix", "write factorial(x)"),

@@ -75,6 +75,7 @@ MORE = (
         for word in ("UNION", "UNION BY NAME", "EXCEPT", "INTERSECT")
     ),
     "SELECT sum(id) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) FROM emp",
+    "SELECT (name->'a')->>'b', name->>'$.a' FROM emp",
     "SELECT * FROM range(1, 9, 2), generate_series(3)",
     "SELECT id, unnest([id, 2], max_depth := 1) FROM emp, unnest([id]) WITH ORDINALITY AS u (x, n), range(3) WITH ORDINALITY",
     "SELECT d.id FROM emp, LATERAL range(emp.id) WITH ORDINALITY AS d (id, n), LATERAL unnest([emp.id, d.id]) AS u",

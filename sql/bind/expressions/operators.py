@@ -14,7 +14,6 @@ from catalog.types import (
     NULL,
     TIME,
     TIMESTAMP,
-    TIMESTAMPTZ,
     VARCHAR,
     Kind,
     SqlType,
@@ -23,6 +22,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import negative, product, quotient, sum_of
 from sql.bind.functions.shifts import add_moment, subtract_moment
+from sql.bind.functions.signatures import json_text
 from sql.ir.scalar import Call, Literal
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
@@ -109,8 +109,11 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
 
 def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
-    operand = binder.bind(node.this)
     target = declared_type(node.args["to"], binder.source, "the cast", node)
+    operand = json_text(binder, node.this)
+    if operand is not None and target != VARCHAR:
+        binder.refuse(node, f"a cast from JSON to {target} is not supported; write CAST(x ->> 'path' AS {target})")
+    operand = operand or binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
@@ -206,16 +209,6 @@ def _is_moment(operand: Operand) -> bool:
     return operand.type.is_moment or operand.type == TIME
 
 
-def bind_at_time_zone(binder: Binder, node: exp.Expr) -> Operand:
-    """The moment x AT TIME ZONE 'UTC': of a TIMESTAMP the one with time zone, of one with time zone the TIMESTAMP."""
-    operand, zone = binder.value(node.this), node.args["zone"]
-    if not isinstance(zone, exp.Literal) or zone.name.upper() not in ("UTC", "GMT", "ETC/UTC", "Z"):
-        binder.refuse(zone, "AT TIME ZONE is supported for 'UTC' only; keep moments in UTC, and convert what you show")
-    if operand.type not in (TIMESTAMP, TIMESTAMPTZ):
-        binder.mismatch(node, f"AT TIME ZONE needs a TIMESTAMP, not a {operand.type}; cast it")
-    return Operand(node, binder.cast(operand, TIMESTAMP if operand.type == TIMESTAMPTZ else TIMESTAMPTZ))
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: bind_literal,
     exp.ByteString: bind_escaped,
@@ -224,7 +217,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
-    exp.AtTimeZone: bind_at_time_zone,
     exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,

@@ -15,10 +15,10 @@ from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, macros, numbers
+from sql.bind.functions import dates, json, macros, numbers
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
-from sql.bind.functions.signatures import apply, text
+from sql.bind.functions.signatures import READ_OF_JSON, apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
@@ -82,6 +82,10 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     _refuse(binder, node, name)
     if clock_type(node) is not None:
         return bind_clock(binder, node)
+    if name in READ_OF_JSON:
+        return READ_OF_JSON[name](binder, node)
+    if name in json.MAKERS:
+        return json.refuse_json(binder, node)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in TO_UNITS and len(args) == 1:

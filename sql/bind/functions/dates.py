@@ -28,6 +28,7 @@ from sql.bind.functions.interval_parts import of_interval, truncated
 from sql.bind.functions.intervals import as_interval
 from sql.bind.functions.shifts import add_moment, without_zone
 from sql.bind.functions.signatures import double, integer, moment_as, text
+from sql.bind.functions.zones import at_time_zone
 from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
@@ -277,6 +278,10 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
             return _between(binder, node, "date_sub", _written_part(binder, args[0], name), args[1:])
         case (("date_diff" | "datediff"), 3):
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
+        case "timezone", 2:
+            return at_time_zone(binder, node, args[1], args[0])
+        case "timezone", 1:
+            binder.refuse(node, "timezone() of a moment alone is that of the session, UTC; leave it out")
         case "try_strptime", 2:
             return strptime(binder, node, name, args)
         case "isfinite", 1:
