@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.asked import answer_to
 from ivm.operators.held_back import MfpByRound
 from ivm.operators.mfp import Mfp
 from ivm.operators.unnest import ListsOf, Unnest, Unnesting
@@ -59,6 +58,8 @@ def _made(call: Call, context: Context) -> ListsOf:
 
 def _asked(call: Call, context: Context) -> ListsOf:
     """The elements of the lists that DuckDB makes; those of few rows, or of rows that repeat, are remembered."""
+    from ivm.asked import answer_to  # noqa: PLC0415  DuckDB, which a program without such lists does not wait for
+
     function, remembered = function_of(call.function).asked, interpreter(call, context)
     arguments = [None if isinstance(arg, Literal) else interpreter(arg, context) for arg in call.args]
     assert function is not None, "DuckDB makes the list"

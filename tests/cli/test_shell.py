@@ -55,22 +55,6 @@ def test_statements_run_at_their_semicolon_over_many_lines(shell, capsys):
     ]
 
 
-def test_a_transaction_goes_over_lines_and_files(shell, capsys, err, tmp_path):
-    file = tmp_path / "more.sql"
-    file.write_text("INSERT INTO t VALUES (2, 2.00);\n")
-    assert (
-        run(shell, SETUP + f"BEGIN;\nINSERT INTO t VALUES (1, 1.00);\n.read {file}\nCOMMIT;\n.mode csv\nFROM total;")
-        == 0
-    )
-    assert capsys.readouterr().out.splitlines() == ["total", "3.00"]
-    assert run(shell, f"BEGIN;\n.read {file}") == 1
-    assert "aborted" not in err.getvalue()
-    assert "PRIMARY KEY" in err.getvalue()
-    assert shell.db.in_transaction
-    assert run(shell, "ROLLBACK;\nBEGIN;\nDELETE FROM t;") == 0
-    assert "the transaction was not committed" in err.getvalue()
-
-
 def test_the_last_statement_needs_no_semicolon(shell, capsys):
     assert run(shell, "SELECT 40 + 2 AS answer") == 0
     assert "42" in capsys.readouterr().out
