@@ -58,8 +58,6 @@ def _made(call: Call, context: Context) -> ListsOf:
 
 def _asked(call: Call, context: Context) -> ListsOf:
     """The elements of the lists that DuckDB makes; those of few rows, or of rows that repeat, are remembered."""
-    from ivm.asked import answer_to  # noqa: PLC0415  DuckDB, which a program without such lists does not wait for
-
     function, remembered = function_of(call.function).asked, interpreter(call, context)
     arguments = [None if isinstance(arg, Literal) else interpreter(arg, context) for arg in call.args]
     assert function is not None, "DuckDB makes the list"
@@ -80,6 +78,8 @@ def _asked(call: Call, context: Context) -> ListsOf:
             else (column if valid is None else column.take(there), arg.type)
             for column, arg in zip(columns, call.args, strict=True)
         ]
+        from ivm.asked import answer_to  # noqa: PLC0415  DuckDB, which takes a while to import
+
         found = lists_in(answer_to(function, asked, call.type, dictionary), element, dictionary)
         lengths = np.zeros(rows.length, np.int64)
         lengths[there] = found.lengths

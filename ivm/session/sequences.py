@@ -54,7 +54,7 @@ class Numbers:
 
     def answer(self, duck: duckdb.DuckDBPyConnection, text: str, *, tries: bool = False) -> pa.Table:
         """The rows of a query, which may call nextval and currval. If it only `tries`, no number is given."""
-        from ivm.duck import answer  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+        from ivm.duck import answer  # noqa: PLC0415  DuckDB, which takes a while to import
 
         called = numbers_called(text)
         known = {name: self._core.catalog.sequences[name] for _, name in called if name in self._core.catalog.sequences}
