@@ -25,7 +25,6 @@ from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Refinement
-from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
@@ -93,8 +92,6 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     refuse_unread(read, source)
     relation = decorrelate(block.kept or block.relation)
     width = len(block.relation.schema)
-    if orders_lists(relation, block.order):
-        context.refuse(tree, UNORDERED)
     mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     schema, hidden = relation.schema[:width], relation.schema[width:]

@@ -17,6 +17,7 @@ from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
 from sql.sql_text import Placed, SqlText, text_of
+from sql.types.casts import castable
 from sql.types.literals import convert
 
 MOST_REPEATED = 50_000
@@ -206,9 +207,8 @@ class Binder(Placed):
             return self.cast(Operand(operand.node, self.cast(operand, VARCHAR)), target)
         if scalar.type == target:
             return scalar
-        if Kind.LIST in (scalar.type.kind, target.kind) and scalar.type != NULL:
-            what = f"a cast from {scalar.type} to {target} is not supported"
-            self.refuse(operand.node, f"{what}; aggregate with string_agg to have text")
+        if (scalar.type.is_nested or target.is_nested) and not castable(scalar.type, target):
+            self.mismatch(operand.node, f"cannot cast {scalar.type} to {target}; cast what they are made of")
         return Call("cast", (scalar,), target, scalar.nullable)
 
     def call(self, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:

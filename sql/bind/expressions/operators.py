@@ -23,6 +23,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import add_moment, multiple, negative, subtract_moment, sum_of
 from sql.ir.scalar import Call, Literal
+from sql.types.casts import castable
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
 from sql.types.texts import InfinityError
@@ -115,17 +116,6 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
-
-
-def castable(source: SqlType, target: SqlType) -> bool:
-    """Whether there is a cast from one type to another; whether it raises depends on the value."""
-    if VARCHAR in (source, target) or source.kind is Kind.ENUM:
-        return True
-    if source.is_moment and target.is_moment:
-        return True
-    if source == TIMESTAMP and target == TIME:
-        return True
-    return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
 
 
 def bind_add(binder: Binder, node: exp.Expr) -> Operand:

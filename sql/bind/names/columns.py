@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, count
 
 from sqlglot import exp
 
-from catalog.names import as_literal, by_key, key, quoted, suggestion
+from catalog.keywords import quoted_if_needed
+from catalog.names import as_literal, by_key, key, suggestion
 from sql.arguments import refuse_unread
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
@@ -37,7 +37,6 @@ _FORMS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 """What is written without a name of its own, which has a place in the text: mod(x, y) has one, x % y has not."""
 
-_PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
 
 
@@ -54,10 +53,6 @@ def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
     return found[0].name if len(found) == 1 and scope.has(found[0].table) else node.name
 
 
-def _identifier(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) and key(name) not in _KEYWORDS else quoted(name)
-
-
 def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
     form = _FORMS.get(type(node))
@@ -65,7 +60,7 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
     if isinstance(node, exp.Column):
-        return ".".join(_identifier(part.name) for part in node.parts)
+        return ".".join(quoted_if_needed(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
         return as_literal(node.name) if node.is_string else node.name
     if isinstance(node, exp.Neg):
@@ -175,12 +170,12 @@ def _function(node: exp.Func, source: SqlText) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"{_identifier(key(name))}({_list(_arguments(node), source)})"
+        return f"{quoted_if_needed(key(name))}({_list(_arguments(node), source)})"
     name = key(source.text[start : end + 1].strip('"'))
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
         unit = f"'{node.text('unit').lower()}', "
-    return f"{_identifier(name)}({unit}{_list(_arguments(node), source)})"
+    return f"{quoted_if_needed(name)}({unit}{_list(_arguments(node), source)})"
 
 
 def _arguments(node: exp.Func) -> list[exp.Expr]:
@@ -236,51 +231,11 @@ def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str) -> 
     nodes: list[exp.Expr] = []
     for column in columns:
         if key(column.name) not in excluded:
-            node = exp.column(exp.to_identifier(column.name, quoted=True), table=_table(column.table))
+            node = exp.column(exp.toquoted_if_needed(column.name, quoted=True), table=_table(column.table))
             node.update_positions(star)
             nodes.append(node)
     return nodes
 
 
 def _table(name: str) -> exp.Identifier | None:
-    return exp.to_identifier(name, quoted=True) if name else None
-
-
-_WORDS = """
-abort absolute access action add admin after aggregate all also alter always analyse analyze and anti any approx array
-as asc asof assertion assignment asymmetric at attach attribute authorization backward before begin between bigint
-binary bit boolean both by cache call called cascade cascaded case cast catalog centuries century chain char character
-characteristics check checkpoint class close cluster coalesce collate collation column columns comment comments commit
-committed compression concurrently configuration conflict connect connection constraint constraints content continue
-conversion copy cost create cross csv cube current cursor cycle data database day days deallocate dec decade decades
-decimal declare default defaults deferrable deferred definer delete delimiter delimiters depends desc describe destroy
-detach dictionary disable discard disconnect distance distinct do document domain double drop each else enable
-encoding encrypted end enum error escape event exact except exclude excluding exclusive execute exists explain export
-export_state extension extensions external extract false family fetch filter first float following for force foreign
-forward freeze from full function functions generated glob global grant granted group grouping grouping_id groups
-handler having header hold hour hours identity if ignore ilike immediate immutable implicit import in include
-including increment index indexes inherit inherits initially inline inner inout input insensitive insert install
-instead int integer intersect interval into invoker is isnull isolation join json key label lambda language large last
-lateral leading leakproof left level like limit listen load local location lock locked logged macro map mapping match
-matched materialized maxvalue merge method microsecond microseconds millennia millennium millisecond milliseconds
-minute minutes minvalue mode month months move name names national natural nchar nearest new next no none not nothing
-notify notnull nowait null nullif nulls numeric object of off offset oids old on only operator option options or order
-ordinality others out outer over overlaps overlay overriding owned owner parallel parser partial partition partitioned
-passing password percent persistent pivot pivot_longer pivot_wider placing plans policy position positional pragma
-preceding precision prepare prepared preserve primary prior privileges procedural procedure program publication
-qualify quarter quarters quote range read real reassign recheck recursive ref references referencing refresh register
-reindex relative release rename repeatable replace replica reset resource resources respect restart restrict returning
-returns revoke right role rollback rollup row rows rule sample savepoint schema schemas scope scroll search second
-seconds secret secure security select semi sequence sequences serializable server session set setof sets share show
-similar similarity simple skip smallint snapshot some sorted source sql stable standalone start statement statistics
-stdin stdout storage stored strict strip struct subscription substring summarize symmetric sysid system table tables
-tablesample tablespace target temp template temporary text then ties time timestamp to trailing transaction transform
-treat trigger trim true truncate trusted try_cast tuple type types unbounded uncommitted unencrypted union unique
-unknown unlisten unlogged unpack unpivot until update use user using vacuum valid validate validator value values
-varchar variable variadic varying verbose version view views virtual volatile week weeks when where whitespace window
-with within without work wrapper write xml xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces
-xmlparse xmlpi xmlroot xmlserialize xmltable year years yes zone
-"""
-
-_KEYWORDS = frozenset(_WORDS.split())
-"""The words of DuckDB's grammar, as `duckdb_keywords()` lists them: a name that is one of them is written in quotes."""
+    return exp.toquoted_if_needed(name, quoted=True) if name else None
