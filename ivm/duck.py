@@ -38,7 +38,7 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, with_huge
+from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, with_huge, without_enums
 from sql.cast_text import REFUSED
 
 
@@ -189,14 +189,17 @@ _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
     """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
-    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`.
+    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`, and so does what holds such.
     """
     for place, (field, given) in enumerate(zip(fields, table.schema.types, strict=False)):
         if field.type == UUID and pa.types.is_string(given):
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
             table = _with_hugeint(table, place)
-    return with_huge(table, [field.type if field.type.kind is Kind.ENUM else None for field in fields])
+        if field.type.is_nested:
+            table = table.set_column(place, table.schema.names[place], without_enums(table.column(place)))
+    said = [field.type if field.type.kind is Kind.ENUM or field.type.is_nested else None for field in fields]
+    return with_huge(table, said)
 
 
 def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:

@@ -38,7 +38,8 @@ def first_by(
 ) -> Ints:
     """The places of those rows, of `rows` with as many `columns`, that `sort_table` would put first, in no order.
 
-    They are `wanted`, or more where rows are equal. `values` gives a column's values in some rows. Cost: looks at a column only where those before it are equal, and not to sort it.
+    They are `wanted`, or more where rows are equal. `values` gives a column's values in some rows. Cost: looks at a
+    column only where those before it are equal, and not to sort it.
     """
     if not order or wanted >= rows:
         return np.arange(min(wanted, rows))

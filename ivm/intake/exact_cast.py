@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
+from ivm.intake.nested_cast import nested_cast
 from ivm.trace.columns.arrow import arrow_type, is_direct
 from ivm.trace.columns.stand_ins import UUID_BYTES, to_enum, to_uuids
 
@@ -44,6 +45,8 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
         return to_enum(values, type)
     if arrow.is_null(given):
         return values.cast(arrow_type(type))
+    if type.is_nested:
+        return nested_cast(values, type, exact_cast)
     if not _goes_into(given, type):
         raise TypeError(f"it has Arrow type {given}")
     if type.kind is Kind.VARCHAR:

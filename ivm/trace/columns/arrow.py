@@ -92,8 +92,9 @@ def _nested_type(type: SqlType) -> pa.DataType:
 
 def is_direct(given: pa.DataType, type: SqlType) -> bool:
     """Whether `to_column` takes arrays of type `given` for a column of `type` without checking a value."""
-    if type.is_nested:
-        return is_alike(given, type) and all(map(is_direct, within(given), types_within(type)))
+    if type.is_nested:  # but for a map, of which a key may be there twice
+        alike = is_alike(given, type) and type.kind is not Kind.MAP
+        return alike and all(map(is_direct, within(given), types_within(type)))
     if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
@@ -121,6 +122,20 @@ def within(given: pa.DataType) -> list[pa.DataType]:
     if pa.types.is_map(given):
         return [given.key_type, given.item_type]
     return [given.value_type] if pa.types.is_list(given) else [field.type for field in given]
+
+
+def parts_of(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """What the values of a nested column are made of, NULLs aside."""
+    parts = [_parts(chunk) for chunk in column.chunks]
+    kinds = within(column.type)
+    return [pa.chunked_array([each[place] for each in parts], kind) for place, kind in enumerate(kinds)]
+
+
+def _parts(array: pa.Array) -> list[pa.Array]:
+    if pa.types.is_map(array.type):
+        first, last = (array.offsets[0].as_py(), array.offsets[-1].as_py()) if len(array) else (0, 0)
+        return [array.keys[first:last], array.items[first:last]]
+    return [array.flatten()] if pa.types.is_list(array.type) else array.flatten()
 
 
 def types_within(type: SqlType) -> list[SqlType]:

@@ -22,6 +22,7 @@ UUID_BYTES = 16
 _WHAT = b"ivm.type"
 _NAMES = ("HUGEINT", "UUID")
 _ENUM = "ENUM("
+_NESTED_ENDS = ("]", ")")
 
 
 def enum_type(type: SqlType) -> pa.DataType:
@@ -96,7 +97,7 @@ def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
     """The table, whose columns have these SQL types, with the fields of those that need it saying which they are."""
     names = [str(each) for each in types]
-    special = [name in _NAMES or name.startswith(_ENUM) for name in names]
+    special = [name in _NAMES or name.startswith(_ENUM) or _is_nested_special(name) for name in names]
     if not any(special):
         return table
     fields = [
@@ -112,9 +113,32 @@ def huge_columns(table: pa.Table) -> list[int]:
 
 
 def enum_columns(table: pa.Table) -> dict[int, str]:
-    """The places of the columns that are ENUMs, with the SQL text of the type of each."""
+    """The places of the columns that are ENUMs, or hold what something else stands for, with the SQL text of the type
+    of each.
+    """
     names = {place: said(field) for place, field in enumerate(table.schema)}
-    return {place: name for place, name in names.items() if name.startswith(_ENUM) and name.endswith(")")}
+    return {place: name for place, name in names.items() if name.startswith(_ENUM) or _is_nested_special(name)}
+
+
+def _is_nested_special(name: str) -> bool:
+    """Whether the SQL text of a type may be that of a list, struct or map of what something else stands for."""
+    return name.endswith(_NESTED_ENDS) and any(each in name for each in (*_NAMES, _ENUM)) and name not in _NAMES
+
+
+def without_enums(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with texts for the ENUMs within its lists, structs and maps."""
+    plain = _without_dictionaries(column.type)
+    return column if plain == column.type else column.cast(plain)
+
+
+def _without_dictionaries(given: pa.DataType) -> pa.DataType:
+    if arrow.is_map(given):
+        return pa.map_(_without_dictionaries(given.key_type), _without_dictionaries(given.item_type))
+    if arrow.is_list(given):
+        return pa.list_(_without_dictionaries(given.value_type))
+    if arrow.is_struct(given):
+        return pa.struct([(field.name, _without_dictionaries(field.type)) for field in given])
+    return given.value_type if arrow.is_dictionary(given) else given
 
 
 def said(field: pa.Field) -> str:
