@@ -127,6 +127,11 @@ class SqlType:
         return self.kind in _NESTED
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of a STRUCT's fields as Arrow has them: element1, .. where they have none."""
+        return tuple(name or f"element{number}" for number, (name, _) in enumerate(self.fields, 1))
+
+    @property
     def is_integer(self) -> bool:
         """Whether this is one of the exact integer types."""
         return self.kind in _INTEGERS

@@ -206,14 +206,26 @@ def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     """Let `name` stand for the rows of a table on this connection."""
     enums = enum_columns(table)
     if not enums:
-        duck.register(name, table)
+        register(duck, name, table)
         return
     names = [f"c{place}" for place in range(table.num_columns)]
     columns = [f"{each}::{enums[place]}" if place in enums else each for place, each in enumerate(names)]
     texts = f"{name}, ENUMs as texts"
-    duck.register(texts, table.rename_columns(names))
+    register(duck, texts, table.rename_columns(names))
     named = ", ".join(map(quoted, table.column_names))
     duck.execute(f"CREATE TEMP VIEW {quoted(name)}({named}) AS SELECT {', '.join(columns)} FROM {quoted(texts)}")
+
+
+def register(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    """Let `name` stand for the rows of a table; of lists, structs and maps DuckDB reads none that is a part of another.
+
+    Cost: a copy of these.
+    """
+    for place, given in enumerate(table.schema.types):
+        if pa.types.is_nested(given):
+            whole = [pa.concat_arrays([chunk[:0], chunk]) for chunk in table.column(place).chunks]
+            table = table.set_column(place, table.schema.field(place), pa.chunked_array(whole, given))
+    duck.register(name, table)
 
 
 def _with_hugeint(table: pa.Table, place: int) -> pa.Table:
@@ -280,7 +292,7 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
     texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
     with connection(Use.OWN) as duck:
-        duck.register("given", table.rename_columns(places))
+        register(duck, "given", table.rename_columns(places))
         return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
 
 

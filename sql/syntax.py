@@ -181,12 +181,13 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: SqlText) -> e
 
 
 def _restore_all(nodes: Sequence[exp.Expr]) -> None:
-    """ALL ((SELECT ..)), which sqlglot takes for a function called ALL."""
+    """X = ALL (..), which sqlglot takes for a function called ALL."""
     for call in nodes:
         if (
             isinstance(call, exp.Anonymous)
             and call.name.upper() == "ALL"
-            and [type(each) for each in call.expressions] == [exp.Subquery]
+            and len(call.expressions) == 1
+            and isinstance(call.parent, _COMPARISONS)
         ):
             call.replace(exp.All(this=call.expressions[0]))
 

@@ -66,7 +66,7 @@ def _cast_map(array: pa.Array, type: SqlType, cast: Cast) -> pa.Array:
 
 
 def _check_keys(keys: pa.Array, offsets: Any) -> None:
-    """ValueError for a key that is NULL or there twice in a map; of keys that are nested the latter is not looked for."""
+    """ValueError for a key that is NULL or there twice; of keys that are nested the latter is not looked for."""
     if keys.null_count:
         raise ValueError("a key of a map is NULL")
     if arrow.is_nested(keys.type) or not len(keys):
@@ -115,7 +115,7 @@ def _check_names(names: Sequence[str], type: SqlType) -> None:
 
 
 def nested_array(values: Sequence[Any], type: SqlType, made: Made) -> pa.Array:
-    """Python's lists, dicts for structs, and dicts or lists of pairs for maps, as `nested_cast` has them; its errors."""
+    """Python's lists, dicts for structs, dicts or lists of pairs for maps, as `nested_cast` has them; its errors."""
     missing = [value is None for value in values]
     mask = pa.array(missing) if any(missing) else None
     if type.kind is Kind.STRUCT:

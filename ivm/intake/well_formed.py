@@ -62,8 +62,8 @@ def _refuse(table: pa.Table, what: str, error: pa.ArrowException) -> NoReturn:
 def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
     """TypeMismatchError for days and moments that Python cannot show: before the year 1, after 9999, infinity.
 
-    The column has the Arrow type of the field; other fields than DATE and TIMESTAMP are left alone, but for those within
-    lists, structs and maps, whose rows are counted among themselves.
+    The column has the Arrow type of the field; other fields than DATE and TIMESTAMP are left alone. Those within lists,
+    structs and maps are counted among themselves.
     """
     if field.type.is_nested:
         for part, type_ in zip(parts_of(column), types_within(field.type), strict=True):

@@ -54,7 +54,9 @@ def _nested_value(value: Any) -> Any:
     if not value.is_valid:
         return None
     if arrow.is_struct(value.type):
-        return {name: _nested_value(each) if arrow.is_nested(each.type) else _value(each) for name, each in value.items()}
+        return {
+            name: _nested_value(each) if arrow.is_nested(each.type) else _value(each) for name, each in value.items()
+        }
     found = values_or_texts(pa.chunked_array([value.values]))
     return {each["key"]: each["value"] for each in found} if arrow.is_map(value.type) else found
 

@@ -18,7 +18,7 @@ from catalog.errors import BindError, Error
 from catalog.names import key, quoted, reached
 from catalog.schema import View
 from ivm.arguments import view_names
-from ivm.duck import Use, answer, connection, define, offer, with_hugeints
+from ivm.duck import Use, answer, connection, define, offer, register, with_hugeints
 from ivm.results.python_values import values_or_texts
 from ivm.session.core import Core
 from sql.forgiving import forgiving
@@ -157,7 +157,7 @@ def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float])
     with connection(Use.OWN) as duck:
         offered = {"found": found, "expected": expected}
         for name, table in offered.items():
-            duck.register(name, table.rename_columns(names))
+            register(duck, name, table.rename_columns(names))
         left, right = [answer(duck, f"SELECT * FROM {name} ORDER BY {order}") for name in offered]
     for mine, theirs, tolerance in zip(left.columns, right.columns, allowed, strict=True):
         if tolerance:

@@ -82,7 +82,7 @@ def plain_type(given: pa.DataType) -> SqlType:
 
 def _nested_type(type: SqlType) -> pa.DataType:
     if type.kind is Kind.STRUCT:
-        return pa.struct([(name or f"element{n}", arrow_type(field)) for n, (name, field) in enumerate(type.fields, 1)])
+        return pa.struct([(name, arrow_type(field)) for name, (_, field) in zip(type.names, type.fields, strict=True)])
     assert type.element is not None, "it is a list or a map"
     if type.kind is Kind.LIST:
         return pa.list_(arrow_type(type.element))
@@ -114,7 +114,7 @@ def is_alike(given: pa.DataType, type: SqlType) -> bool:
         return bool(pa.types.is_list(given))
     if type.kind is Kind.MAP:
         return bool(pa.types.is_map(given))
-    return bool(pa.types.is_struct(given)) and given.names == arrow_type(type).names
+    return bool(pa.types.is_struct(given)) and tuple(given.names) == type.names
 
 
 def within(given: pa.DataType) -> list[pa.DataType]:

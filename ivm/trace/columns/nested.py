@@ -246,7 +246,7 @@ class _Reader:
             for _, field in type_.fields:
                 found, at = self._element(at, field)
                 fields.append(found)
-            names = [pa.field(name, each.type) for (name, _), each in zip(type_.fields, fields, strict=True)]
+            names = [pa.field(name, each.type) for name, each in zip(type_.names, fields, strict=True)]
             return pa.StructArray.from_arrays(fields, fields=names, mask=_mask(valid)), at
         if type_.element is not None:
             found, ends = self.lists(starts, None, type_, valid)

@@ -182,6 +182,11 @@ class Literals:
         """The code of a text."""
         return self.codes([text])[0]
 
+    def hold(self, codes: Array) -> None:
+        """Codes that somebody refers to now stay."""
+        with self._dictionary.lock:
+            self.held += codes.tolist()
+
     def codes(self, texts: Sequence[str]) -> list[int]:
         """The codes of texts."""
         with self._dictionary.lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -115,20 +116,24 @@ class Binder(Placed):
             self.mismatch(node, f"{self.clause} needs a condition, not a {operand.type}; compare it with something")
         return self.cast(operand, BOOLEAN)
 
-    def column(self, node: exp.Column) -> Operand:
+    def find(self, node: exp.Column) -> Operand | None:
         """The column that `node` names; a name that is no column may be an alias of the SELECT list."""
         found = self.lookup(node)
         for row in reversed(self.outer):
             found = found or row.column(node)
-        if found is None:
-            self.fail(node, self._unknown(node.name, node.table))
         return found
+
+    def missing(self, node: exp.Column) -> NoReturn:
+        """Raise the error of a name that is none of a column."""
+        if node.args.get("db") and key(node.text("db")) != "main":
+            self.refuse(node, f"the name {text_of(node)} has too many parts; write table.column")
+        self.fail(node, self._unknown(node.name, node.table))
 
     def lookup(self, node: exp.Column) -> Operand | None:
         """The column of this block that `node` names; None if it is neither a column of it nor an alias."""
         name, table = node.name, node.table
         if node.args.get("db") and key(node.text("db")) != "main":
-            self.refuse(node, f"the name {text_of(node)} has too many parts; write table.column")
+            return None
         found = self.scope.find(name, table)
         if len(found) > 1:
             options = " or ".join(f"{c.table}.{c.name}" for c in found)

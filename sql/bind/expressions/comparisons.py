@@ -192,8 +192,6 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     function = FUNCTIONS[type(node)]
     if _any_row((node.this, node.expression)):
         return Operand(node, _compared(binder, function, node.this, node.expression))
-    if isinstance(node.expression, exp.Any | exp.All):
-        binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
     left, right = comparable(binder, node, (node.this, node.expression))
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, dates, intervals, numbers, signatures, texts
+from sql.bind.functions import calls, dates, intervals, lists, numbers, signatures, structs, texts
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -17,9 +17,11 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **signatures.HANDLERS,
     **numbers.HANDLERS,
     **texts.HANDLERS,
+    **structs.HANDLERS,
     **intervals.HANDLERS,
     **dates.HANDLERS,
     **aggregates.HANDLERS,
     **windows.HANDLERS,
     **subqueries.HANDLERS,
+    **lists.HANDLERS,
 }

@@ -21,6 +21,7 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.fields import field_by_path
 from sql.bind.functions.intervals import add_moment, multiple, negative, subtract_moment, sum_of
 from sql.ir.scalar import Call, Literal
 from sql.types.casts import castable
@@ -51,11 +52,16 @@ def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_column(binder: Binder, node: exp.Expr) -> Operand:
-    """A column by its name."""
+    """A column by its name, or a field of one: struct.field, table.struct.field.field."""
     if isinstance(node.this, exp.Star):
         binder.fail(node, f"* cannot stand in {binder.clause}; name a column")
     assert isinstance(node, exp.Column), "dispatched by class"
-    return binder.column(node)
+    found = binder.find(node)
+    if found is None:
+        found = field_by_path(binder, node)
+    if found is None:
+        binder.missing(node)
+    return found
 
 
 def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, count
 
 from sqlglot import exp
@@ -37,6 +38,10 @@ _FORMS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 """What is written without a name of its own, which has a place in the text: mod(x, y) has one, x % y has not."""
 
+_OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
+}  # fmt: skip
+_SHORT_TYPE = re.compile(r"\b(INT|TEXT)\b")
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
 
 
@@ -55,6 +60,14 @@ def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
 
 def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
+    if isinstance(node, exp.In) and node.args.get("field") is not None:
+        return f"contains({_list([node.args['field'], node.this], source)})"
+    bound = node.args.get("expression")
+    if isinstance(bound, exp.All) and type(node) in _OPPOSITE and not isinstance(bound.this.unnest(), exp.Query):
+        opposite = _FORMS[_OPPOSITE[type(node)]].format(
+            this=column_name(node.this, source), expression=_any(bound, source)
+        )
+        return f"(NOT {opposite})"
     form = _FORMS.get(type(node))
     if form is not None and "start" not in node.meta and not node.args.get("query"):
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
@@ -99,9 +112,74 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
     if isinstance(node, exp.If):
         return f'"if"({_list([node.this, node.args["true"], *filter(None, [node.args.get("false")])], source)})'
+    if type(node) in _NESTED and "start" not in node.meta:
+        return _NESTED[type(node)](node, source)
     if isinstance(node, exp.Func):
         return _function(node, source)
     return text_of(node)
+
+
+def _array(node: exp.Expr, source: SqlText) -> str:
+    if not any(isinstance(each, exp.Comprehension) for each in node.expressions):
+        return f"list_value({_list(node.expressions, source)})"
+    (found,) = node.expressions
+    name, condition = quoted_if_needed(found.expression.name), found.args.get("condition")
+    made, of = column_name(found.this, source), column_name(found.args["iterator"], source)
+    if condition is None:
+        return f"list_apply({of}, (lambda {name}: {made}))"
+    pair = f'(lambda {name}: struct_pack("filter" := {column_name(condition, source)}, result := {made}))'
+    first = f"list_filter(list_apply({of}, {pair}), (lambda elem: struct_extract(elem, 'filter')))"
+    return f"list_apply({first}, (lambda elem: struct_extract(elem, 'result')))"
+
+
+def _struct(node: exp.Expr, source: SqlText) -> str:
+    fields = (f"{quoted_if_needed(each.name)} := {column_name(each.expression, source)}" for each in node.expressions)
+    return f"struct_pack({', '.join(fields)})"
+
+
+def _map(node: exp.Expr, source: SqlText) -> str:
+    pairs = node.this.expressions
+    keys, values = _list([each.this for each in pairs], source), _list([each.expression for each in pairs], source)
+    return f'"map"(list_value({keys}), list_value({values}))'
+
+
+def _lambda(node: exp.Expr, source: SqlText) -> str:
+    parameters = ", ".join(quoted_if_needed(each.name) for each in node.expressions)
+    return f"(lambda {parameters}: {column_name(node.this, source)})"
+
+
+def _bracket(node: exp.Expr, source: SqlText) -> str:
+    (place,) = node.expressions if len(node.expressions) == 1 else (None,)
+    if isinstance(place, exp.Slice):
+        parts = [place.args.get(arg) for arg in ("this", "expression", "step")]
+        written = [column_name(each, source) if each is not None else "" for each in parts]
+        shown = ":".join(written[: 3 if parts[2] is not None else 2])
+    else:
+        shown = _list(node.expressions, source)
+    return f"{column_name(node.this, source)}[{shown}]"
+
+
+def _dot(node: exp.Expr, source: SqlText) -> str:
+    return f"({column_name(node.this, source)}).{quoted_if_needed(node.expression.name)}"
+
+
+def _any(node: exp.Expr, source: SqlText) -> str:
+    """The list that is compared with, as DuckDB makes a subquery of it."""
+    return f"ANY(SELECT unnest({column_name(node.this.unnest(), source)}))"
+
+
+_NESTED: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], str]] = {
+    exp.Any: _any,
+    exp.Array: _array,
+    exp.Boolean: lambda node, source: str(bool(node.this)).lower(),
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+    exp.Identifier: lambda node, source: quoted_if_needed(node.name),
+    exp.Lambda: _lambda,
+    exp.Struct: _struct,
+    exp.ToMap: _map,
+}
+"""What is made of parts, and taken apart."""
 
 
 def _window(node: exp.Window, source: SqlText) -> str:
@@ -115,7 +193,7 @@ def _window(node: exp.Window, source: SqlText) -> str:
 
 def _type(node: exp.DataType) -> str:
     text = text_of(node)
-    return {"INT": "INTEGER", "TEXT": "VARCHAR"}.get(text, text)
+    return _SHORT_TYPE.sub(lambda found: {"INT": "INTEGER", "TEXT": "VARCHAR"}[found[0]], text)
 
 
 def sought_names(names: Sequence[str], written: Sequence[bool]) -> tuple[str, ...]:
