@@ -38,7 +38,7 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, with_huge, without_enums
+from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, undivided, with_huge
 from sql.cast_text import REFUSED
 
 
@@ -196,36 +196,23 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
             table = _with_hugeint(table, place)
-        if field.type.is_nested:
-            table = table.set_column(place, table.schema.names[place], without_enums(table.column(place)))
-    said = [field.type if field.type.kind is Kind.ENUM or field.type.is_nested else None for field in fields]
-    return with_huge(table, said)
+    return with_huge(
+        table, [field.type if field.type.kind is Kind.ENUM or field.type.is_nested else None for field in fields]
+    )
 
 
 def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     """Let `name` stand for the rows of a table on this connection."""
     enums = enum_columns(table)
     if not enums:
-        register(duck, name, table)
+        duck.register(name, undivided(table))
         return
     names = [f"c{place}" for place in range(table.num_columns)]
     columns = [f"{each}::{enums[place]}" if place in enums else each for place, each in enumerate(names)]
     texts = f"{name}, ENUMs as texts"
-    register(duck, texts, table.rename_columns(names))
+    duck.register(texts, undivided(table).rename_columns(names))
     named = ", ".join(map(quoted, table.column_names))
     duck.execute(f"CREATE TEMP VIEW {quoted(name)}({named}) AS SELECT {', '.join(columns)} FROM {quoted(texts)}")
-
-
-def register(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
-    """Let `name` stand for the rows of a table; of lists, structs and maps DuckDB reads none that is a part of another.
-
-    Cost: a copy of these.
-    """
-    for place, given in enumerate(table.schema.types):
-        if pa.types.is_nested(given):
-            whole = [pa.concat_arrays([chunk[:0], chunk]) for chunk in table.column(place).chunks]
-            table = table.set_column(place, table.schema.field(place), pa.chunked_array(whole, given))
-    duck.register(name, table)
 
 
 def _with_hugeint(table: pa.Table, place: int) -> pa.Table:
@@ -292,7 +279,7 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
     texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
     with connection(Use.OWN) as duck:
-        register(duck, "given", table.rename_columns(places))
+        duck.register("given", undivided(table).rename_columns(places))
         return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
 
 

@@ -121,7 +121,10 @@ def _fields(array: pa.Array, type_: SqlType, leaf: Leaf, flags: npt.NDArray[np.u
     """For each struct its fields, behind a flag if there are any."""
     fields = [_flagged(each, field, leaf) for each, (_, field) in zip(array.flatten(), type_.fields, strict=True)]
     lengths = [np.diff(offsets) for _, offsets in fields]
-    offsets = _offsets(sum(lengths) + (0 if flags is None else 1))
+    total = np.zeros(len(array), np.int64) if flags is None else np.ones(len(array), np.int64)
+    for length in lengths:
+        total += length
+    offsets = _offsets(total)
     out = np.zeros(int(offsets[-1]), np.uint8)
     begins = offsets[:-1].copy()
     if flags is not None:

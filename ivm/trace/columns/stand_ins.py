@@ -125,10 +125,18 @@ def _is_nested_special(name: str) -> bool:
     return name.endswith(_NESTED_ENDS) and any(each in name for each in (*_NAMES, _ENUM)) and name not in _NAMES
 
 
-def without_enums(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with texts for the ENUMs within its lists, structs and maps."""
-    plain = _without_dictionaries(column.type)
-    return column if plain == column.type else column.cast(plain)
+def undivided(table: pa.Table) -> pa.Table:
+    """The table as DuckDB reads it: of lists, structs and maps none that is a part of another, and none with ENUMs.
+
+    Cost: a copy of these.
+    """
+    for place, field in enumerate(table.schema):
+        if arrow.is_nested(field.type):
+            whole = [pa.concat_arrays([chunk[:0], chunk]) for chunk in table.column(place).chunks]
+            column, plain = pa.chunked_array(whole, field.type), _without_dictionaries(field.type)
+            column = column if plain == field.type else column.cast(plain)
+            table = table.set_column(place, field.with_type(column.type), column)
+    return table
 
 
 def _without_dictionaries(given: pa.DataType) -> pa.DataType:

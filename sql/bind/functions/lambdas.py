@@ -146,7 +146,7 @@ class _Body:
         return within is not None and not column.table and key(within.expression.name) == key(column.name)
 
 
-def _may_be_parameter(node: exp.Identifier) -> bool:
+def _may_be_parameter(node: exp.Expr) -> bool:
     is_field = isinstance(node.parent, exp.Dot) and node.arg_key == "expression"
     return not is_field and not isinstance(node.parent, exp.Column | exp.PropertyEQ | exp.Lambda)
 

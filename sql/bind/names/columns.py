@@ -309,11 +309,11 @@ def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str) -> 
     nodes: list[exp.Expr] = []
     for column in columns:
         if key(column.name) not in excluded:
-            node = exp.column(exp.toquoted_if_needed(column.name, quoted=True), table=_table(column.table))
+            node = exp.column(exp.to_identifier(column.name, quoted=True), table=_table(column.table))
             node.update_positions(star)
             nodes.append(node)
     return nodes
 
 
 def _table(name: str) -> exp.Identifier | None:
-    return exp.toquoted_if_needed(name, quoted=True) if name else None
+    return exp.to_identifier(name, quoted=True) if name else None
