@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import key, suggestion, twice, written
+from catalog.names import MAIN, key, quoted, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
 from catalog.types import SqlType
 
@@ -18,6 +18,7 @@ Entry = TypeVar("Entry", Table, View)
 class Catalog:
     """Tables and views by name, in one name space and in order of creation. Names are found in any case.
 
+    What is in a schema other than main is called by both names, as s.t, here and wherever a name is told; see `parts`.
     Its content is replaced, never written to: a thread that reads while another adds or drops sees it as before or as
     after. `fixed` holds on to one. Not safe for concurrent writers.
     """
@@ -29,7 +30,10 @@ class Catalog:
         """The view that is being made, which is not there yet, nor any that it is to replace."""
         self.macros: Macros = {}
         """Replaced when a macro comes or goes, as the content is."""
+        self.database = "memory"
+        """What the database itself is called, in front of schemas."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
+        self._schemas: Mapping[str, str] = {}  # the names of those beside main, by their keys
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -136,6 +140,60 @@ class Catalog:
             raise BindError(f"cannot drop {kind} {name!r}: there is none of that name{suggestion(name, known)}")
         self.macros = {each: macro for each, macro in self.macros.items() if macro is not found}
 
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The schemas that were created, in that order: all but main."""
+        return tuple(self._schemas.values())
+
+    def schema(self, name: str) -> str | None:
+        """A schema's name as it was given; None if there is none of that name."""
+        return MAIN if key(name) == MAIN else self._schemas.get(key(name))
+
+    def parts(self, name: str) -> tuple[str, str]:
+        """The schema that what has this name is in, or would be, and what it is called there.
+
+        A name with a dot is that of a schema and one within, if there is such a schema; else there is a dot in it.
+        """
+        first, dot, rest = name.partition(".")
+        found = self._schemas.get(key(first)) if dot and self._schemas else None
+        return (MAIN, name) if found is None or not rest else (found, rest)
+
+    def spelled(self, name: str) -> str:
+        """The name of a table or view as SQL writes it, in quotes: "s"."t"."""
+        schema, own = self.parts(name)
+        return quoted(own) if schema == MAIN else f"{quoted(schema)}.{quoted(own)}"
+
+    def within(self, schema: str) -> tuple[Table | View, ...]:
+        """The tables and views of a schema, in order of creation."""
+        wanted = key(schema)
+        return tuple(entry for entry in self.content.values() if key(self.parts(entry.name)[0]) == wanted)
+
+    def add_schema(self, name: str) -> None:
+        """Let there be a schema; BindError if there is one of that name, or if its name has a dot."""
+        what = f"cannot create schema {name!r}"
+        if self.schema(name) is not None or key(name) in _SYSTEM:
+            raise BindError(f"{what}: there is a schema of that name; drop it or choose another")
+        if "." in name:
+            raise BindError(f"{what}: a dot stands between a schema and what is in it; choose a name without")
+        taken = [entry.name for entry in self.content.values() if key(entry.name).startswith(f"{key(name)}.")]
+        if taken:
+            raise BindError(f"{what}: {taken[0]!r} is in main, and would seem to be in it; drop it or choose another")
+        self._schemas = {**self._schemas, key(name): name}
+
+    def drop_schema(self, name: str) -> None:
+        """Let a schema go; BindError if there is none, or if anything is in it."""
+        found = self.schema(name)
+        if found is None:
+            raise BindError(f"there is no schema {name!r}{suggestion(name, self.schemas)}")
+        if found == MAIN:
+            raise BindError("cannot drop schema 'main', which is always there; drop what is in it")
+        users = tuple(entry.name for entry in self.within(found))
+        if users:
+            raise BindError(
+                f"cannot drop schema {found!r}, which has {', '.join(map(repr, users))}; drop that first, or CASCADE"
+            )
+        self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
+
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
@@ -183,13 +241,14 @@ class Catalog:
 
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
-        self._types, self.macros = other._types, other.macros
+        self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
         self.content = other.content
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
+        fixed._schemas, fixed.database = self._schemas, self.database
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:
@@ -215,6 +274,8 @@ class Catalog:
     def _complete(self, table: Table, given: ForeignKey) -> ForeignKey:
         what = f"cannot create table {table.name!r}: its foreign key ({', '.join(given.columns)})"
         target = table if key(given.table) == key(table.name) else self.find(given.table)
+        if self.parts(given.table)[0] != self.parts(table.name)[0]:
+            raise BindError(f"{what} references {given.table!r}, in another schema; have both tables in one")
         if not isinstance(target, Table):
             known = suggestion(given.table, (t.name for t in self.tables))
             raise BindError(f"{what} references {given.table!r}, which is not a table{known}; create that table first")
@@ -236,6 +297,10 @@ class Catalog:
             table=target.name,
             referenced=tuple(field.name for field in others),
         )
+
+
+_SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
+"""The schemas that are DuckDB's own."""
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:

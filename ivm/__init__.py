@@ -18,6 +18,7 @@ from catalog.errors import (
     ParseError,
     RecursionLimitError,
     StorageError,
+    TransactionError,
     TypeMismatchError,
     UnsupportedError,
     ViewDroppedError,
@@ -58,6 +59,7 @@ __all__ = [
     "Subscription",
     "TableInfo",
     "Transaction",
+    "TransactionError",
     "TypeMismatchError",
     "UnsupportedError",
     "VerificationError",
@@ -188,9 +190,14 @@ def connect(
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")
         return Database(new())
+    from os import fspath  # noqa: PLC0415
+
+    from catalog.names import database_name  # noqa: PLC0415
     from ivm.durable.opening import held, seen  # noqa: PLC0415
 
-    return Database(seen(new, path, progress) if read_only else held(new, path, durability, interval, progress))
+    core = seen(new, path, progress) if read_only else held(new, path, durability, interval, progress)
+    core.catalog.database = database_name(fspath(path))
+    return Database(core)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from catalog.errors import BindError, ParseError, TypeMismatchError
@@ -50,6 +51,23 @@ def whole_number(value: Any, name: str) -> int:
         shown = f"{value}" if isinstance(value, int | float) else f"{_kind(value)}"
         raise TypeMismatchError(f"{name} is {shown}, and must be a whole number from 0 to 2^62 ({MOST})")
     return number
+
+
+def moment(value: Any, name: str) -> int:
+    """Microseconds since 1970 of a datetime or an ISO text of one, in UTC if it names no zone; TypeMismatchError."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise TypeMismatchError(
+            f"{name} is {value!r}, and must be a datetime or a text such as '2024-02-29T12:30:00+00:00'"
+        ) from error
+    if not isinstance(found, datetime):
+        raise TypeMismatchError(f"{name} is {_kind(value)}, and must be a datetime or an ISO text of one")
+    zoned = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return (zoned - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def at_least_one(value: Any, name: str) -> int:

@@ -92,7 +92,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("expressions", "on"), (exp.Distinct,)),
     (("except_",), (exp.Star,)),
     (("partition_by", "order", "spec", "alias"), (exp.Window,)),
-    (("kind", "start", "start_side", "end", "end_side"), (exp.WindowSpec,)),
+    (("kind", "start", "start_side", "end", "end_side", "exclude"), (exp.WindowSpec,)),
     # statements
     (("expression", "exists", "replace", "properties", "unique"), (exp.Create,)),
     (("tables", "kind", "exists", "cascade"), (exp.Drop,)),
@@ -184,7 +184,6 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.CTE, "key_expressions"): "USING KEY is not maintained; write WITH MUTUALLY RECURSIVE with GROUP BY the key",
     (exp.With, "search"): "SEARCH is not maintained; compute what rows are to be ordered by in a column",
     (exp.With, "cycle"): "CYCLE is not maintained; UNION ends on cycles by itself",
-    (exp.WindowSpec, "exclude"): "EXCLUDE in a window frame is not maintained; leave it out, or join and aggregate",
     (exp.Select, "sample"): "a sample changes without a change to a table; filter with WHERE instead",
     (exp.Select, "into"): "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",

@@ -59,7 +59,7 @@ def _name(rest: Sequence[Token], source: SqlText, tokens: Sequence[Token]) -> tu
     """The name of the macro, and what follows it."""
     if len(rest) > 2 and rest[1].token_type == TokenType.DOT:
         if key(rest[0].text) != "main":
-            source.refuse(rest[0].start, f"there is one schema; write {rest[2].text} alone")
+            source.refuse(rest[0].start, f"macros are in no schema; write {rest[2].text} alone")
         rest = rest[2:]
     if not rest or rest[0].token_type in _NOT_NAMES or not rest[0].text[0].isprintable() or rest[0].text[0] in "(.,":
         source.misread(rest[0].start if rest else tokens[-1].end, f"expected the name of a macro; write {_CREATE}")

@@ -18,6 +18,7 @@ from catalog.errors import ParseError
 from catalog.macro import Macro, Macros, Overload, macro_called
 from catalog.names import key, quoted
 from sql.bind.names.columns import column_name
+from sql.edits import Edit, edited
 from sql.macro_body import sites
 from sql.macro_calls import Call, find
 from sql.macro_statements import about_macro
@@ -34,8 +35,6 @@ MOST_CHARACTERS = 1_000_000
 _CREATES = re.compile(r"create\s.*\b(?:macro|function)\s", re.DOTALL)
 _ATOM = re.compile(r"[\w.]+|'[^']*'|\"[^\"]*\"")
 _DECORATED = frozenset(["OVER", "FILTER", "WITHIN"])
-Edit = tuple[int, int, str]
-"""From an offset to another there is to be a text."""
 
 
 def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
@@ -54,7 +53,7 @@ def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
             _learn(known, tokens, source, dialect)
         elif known:
             edits += _Expansion(known, dialect).edits(source, tokens)
-    return _edited(text, edits)
+    return edited(text, edits)
 
 
 def check_macro(macro: Macro, macros: Macros) -> None:
@@ -72,15 +71,6 @@ def _learn(known: dict[tuple[bool, str], Macro], tokens: Sequence[Token], source
             known.pop(gone.key)
     elif not (statement.if_not_exists and statement.macro.key in known):
         known[statement.macro.key] = statement.macro
-
-
-def _edited(text: str, edits: Sequence[Edit]) -> str:
-    """The text with its edits, of which none overlap."""
-    pieces, at = list[str](), 0
-    for start, end, written in sorted(edits, key=lambda edit: edit[:2]):
-        pieces += [text[at:start], written]
-        at = end
-    return "".join([*pieces, text[at:]])
 
 
 class _Expansion(Placed):
@@ -161,7 +151,7 @@ class _Expansion(Placed):
             return text
         placed = SqlText(text)
         tokens = statement_tokens(dialect_named("duckdb"), placed)
-        return _edited(text, self.edits(placed, tokens, (*within, macro), value=not macro.is_table))
+        return edited(text, self.edits(placed, tokens, (*within, macro), value=not macro.is_table))
 
     def _count(self, macro: Macro, within: tuple[Macro, ...], at: int, calls: int, characters: int) -> None:
         name = next((each.name for each in within if each.name), macro.name)
@@ -202,7 +192,7 @@ class _Expansion(Placed):
         start = tokens[0].start
         edits = self.edits(self.source, tokens, within or _ARGUMENT, value=True)
         moved = [(begin - start, end - start, written) for begin, end, written in edits]
-        value = _edited(self.source.text[start : tokens[-1].end + 1], moved)
+        value = edited(self.source.text[start : tokens[-1].end + 1], moved)
         self.characters += len(value)
         return value
 

@@ -22,6 +22,7 @@ from sql.macro_words import is_about_macro
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
 from sql.parse_merge import merge
+from sql.parse_settings import about_setting
 from sql.reader import MUTUALLY
 from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
@@ -29,6 +30,7 @@ from sql.statements import (
     SHOWN,
     Checkpoint,
     CreateIndex,
+    CreateSchema,
     CreateTable,
     CreateTableAs,
     CreateView,
@@ -40,7 +42,9 @@ from sql.statements import (
     Statement,
     Summarize,
 )
-from sql.syntax import Syntax, part, statements
+from sql.syntax import BY_TOKENS, Syntax, part, statements
+from sql.transaction_statements import about_transaction
+from sql.transaction_words import is_about_transaction
 from sql.tree import names_read, nodes_of, table_name
 
 
@@ -65,10 +69,14 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
                 refuse_unread(declared(tree), source)
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
-        if tree.name.upper() == "SHOW":
-            return _show(syntax, source, dialect)
+        if tree.name.upper() in BY_TOKENS:
+            is_show = tree.name.upper() == "SHOW"
+            found = _show(syntax.tokens, source) if is_show else about_setting(syntax.tokens, source)
+            return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
+        if is_about_transaction(syntax.tokens) and not syntax.explain:
+            return about_transaction(syntax.tokens, source)
         if is_about_macro(syntax.tokens) and not syntax.explain:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
@@ -77,6 +85,7 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
 
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
 _CREATED = frozenset(["TABLE", "VIEW"])
+Created = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSchema
 CHANGE_FEED = "change_feed"
 """What may be set in CREATE MATERIALIZED VIEW v WITH (name = true)."""
 
@@ -133,7 +142,7 @@ def _refuse_within(tree: exp.Expr, source: SqlText, *, answered: bool) -> None:
             source.refuse(node, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
 
 
-def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:
+def _create(syntax: Syntax, source: SqlText, dialect: str) -> Created:
     tree = syntax.tree
     assert isinstance(tree, exp.Create), "dispatched by class"
     if tree.args.get("replace") and tree.args.get("exists"):
@@ -145,7 +154,22 @@ def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | Crea
         return _create_view(tree, syntax, source, dialect)
     if tree.kind == "INDEX":
         return _create_index(tree, syntax, source)
-    source.refuse(syntax.tokens[0].start, f"CREATE {tree.kind} is not supported; tables, views and indexes are")
+    if tree.kind == "SCHEMA":
+        return _create_schema(tree, syntax, source)
+    source.refuse(
+        syntax.tokens[0].start, f"CREATE {tree.kind} is not supported; tables, views, indexes and schemas are"
+    )
+
+
+def _create_schema(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateSchema:
+    if tree.args.get("replace"):
+        source.refuse(syntax.tokens[0].start, "CREATE OR REPLACE SCHEMA is not supported; write IF NOT EXISTS")
+    return CreateSchema(tree.this.db, tree.this.catalog, bool(tree.args.get("exists")))
+
+
+def _schema_named(node: exp.Table) -> str:
+    """The name of a schema; that of its database stands in front, if it is written."""
+    return ".".join(part for part in (node.catalog, node.db) if part)
 
 
 def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str) -> CreateTableAs:
@@ -194,15 +218,18 @@ def _create_index(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateIn
     return CreateIndex(table, Index(index.name, tuple(columns), unique), bool(tree.args.get("exists")))
 
 
-def _show(syntax: Syntax, source: SqlText, dialect: str) -> Show | Describe:
-    """SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS; of any other name DESCRIBE, as in DuckDB."""
-    named = isinstance(syntax.tree, exp.Show)
-    words = str(syntax.tree.args["this"]) if named else " ".join(token.text for token in syntax.tokens[1:])
-    if words.lower() in SHOWN:
-        return Show(words.lower())
-    if len(syntax.tokens) == 2:
-        return Describe(words)
-    source.refuse(0, f"SHOW {words} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are")
+def _show(tokens: Sequence[Token], source: SqlText) -> Show | Describe:
+    """SHOW TABLES [FROM schema], SHOW ALL TABLES, SHOW VIEWS; of any other name DESCRIBE, as in DuckDB."""
+    words = [token.text for token in tokens[1:]]
+    begins = next((place for place, word in enumerate(words) if word.upper() == "FROM"), len(words))
+    what, of = " ".join(words[:begins]).lower(), "".join(words[begins + 1 :])
+    if what in SHOWN and (begins == len(words) or of):
+        return Show(what, of)
+    if len(words) == 1:
+        return Describe(words[0])
+    source.refuse(
+        0, f"SHOW {' '.join(words)} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are"
+    )
 
 
 def _describe(syntax: Syntax, source: SqlText, dialect: str) -> Describe | Summarize:
@@ -280,12 +307,12 @@ def _after(tokens: tuple[Token, ...], first: Token | None) -> tuple[Token, ...]:
 def _drop(syntax: Syntax, source: SqlText, dialect: str) -> Drop:
     tree, start = syntax.tree, syntax.tokens[0].start
     kind = tree.args.get("kind")
-    if kind not in ("TABLE", "VIEW", "INDEX"):
-        source.refuse(start, f"DROP {kind} is not supported; tables, views and indexes are")
+    if kind not in ("TABLE", "VIEW", "INDEX", "SCHEMA"):
+        source.refuse(start, f"DROP {kind} is not supported; tables, views, indexes and schemas are")
     targets = tree.args.get("tables") or [tree.this]
     if len(targets) != 1:
         source.refuse(targets[1], "DROP takes one name; write one statement for each")
-    name = table_name(targets[0], source, f"DROP {kind}")
+    name = _schema_named(targets[0]) if kind == "SCHEMA" else table_name(targets[0], source, f"DROP {kind}")
     return Drop(kind, name, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
 
 
@@ -298,7 +325,6 @@ _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Merge: merge,
     exp.TruncateTable: parse_changes.truncate,
     exp.Copy: copy,
-    exp.Show: _show,
     exp.Describe: _describe,
     exp.Summarize: _describe,
     exp.Query: _query,

@@ -8,26 +8,23 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, CHECKPOINT or "
-    "EXPLAIN"
+    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, SHOW, DESCRIBE, "
+    "SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
 _FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|COMMENT|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
-    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
-    "UNPIVOT|USE|VACUUM"
+    "ALTER|ANALYZE|ATTACH|CALL|COMMENT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
+    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RELEASE|REVOKE|SAVEPOINT|"
+    "UNPIVOT|VACUUM"
 )
 _INSTEAD = {
-    "BEGIN": "use `with db.transaction() as tx:`",
-    "COMMIT": "use `with db.transaction() as tx:`",
-    "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
+    "SAVEPOINT": "a transaction is undone as a whole, by ROLLBACK",
+    "RELEASE": "a transaction is undone as a whole, by ROLLBACK",
     "ALTER": "create a new table and copy the rows",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",
     "INSTALL": "a SELECT installs the extensions that it needs where ivm.connect(external_access=True) allows it",
     "LOAD": "a SELECT loads the extensions that it needs where ivm.connect(external_access=True) allows it",
-    "SET": "leave it out, SQL text configures nothing",
-    "RESET": "leave it out, SQL text configures nothing",
     "PRAGMA": "leave it out, SQL text configures nothing",
     "REFRESH": "leave it out, views are always up to date",
     "ANALYZE": "write EXPLAIN alone",

@@ -66,10 +66,22 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
-    """DROP TABLE, VIEW, INDEX, TYPE or MACRO [TABLE]; with `cascade` the views that read a table or view go too."""
+class CreateSchema:
+    """CREATE SCHEMA: from then on tables and views may be in `name`; `database` is what stands before it."""
 
-    kind: Literal["TABLE", "VIEW", "INDEX", "TYPE", "MACRO", "MACRO TABLE"]
+    name: str
+    database: str = ""
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """DROP TABLE, VIEW, INDEX, SCHEMA, TYPE or MACRO [TABLE].
+
+    With `cascade` the views that read a table or view go too, and all that is in a schema.
+    """
+
+    kind: Literal["TABLE", "VIEW", "INDEX", "SCHEMA", "TYPE", "MACRO", "MACRO TABLE"]
     name: str
     if_exists: bool = False
     cascade: bool = False
@@ -252,9 +264,18 @@ SHOWN = ("tables", "all tables", "views")
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW, of one of `SHOWN`."""
+    """SHOW, of one of `SHOWN`; tables of the schemas of the search path, or `of` one."""
 
     what: str
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """SET, RESET and USE: for this connection a setting has this value; None: the one that it had at first."""
+
+    name: str
+    value: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +313,23 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN, START TRANSACTION: what follows takes effect together; nothing is changed if it is `read_only`."""
+
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT, END: what came since BEGIN takes effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK, ABORT: what came since BEGIN has never been."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
@@ -305,6 +343,7 @@ Statement = (
     | CreateIndex
     | CreateType
     | CreateMacro
+    | CreateSchema
     | Drop
     | Query
     | Insert
@@ -312,9 +351,13 @@ Statement = (
     | Update
     | Merge
     | Show
+    | Set
     | Describe
     | Summarize
     | Checkpoint
+    | Begin
+    | Commit
+    | Rollback
     | Copy
     | Explain
 )

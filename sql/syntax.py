@@ -23,6 +23,7 @@ from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.sql_text import SqlText
+from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
 
 
@@ -35,6 +36,10 @@ class Syntax:
     explain: bool
 
 
+BY_TOKENS = frozenset(["SHOW", "USE", "SET", "RESET"])
+"""The first words of statements that are read by their tokens."""
+
+
 def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
     """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
     reader = dialect_named(dialect)
@@ -45,8 +50,9 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
-        # What sqlglot cannot read of macros is read by its tokens.
-        tree = exp.Command(this=chunk[0].text) if is_about_macro(chunk) else _parse(reader, chunk, text, source)
+        # What sqlglot cannot read, or not as DuckDB does, is read by its tokens.
+        by_tokens = is_about_macro(chunk) or is_about_transaction(chunk) or chunk[0].text.upper() in BY_TOKENS
+        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)
         found.append(Syntax(tree, tuple(chunk), explain))
     return tuple(found)
 

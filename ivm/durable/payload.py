@@ -99,6 +99,7 @@ def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
         "views": [plain_view(entry) for entry in changed if not isinstance(entry, Table)],
         "types": {name: plain_type(type_) for name, type_ in new.named_types()},
         "macros": [plain_macro(macro) for macro in new.macros.values()],
+        "schemas": list(new.schemas),
     }
 
 
@@ -112,6 +113,8 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
         catalog.add_type(name, type_of(type_))
     for plain in head.get("macros", ()):  # which earlier releases did not know
         catalog.add_macro(macro_of(plain))
+    for name in head.get("schemas", ()):  # nor these
+        catalog.add_schema(name)
     catalog.content = {key(name): entries[key(name)] for name in head["names"]}
     return catalog
 

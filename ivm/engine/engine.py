@@ -348,9 +348,7 @@ class Engine:
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph, read = self.renderer.graph, self.renderer.sources
-        since = max(time - self.history, self._begins)
-        if graph.installation is not None:
-            since = min(since, graph.installation.since)
+        since = graph.kept_since(max(time - self.history, self._begins))
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import ConstraintError, Error
+from catalog.clock import in_duckdb, is_own
+from catalog.errors import BindError, ConstraintError, Error
 from catalog.names import key
 from catalog.schema import Default, Table, View
 from ivm.arguments import Tabular
@@ -27,11 +29,20 @@ from ivm.trace.time import LAST
 _MOST_NAMES = 1 << 10
 
 
+class Told(Protocol):
+    """Knows what time it is."""
+
+    @property
+    def unknown(self) -> int | None:
+        """What time it is, where DuckDB does not know by itself: microseconds since 1970."""
+
+
 class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
-    def __init__(self, catalog: Catalog, helpers: Helpers) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog, helpers: Helpers, clock: Told | None = None) -> None:
+        self.catalog = catalog
+        self._clock = clock
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
         self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
@@ -62,16 +73,18 @@ class Incoming:
     def intake(self, name: str) -> tuple[Table, Intake]:
         """The table of a name, and what checks its rows."""
         content, known = self._known
-        found = known.get(name) if content is self._catalog.content else None
+        found = known.get(name) if content is self.catalog.content else None
         return self._found(name) if found is None else found
 
     def _found(self, name: str) -> tuple[Table, Intake]:
-        content, table = self._catalog.content, self._catalog.table(name)
+        content, table = self.catalog.content, self.catalog.table(name)
+        if is_own(table.name):
+            raise BindError(f"cannot change table {table.name}: it is the engine's own; it can only be read")
         if content is not self._known[0]:
             self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
         intake = self._intakes.get(table.name)
         if intake is None or intake.fields is not table.fields:
-            defaults = {default.column: _maker(table, default) for default in table.defaults}
+            defaults = {default.column: _maker(table, default, self._clock) for default in table.defaults}
             intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
             self._intakes[table.name] = intake
         known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
@@ -106,10 +119,10 @@ def check_defaults(table: Table) -> None:
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
 
 
-def _maker(table: Table, default: Default) -> Callable[[int], pa.Array]:
+def _maker(table: Table, default: Default, clock: Told | None) -> Callable[[int], pa.Array]:
     """Makes values of a default: a constant one is computed when it is first needed, any other anew for each row."""
     if not default.constant:
-        return lambda count: _values(table, default, count)
+        return lambda count: _values(table, default, count, None if clock is None else clock.unknown)
 
     @cache
     def value() -> pa.Scalar:
@@ -118,7 +131,7 @@ def _maker(table: Table, default: Default) -> Callable[[int], pa.Array]:
     return lambda count: pa.repeat(value(), count)
 
 
-def _values(table: Table, default: Default, count: int) -> pa.Array:
+def _values(table: Table, default: Default, count: int, now: int | None = None) -> pa.Array:
     import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
 
     from ivm.duck import Use, answer, connection, told  # noqa: PLC0415
@@ -126,6 +139,8 @@ def _values(table: Table, default: Default, count: int) -> pa.Array:
     type_ = table.fields[table.index(default.column)].type
     try:
         with connection(Use.CLOSED) as duck:
+            for told_time in () if now is None else in_duckdb(now):
+                duck.execute(told_time)
             rows = answer(duck, f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})")
     except duckdb.Error as error:
         raise told(error, Use.CLOSED) from error

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
@@ -32,7 +33,9 @@ from ivm.engine.transaction import Change, Transaction
 from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.clock import Clock
 from ivm.session.serving import Checkpoints, Loads, SomeRows
+from ivm.session.settings import Named, Settings, as_it_is
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.turns import Turns
@@ -48,14 +51,15 @@ class Core:
 
     def __init__(self, engine: Engine, *, external_access: bool) -> None:
         self.catalog = Catalog()
+        self.settings = Settings(self.catalog)
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.incoming = Incoming(self.catalog, engine.helpers)
+        self.clock = Clock(self.catalog)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock)
         self.external_access = external_access
         self.read_only = ""
         """Of a database that is only read: where it is."""
-        self.definitions = Turns(self._clear)
-        self._copies = Turns()
+        self.definitions, self._copies = Turns(self._clear), Turns()
         self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
@@ -64,6 +68,8 @@ class Core:
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
         """What EXPLAIN says of how a relation is spread over shards."""
+        self.has_rows: Callable[[Any], bool] = attrgetter("maintained")
+        """Whether the rows of a view are there to be read; of any other its query is answered."""
         self.some_rows: SomeRows | None = None
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
@@ -109,23 +115,12 @@ class Core:
         finally:
             if self._left is None and journal is not None:
                 journal.take_back()
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_surely()
 
     def replace(self, work: Callable[[], None]) -> None:
-        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
-
-        The caller has the lock.
-        """
+        """Do `work`, which cannot fail, as a whole: if it is interrupted, whoever has the lock next does it again."""
         self._left = work, None
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_surely()
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -186,10 +181,10 @@ class Core:
         self.is_left, self._left_behind = True, self.engine
         self._left, self.engine = None, Engine(None, history=0)
 
-    def transaction(self, batch: Batch | None = None, *, settles: bool = True) -> Transaction:
-        """Changes at one logical time; see `commit`. AccessError for a database that is only read."""
+    def transaction(self, batch: Batch | None = None, *, settles: bool = True, named: Named = as_it_is) -> Transaction:
+        """Changes at one logical time, of tables as they are `named`; see `commit`. AccessError if it is only read."""
         self.check_writable()
-        return Transaction(self._rows, partial(self.commit, batch=batch, settles=settles))
+        return Transaction(partial(self._rows, named), partial(self.commit, batch=batch, settles=settles))
 
     def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
         """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.
@@ -208,9 +203,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        if change.times is not None:
-                            check_times(change.table, change.times, engine.time)
-                    time, owed = engine.commit(changes, batch), engine.tidy_texts()
+                        check_times(change.table, change.times, engine.time)
+                    time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
@@ -355,8 +349,7 @@ class Core:
 
         To be called once that has happened, as often as one likes. The caller has the lock.
         """
-        engine = self.engine
-        found = successor.changes_from(engine.views[view], engine.time, engine.dictionary)
+        found = successor.changes_from(self.engine.views[view], self.engine.time, self.engine.dictionary)
         return lambda: found
 
     def _parts(self) -> list[object]:
@@ -370,16 +363,23 @@ class Core:
             self._finish()
         self.engine.settle()
 
+    def _finish_surely(self) -> None:
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
+
     def _finish(self) -> None:
         if self._left is not None:
-            work, put = self._left
-            if put is not None and self.engine.journal is not None:
+            (work, put), journal = self._left, self.engine.journal
+            if put is not None and journal is not None:
                 try:
-                    self.engine.journal.keep(put)
+                    journal.keep(put)
                 except StorageError:  # so nothing has changed
                     self._left = None
                     raise
-                self.engine.journal.certain()  # what exists is seen without the lock, too
+                journal.certain()  # what exists is seen without the lock, too
             self.engine.settle()
             work()
             self._left = None
@@ -390,9 +390,9 @@ class Core:
             with self.lock:
                 self.engine.sweep()
 
-    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
+    def _rows(self, named: Named, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
         self.lock.check_open()
-        return self.incoming.rows(name, data, keys_only)
+        return self.incoming.rows(named(name), data, keys_only)
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything

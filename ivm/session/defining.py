@@ -12,6 +12,7 @@ from typing import get_args
 import pyarrow as pa
 
 from catalog.catalog import Catalog
+from catalog.clock import CLOCK, OWN, is_own
 from catalog.errors import BindError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
@@ -25,6 +26,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
 from ivm.session.succession import succession
+from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.changes import renamed
@@ -33,6 +35,7 @@ from sql.macros import check_macro
 from sql.statements import (
     CreateIndex,
     CreateMacro,
+    CreateSchema,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -40,9 +43,7 @@ from sql.statements import (
     Drop,
 )
 
-RESERVED = "ivm_"
-
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Drop
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -74,6 +75,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _drop_macro(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
+        case CreateSchema():
+            _create_schema(core, statement)
+        case Drop(kind="SCHEMA"):
+            _drop_schema(core, statement)
         case Drop():
             _drop(core, statement)
     core.settle()
@@ -137,6 +142,9 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    begins_clock = CLOCK.name in bound.uses and catalog.find(CLOCK.name) is None
+    if begins_clock:
+        catalog.add_table(CLOCK)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
@@ -145,7 +153,19 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         os.urandom(8).hex(), statement.change_feed,
     )  # fmt: skip
     catalog.add_view(definition)
+    if begins_clock:
+        optimize(bound.relation)  # what cannot be maintained, fails here
+        _begin_clock(core)
     install(core, catalog, definition, bound)
+
+
+def _begin_clock(core: Core) -> None:
+    """From now on there is a clock, which goes on with each commit as long as a view reads it."""
+    with core.lock:
+        catalog = core.catalog.fixed()
+        rows = core.clock.row(core.clock.present())
+        made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
+        core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
 
 
 def install(
@@ -283,6 +303,8 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
 def _drop(core: Core, statement: Drop) -> None:
     if statement.if_exists and core.catalog.find(statement.name) is None:
         return
+    if is_own(statement.name):
+        raise BindError(f"cannot drop {statement.name!r}: names that begin with {OWN} are the engine's own")
     with core.dropping(), core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
@@ -295,8 +317,40 @@ def _drop(core: Core, statement: Drop) -> None:
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
 
 
+def _create_schema(core: Core, statement: CreateSchema) -> None:
+    catalog, name = core.catalog.fixed(), statement.name
+    if key(statement.database) not in ("", key(catalog.database)):
+        raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
+    if statement.if_not_exists and catalog.schema(name) is not None:
+        return
+    _check_reserved(name)
+    catalog.add_schema(name)
+    with core.lock:
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
+
+
+def _drop_schema(core: Core, statement: Drop) -> None:
+    """With `cascade` all that is in it goes, and the views elsewhere that read that."""
+    name = core.settings.names.schema_of(statement.name)
+    if statement.if_exists and name is None:
+        return
+    with core.dropping(), core.lock:
+        left = core.catalog.fixed()
+        inside = left.within(name or statement.name) if statement.cascade else ()
+        tables = [entry.name for entry in reversed(inside) if isinstance(entry, Table)]
+        reading = {view.name for entry in inside for view in left.dependents(entry.name)}
+        views = [view.name for view in reversed(left.views) if view in inside or view.name in reading]
+        for view in views:
+            left.drop_view(view)
+        for table in tables:
+            left.drop_table(table)
+        left.drop_schema(name or statement.name)
+        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
+        tell = succession(core, left, gone)
+        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+    core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
+
+
 def _check_reserved(name: str) -> None:
-    if key(name).startswith(RESERVED):
-        raise BindError(
-            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
-        )
+    if is_own(name):
+        raise BindError(f"cannot create {name!r}: names that begin with {OWN} are the engine's own; choose another")

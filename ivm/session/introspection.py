@@ -10,6 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from catalog.clock import is_own
 from catalog.schema import Schema
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
@@ -181,6 +182,7 @@ def tables(core: Core) -> list[TableInfo]:
         found = [
             TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
             for each in core.catalog.tables
+            if not is_own(each.name)
         ]
     core.certain()
     return found

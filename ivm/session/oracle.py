@@ -90,7 +90,7 @@ def _verified(tables: Mapping[str, pa.Table], views: Mapping[View, str], name: s
 
 def names_asked(core: Core, views: Sequence[str] | None) -> list[str]:
     """The maintained views that are asked for, all if None, as they were called when they were made. BindError."""
-    asked = list(core.engine.views) if views is None else view_names(views)
+    asked = list(core.engine.views) if views is None else map(core.settings.names.given, view_names(views))
     return [core.maintained(name).definition.name for name in asked]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from catalog.names import quoted
+from catalog.catalog import Catalog
+from catalog.names import MAIN, quoted
 from catalog.schema import Field, ForeignKey, Index, Table, View
+from sql.schemas import spelled_text
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -15,18 +17,25 @@ def name_text(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else quoted(name)
 
 
-def definition_text(entry: Table | View) -> str:
+def full_text(name: str, catalog: Catalog) -> str:
+    """The name of a table or view as it is written, with its schema if that is not main."""
+    schema, own = catalog.parts(name)
+    return name_text(own) if schema == MAIN else f"{name_text(schema)}.{name_text(own)}"
+
+
+def definition_text(entry: Table | View, catalog: Catalog) -> str:
     """CREATE TABLE, with the indexes that were created, or CREATE VIEW; with semicolons."""
+    called = full_text(entry.name, catalog)
     if isinstance(entry, View):
         kind = "MATERIALIZED VIEW" if entry.maintained else "VIEW"
         feed = " WITH (change_feed = true)" if entry.change_feed else ""
-        return f"CREATE {kind} {name_text(entry.name)}{feed} AS\n{entry.sql};"
+        return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"
     parts = [_column(entry, field) for field in entry.fields]
     if entry.primary_key:
         parts.append(f"PRIMARY KEY {_names(entry.primary_key)}")
     parts += [f"{_constraint(each.name)}UNIQUE {_names(each.columns)}" for each in entry.unique]
     parts += [f"{_constraint(each.name)}CHECK ({each.condition})" for each in entry.checks]
-    parts += [_foreign_key(each) for each in entry.foreign_keys]
+    parts += [_foreign_key(each, catalog) for each in entry.foreign_keys]
     options = {
         "append_only": entry.append_only,
         "static": entry.static,
@@ -36,8 +45,8 @@ def definition_text(entry: Table | View) -> str:
     columns = ",\n".join(f"  {part}" for part in parts)
     spread = f" PARTITIONED BY {_names(entry.partitioned_by)}" if entry.partitioned_by else ""
     spread += " REPLICATED" if entry.replicated else ""
-    table = f"CREATE TABLE {name_text(entry.name)} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
-    return "\n".join([table, *(_index(entry, each) for each in entry.indexes)])
+    table = f"CREATE TABLE {called} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
+    return "\n".join([table, *(_index(called, each) for each in entry.indexes)])
 
 
 def _column(table: Table, field: Field) -> str:
@@ -50,13 +59,14 @@ def _constraint(name: str) -> str:
     return f"CONSTRAINT {name_text(name)} " if name else ""
 
 
-def _index(table: Table, index: Index) -> str:
+def _index(table: str, index: Index) -> str:
     unique = "UNIQUE " if index.unique else ""
-    return f"CREATE {unique}INDEX {name_text(index.name)} ON {name_text(table.name)} {_names(index.columns)};"
+    return f"CREATE {unique}INDEX {name_text(index.name)} ON {table} {_names(index.columns)};"
 
 
-def _foreign_key(given: ForeignKey) -> str:
-    return f"FOREIGN KEY {_names(given.columns)} REFERENCES {name_text(given.table)} {_names(given.referenced)}"
+def _foreign_key(given: ForeignKey, catalog: Catalog) -> str:
+    table = full_text(given.table, catalog)
+    return f"FOREIGN KEY {_names(given.columns)} REFERENCES {table} {_names(given.referenced)}"
 
 
 def _names(names: tuple[str, ...]) -> str:

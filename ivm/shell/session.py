@@ -67,6 +67,10 @@ class Shell:
         """What there is."""
         return core_of(self.db).catalog
 
+    def named(self, name: str) -> str:
+        """What the name of a table or view means by now, after USE."""
+        return core_of(self.db).settings.names.given(name)
+
     @property
     def is_waiting(self) -> bool:
         """True in the middle of a statement."""

@@ -68,7 +68,7 @@ def check_relation(relation: Relation) -> None:
         case Window():
             columns = (*relation.partition, *(o.column for o in relation.order))
             _expect(_within(columns, relation.input.schema), relation)
-            _check_scalars(tuple(a for f in relation.functions for a in f.args), relation.input.schema, relation)
+            _check_scalars(tuple(s for f in relation.functions for s in f.scalars), relation.input.schema, relation)
             _expect(len(relation.names) == len(relation.functions) > 0, relation)
         case LetRec():
             _check_loop(relation)

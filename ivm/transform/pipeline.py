@@ -21,6 +21,7 @@ from ivm.transform.propagate_constants import propagate_constants
 from ivm.transform.prune_columns import prune_columns
 from ivm.transform.prune_empty import prune_empty
 from ivm.transform.pushdown_predicates import pushdown_predicates
+from ivm.transform.read_clock import read_clock
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
 from ivm.transform.restrict_loop import restrict_loop
@@ -69,7 +70,8 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     NARROW,
     (elide_join,),  # needs to see which columns are read; what is left is normalized and narrowed again
     (split_joins,),  # needs all inputs that are joined side by side, and no more; then as after `elide_join`
-    (share_subexpressions,),  # runs last: `NORMALIZE` looks for whole expressions
+    (share_subexpressions,),  # after all that looks for whole expressions
+    (read_clock, fuse_projects),  # runs last: its joins are for the planner; normalized, they would be one with others
 )
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.

@@ -179,8 +179,7 @@ def _narrowed_window(pruner: _Pruner, relation: Window, needed: frozenset[int]) 
 
 
 def _is_blind_to_ties(function: WindowFunction) -> bool:
-    """Whether rows that ORDER BY does not tell apart have the same value, however they stand."""
+    """Whether the value at a row does not depend on how it stands among those that ORDER BY does not tell from it."""
     if function.function in _BLIND_TO_TIES:
         return True
-    frame = function.frame
-    return function.function not in _FRAMED and (frame.peers or (frame.start, frame.end) == (None, None))
+    return function.function not in _FRAMED and (function.frame.peers or function.frame.is_whole)

@@ -10,8 +10,8 @@ from functools import partial
 
 from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
-from ivm.transform.fold_constants import folded
 from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
+from sql.folded import folded
 from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Window
 from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute

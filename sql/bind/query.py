@@ -13,6 +13,7 @@ from weakref import ref
 from sqlglot import exp
 
 from catalog.catalog import Catalog
+from catalog.clock import CLOCK
 from catalog.errors import BindError, UnsupportedError
 from catalog.names import quoted, twice
 from catalog.schema import Schema, View
@@ -25,10 +26,12 @@ from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Refinement
+from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
-from sql.ir.rebuild import settle
+from sql.ir.clock import reads_clock
+from sql.ir.rebuild import is_settled, nodes, scalars_of, settle
 from sql.ir.relation import Relation
 from sql.reader import MUTUALLY
 from sql.refused import too_deep
@@ -91,6 +94,8 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     read = nodes_of(tree)
     refuse_unread(read, source)
     relation = decorrelate(block.kept or block.relation)
+    if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
+        context.uses[CLOCK.name] = None
     width = len(block.relation.schema)
     mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
@@ -221,6 +226,8 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
     for node in nodes:
         if isinstance(node, _ORDERED):
             _order_values(node)
+        if clock_type(node) is not None:
+            node.replace(read_in_duckdb(node))
         clause = node.args.get("limit") or node.args.get("offset")
         width = blocks.get(id(clause)) or blocks.get(id(node))
         if width is not None:

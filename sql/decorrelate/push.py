@@ -204,10 +204,9 @@ class Push:
         return replace(pushed, carrier=replace(relation, input=pushed.carrier, group=group))
 
     def _window(self, relation: Window) -> Pushed:
-        args = [arg for function in relation.functions for arg in function.args]
         pushed = self(relation.input)
-        pushed = self._settled(pushed, [substitute(s, pushed.outputs) for s in args])
-        functions = tuple(replace(f, args=tuple(pushed.resolve(a) for a in f.args)) for f in relation.functions)
+        pushed = self._settled(pushed, [substitute(s, pushed.outputs) for f in relation.functions for s in f.scalars])
+        functions = tuple(f.map(pushed.resolve) for f in relation.functions)
         partition = (*relation.partition, *(key.column for key in pushed.keys))
         before = len(pushed.carrier.schema)
         carrier = replace(relation, input=pushed.carrier, partition=partition, functions=functions)

@@ -60,7 +60,7 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
         case Reduce():
             return (*relation.keys, *(scalar for aggregate in relation.aggregates for scalar in aggregate.scalars))
         case Window():
-            return tuple(arg for function in relation.functions for arg in function.args)
+            return tuple(scalar for function in relation.functions for scalar in function.scalars)
     return ()
 
 
@@ -75,7 +75,7 @@ def with_scalars(relation: Node, function: Callable[[Scalar], Scalar]) -> Node:
             aggregates = tuple(a.map(function) for a in relation.aggregates)
             return _with(relation, keys=tuple(map(function, relation.keys)), aggregates=aggregates)
         case Window():
-            functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
+            functions = tuple(f.map(function) for f in relation.functions)
             return _with(relation, functions=functions)
     return relation
 

@@ -181,19 +181,25 @@ def _windowed(node: Window) -> list[str]:
 def _function(function: WindowFunction, names: list[str]) -> str:
     args = ", ".join(scalar_text(a, names) for a in function.args)
     nulls = " IGNORE NULLS" if function.ignore_nulls else ""
-    framed = "" if function.function in UNFRAMED else f" {frame_text(function.frame)}"
+    start, end = (None if b is None else scalar_text(b, names) for b in function.bounds)
+    framed = "" if function.function in UNFRAMED else f" {frame_text(function.frame, (start, end))}"
     return f"{function.function}({args}{nulls}){framed}"
 
 
-def frame_text(frame: Frame) -> str:
-    """`ROWS UNBOUNDED PRECEDING..CURRENT`."""
-    bounds = (_bound(frame.start, "PRECEDING"), _bound(frame.end, "FOLLOWING"))
-    return f"{'RANGE' if frame.peers else 'ROWS'} {bounds[0]}..{bounds[1]}"
+def frame_text(frame: Frame, values: tuple[str | None, str | None] = (None, None)) -> str:
+    """`ROWS UNBOUNDED PRECEDING..CURRENT`, with the `values` up to which a frame by RANGE goes."""
+    groups = values == (None, None) and (frame.start or frame.end)
+    unit = "ROWS" if not frame.peers else "GROUPS" if groups else "RANGE"
+    bounds = (_bound(frame.start, "PRECEDING", values[0]), _bound(frame.end, "FOLLOWING", values[1]))
+    exclude = f" EXCLUDE {frame.exclude.upper()}" if frame.exclude else ""
+    return f"{unit} {bounds[0]}..{bounds[1]}{exclude}"
 
 
-def _bound(offset: int | None, unbounded: str) -> str:
+def _bound(offset: int | None, unbounded: str, value: str | None) -> str:
     if offset is None:
         return f"UNBOUNDED {unbounded}"
+    if value is not None:
+        return value
     return "CURRENT" if offset == 0 else f"{abs(offset)} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
 
 

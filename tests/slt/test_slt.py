@@ -10,7 +10,15 @@ from tests.slt.gaps import GAPS
 from tests.slt.run import HERE, Failed, check, rewrite
 
 SCRIPTS = sorted(path.name for path in HERE.glob("*.slt"))
-OVER_SHARDS = ("changes.slt", "definitions.slt", "errors.slt", "merge.slt", "parameters.slt", "written.slt")
+OVER_SHARDS = (
+    "changes.slt",
+    "definitions.slt",
+    "errors.slt",
+    "merge.slt",
+    "parameters.slt",
+    "schemas.slt",
+    "written.slt",
+)
 """A sample of those that also run over shards; the others do in the slow run."""
 
 

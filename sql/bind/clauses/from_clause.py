@@ -123,7 +123,7 @@ def _bind_table(context: BindContext, node: exp.Table, ctes: Ctes) -> From:
         what = f"the table function {text_of(node.this or node)} is not supported"
         context.refuse(node, f"{what}; put its rows in a table")
     if node.args.get("catalog") or key(node.db) not in ("", "main"):
-        context.fail(node, f"there is no schema {node.db!r}; there is one schema, so write {node.name} alone")
+        context.fail(node, f"there is no schema {node.db!r}; CREATE SCHEMA makes one")
     name = node.name
     relation = ctes.get(key(name)) if not node.db else None
     return _one(context, node, relation or _stored(context, node, name), node.alias or name)

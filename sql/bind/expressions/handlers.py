@@ -7,7 +7,7 @@ from sqlglot import exp
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, dates, intervals, lists, numbers, signatures, structs, texts
+from sql.bind.functions import calls, clock, dates, intervals, lists, numbers, signatures, structs, texts
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -20,6 +20,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **structs.HANDLERS,
     **intervals.HANDLERS,
     **dates.HANDLERS,
+    **clock.HANDLERS,
     **aggregates.HANDLERS,
     **windows.HANDLERS,
     **subqueries.HANDLERS,

@@ -16,6 +16,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions import dates, macros, numbers, structs
+from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
 from sql.bind.functions.lists import bind_aggregate_of
@@ -78,6 +79,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     """A function that sqlglot knows by its name only."""
     name, args = str(node.this).lower(), list(node.expressions)
     _refuse(binder, node, name)
+    if clock_type(node) is not None:
+        return bind_clock(binder, node)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in LAMBDAS:
@@ -182,16 +185,15 @@ def bind_typeof(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("case", (is_null(operand.scalar), name, name), VARCHAR, nullable=False))
 
 
-_CLOCK = "keep a table of one row with the present date or time, join with it, and update it when time has moved on"
+_CLOCK = "compare a column with now(), current_timestamp, localtimestamp or current_date"
 _CHANCE = "draw the value when a row is inserted and store it in a column"
 _NUMBERED = "number the rows where they are inserted and store the number in a column"
 _SESSION = "write the value as a literal"
 
 _CHANGING: dict[str, str] = {
     **dict.fromkeys(
-        ("now", "today", "get_current_timestamp", "get_current_time", "current_localtimestamp", "current_localtime",
-         "transaction_timestamp", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
-         "getdate", "sysdate", "clock_timestamp", "statement_timestamp"), _CLOCK,
+        ("get_current_time", "current_localtime", "current_time", "localtime", "getdate", "sysdate", "clock_timestamp",
+         "statement_timestamp"), _CLOCK,
     ),
     **dict.fromkeys(("random", "rand", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "newid"), _CHANCE),
     **dict.fromkeys(("nextval", "currval", "lastval", "txid_current"), _NUMBERED),
