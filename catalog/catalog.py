@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import Macro, Macros, macro_called
 from catalog.names import MAIN, key, quoted, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
-from catalog.types import SqlType
+from catalog.types import SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 
@@ -96,6 +96,8 @@ class Catalog:
             primary_key=tuple(fields[i].name for i in table.key_indexes),
             unique=tuple(dict.fromkeys(_spelled(table, each) for each in table.unique)),
         )
+        for columns in (table.primary_key, *(each.columns for each in table.unique)):
+            _check_key(table, columns)
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
         self.content = {**self.content, key(table.name): table}
@@ -122,7 +124,7 @@ class Catalog:
         if found is None:
             known = suggestion(name, (each for each, _ in self._types.values()))
             raise BindError(f"there is no type {name!r}{known}")
-        users = tuple(table.name for table in self.tables if any(field.type == found[1] for field in table.fields))
+        users = tuple(table.name for table in self.tables if any(holds(field.type, found[1]) for field in table.fields))
         if users:
             raise BindError(f"cannot drop type {name!r}: used by {_listed('table', users)}; drop that first")
         self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
@@ -195,8 +197,11 @@ class Catalog:
         self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
-        """Give the table called `name` these indexes, and return it."""
+        """Give the table called `name` these indexes, and return it; UnsupportedError for one of lists that is unique."""
         table = replace(self.table(name), indexes=indexes)
+        for index in indexes:
+            if index.unique:
+                _check_key(table, index.columns)
         self.content = {**self.content, key(table.name): table}
         return table
 
@@ -301,6 +306,15 @@ class Catalog:
 
 _SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
 """The schemas that are DuckDB's own."""
+
+
+def _check_key(table: Table, columns: Sequence[str]) -> None:
+    """Refuse a key of lists, structs or maps, which DuckDB has not."""
+    for name in columns:
+        type_ = table.fields[table.index(name)].type
+        if type_.is_nested:
+            what = f"table {table.name!r}: column {name!r} is {type_}, of which there is no PRIMARY KEY or UNIQUE"
+            raise UnsupportedError(f"{what}; make one of what it is made of, such as a text, and keep that in a column")
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:

@@ -223,3 +223,9 @@ def _nested_text(type_: SqlType) -> str:
 
 def _within(type_: SqlType) -> str:
     return '"NULL"' if type_.kind is Kind.NULL else str(type_)
+
+
+def holds(type_: SqlType, other: SqlType) -> bool:
+    """Whether a type is another, or is made of it."""
+    parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
+    return type_ == other or any(holds(part, other) for part in parts)

@@ -196,9 +196,8 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
             table = _with_hugeint(table, place)
-    return with_huge(
-        table, [field.type if field.type.kind is Kind.ENUM or field.type.is_nested else None for field in fields]
-    )
+    special = (Kind.ENUM, Kind.LIST, Kind.STRUCT, Kind.MAP)
+    return with_huge(table, [field.type if field.type.kind in special else None for field in fields])
 
 
 def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:

@@ -22,6 +22,7 @@ UUID_BYTES = 16
 _WHAT = b"ivm.type"
 _NAMES = ("HUGEINT", "UUID")
 _ENUM = "ENUM("
+_AT_ONCE = 1 << 16
 _NESTED_ENDS = ("]", ")")
 
 
@@ -130,13 +131,23 @@ def undivided(table: pa.Table) -> pa.Table:
 
     Cost: a copy of these.
     """
-    for place, field in enumerate(table.schema):
-        if arrow.is_nested(field.type):
-            whole = [pa.concat_arrays([chunk[:0], chunk]) for chunk in table.column(place).chunks]
-            column, plain = pa.chunked_array(whole, field.type), _without_dictionaries(field.type)
-            column = column if plain == field.type else column.cast(plain)
-            table = table.set_column(place, field.with_type(column.type), column)
-    return table
+    if not any(map(arrow.is_nested, table.schema.types)):
+        return table
+    plain = [_without_dictionaries(given) if arrow.is_nested(given) else given for given in table.schema.types]
+    fields = [field.with_type(given) for field, given in zip(table.schema, plain, strict=True)]
+    schema = pa.schema(fields, table.schema.metadata)
+    batches = [
+        pa.RecordBatch.from_arrays(list(map(_whole, batch.columns, plain)), schema=schema)
+        for batch in table.to_batches(_AT_ONCE)
+    ]
+    return pa.Table.from_batches(batches, schema)
+
+
+def _whole(array: pa.Array, plain: pa.DataType) -> pa.Array:
+    if not arrow.is_nested(plain):
+        return array
+    copied = pa.concat_arrays([array[:0], array])
+    return copied if plain == array.type else copied.cast(plain)
 
 
 def _without_dictionaries(given: pa.DataType) -> pa.DataType:
