@@ -19,7 +19,7 @@ from sql.bind.functions import dates, macros, numbers, structs
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
-from sql.bind.functions.lists import bind_aggregate_of
+from sql.bind.functions.lists import bind_aggregate_of, bind_list
 from sql.bind.functions.signatures import apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.ir.conditions import comparison, is_null
@@ -87,6 +87,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return bind_lambda(binder, node, name, args)
     if name in structs.BY_NAME and args:
         return structs.BY_NAME[name](binder, node, args)
+    if name == "list_pack":
+        return bind_list(binder, node)
     if name in _AGGREGATES_OF_LISTS:
         return bind_aggregate_of(binder, node, args)
     if name in TO_UNITS and len(args) == 1:

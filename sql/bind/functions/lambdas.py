@@ -148,7 +148,8 @@ class _Body:
 
 def _may_be_parameter(node: exp.Expr) -> bool:
     is_field = isinstance(node.parent, exp.Dot) and node.arg_key == "expression"
-    return not is_field and not isinstance(node.parent, exp.Column | exp.PropertyEQ | exp.Lambda)
+    is_declared = isinstance(node.parent, exp.Lambda) and node.arg_key == "expressions"
+    return not is_field and not is_declared and not isinstance(node.parent, exp.Column | exp.PropertyEQ)
 
 
 def _is(node: exp.Expr, name: str) -> bool:

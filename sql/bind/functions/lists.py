@@ -126,7 +126,15 @@ def _or_of_list(otherwise: Handler) -> Handler:
     return bind
 
 
+def _of_two(name: str) -> Handler:
+    """An operator that is a function of two lists."""
+    return lambda binder, node: apply(binder, node, name, [node.this, node.expression])
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.ArrayOverlaps: _of_two("list_has_any"),
+    exp.ArrayContainsAll: _of_two("list_has_all"),
+    exp.ArrayContainedBy: lambda binder, node: apply(binder, node, "list_has_all", [node.expression, node.this]),
     exp.Array: bind_list,
     exp.Bracket: bind_bracket,
     **{kind: _or_of_list(subqueries.HANDLERS[kind]) for kind in (*FUNCTIONS, exp.In)},

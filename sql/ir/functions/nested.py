@@ -86,13 +86,14 @@ FUNCTIONS = (
     _list("resize", (_LIST, BIGINT, _T), _LIST, optional=1),
     _asked("flatten", (_LISTS,), _LIST),
     # Aggregates.
-    *(_asked(f"list_{name}", (_LIST,), _T) for name in ("min", "max", "any_value", "mode")),
+    *(_asked(f"list_{name}", (_LIST,), _T) for name in ("min", "max", "any_value", "mode", "bit_and", "bit_or", "bit_xor")),
     _asked("list_count", (_LIST,), BIGINT),
     *(_asked(f"list_bool_{name}", (list_of(BOOLEAN),), BOOLEAN) for name in ("and", "or")),
     *(
         _asked(f"list_{name}", (_NUMBERS,), DOUBLE)
         for name in (
-            "avg", "product", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "skewness", "kurtosis", "sem",
+            "avg", "product", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "skewness", "kurtosis",
+            "kurtosis_pop", "sem", "median", "mad",
         )
     ),
     _asked("list_entropy", (_LIST,), DOUBLE),
