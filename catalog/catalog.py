@@ -197,7 +197,7 @@ class Catalog:
         self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
-        """Give the table called `name` these indexes, and return it; UnsupportedError for one of lists that is unique."""
+        """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""
         table = replace(self.table(name), indexes=indexes)
         for index in indexes:
             if index.unique:

@@ -23,7 +23,7 @@ def field_by_path(binder: Binder, node: exp.Column) -> Operand | None:
             **dict(zip(("this", "table"), reversed([each.copy() for each in parts[:width]]), strict=False))
         )
         found = binder.find(column)
-        if found is not None:
+        if found is not None and found.type.kind in (Kind.STRUCT, Kind.MAP):
             for part in parts[width:]:
                 found = field_of(binder, node, found, part.name)
             return found

@@ -86,7 +86,8 @@ FUNCTIONS = (
     _list("resize", (_LIST, BIGINT, _T), _LIST, optional=1),
     _asked("flatten", (_LISTS,), _LIST),
     # Aggregates.
-    *(_asked(f"list_{name}", (_LIST,), _T) for name in ("min", "max", "any_value", "mode", "bit_and", "bit_or", "bit_xor")),
+    *(_asked(f"list_{name}", (_LIST,), _T) for name in ("min", "max", "any_value", "mode")),
+    *(_asked(f"list_bit_{name}", (_LIST,), _T) for name in ("and", "or", "xor")),
     _asked("list_count", (_LIST,), BIGINT),
     *(_asked(f"list_bool_{name}", (list_of(BOOLEAN),), BOOLEAN) for name in ("and", "or")),
     *(
