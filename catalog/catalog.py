@@ -205,6 +205,20 @@ class Catalog:
         self.content = {**self.content, key(table.name): table}
         return table
 
+    def alter(self, name: str, entry: Table | View) -> None:
+        """Let this be what the table or view called `name` has become, in its place and order.
+
+        BindError if it has a new name that is taken, or its columns contradict each other.
+        """
+        if key(name) != key(entry.name):
+            self._check_free(entry.name, "table" if isinstance(entry, Table) else "view")
+        if isinstance(entry, Table):
+            _check_columns(entry)
+        known = self.content
+        self.content = {key(entry.name if each == key(name) else each): kept for each, kept in known.items()} | {
+            key(entry.name): entry
+        }
+
     def index(self, name: str) -> tuple[Table, Index] | None:
         """The index called `name` with its table, or None. Indexes have a name space of their own."""
         found = ((table, index) for table in self.tables for index in table.indexes if key(index.name) == key(name))

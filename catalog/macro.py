@@ -16,6 +16,12 @@ class Parameter:
     default: str | None = None
 
 
+class RelationParameter(Parameter):
+    """One whose argument is what stands in FROM: no macro that somebody creates has such."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Overload:
     """One form of a macro: `body`, a text in DuckDB's dialect, in which its parameters are names."""

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from catalog.calendar import DAY
 from catalog.errors import BindError, ParseError, TypeMismatchError
+from sql.types.calendar import interval
 
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
@@ -83,6 +85,21 @@ def duration(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise TypeMismatchError(f"{name} is {value!r}, and must be a positive number of seconds")
     return float(value)
+
+
+def period(value: Any, name: str) -> float:
+    """A positive number of seconds, or a text such as '1s' or '7 days', that is given as `name`; TypeMismatchError."""
+    if not isinstance(value, str):
+        return duration(value, name)
+    try:
+        found = interval(value)
+    except ValueError as error:
+        raise TypeMismatchError(
+            f"{name} is {value!r}, and must be a length of time such as '1s' or '7 days'"
+        ) from error
+    if found.months or (micros := found.days * DAY + found.micros) <= 0:
+        raise TypeMismatchError(f"{name} is {value!r}, and must be over zero, in weeks, days, hours and less")
+    return micros / 1e6
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:

@@ -26,6 +26,7 @@ from sql.macro_words import NAMING, is_about_macro, parts
 from sql.sql_text import Placed, SqlText
 from sql.statements import CreateMacro
 from sql.syntax import chunks, dialect_named, query, statement_tokens
+from sql.time_windows import WINDOWS, completed, mentions_windows
 from sql.tree import nodes_of
 
 MOST_CALLS = 10_000
@@ -45,6 +46,8 @@ def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
     a macro or creates one; else a search.
     """
     folded = key(text)
+    if mentions_windows(folded):
+        macros = {**WINDOWS, **macros}
     if not any(name in folded for _, name in macros) and _CREATES.search(folded) is None:
         return text
     known, edits, source = dict(macros), list[Edit](), SqlText(text)
@@ -134,7 +137,11 @@ class _Expansion(Placed):
         overload = self._overload(macro, len(positional), named, at)
         values = {key(each.name): each.default or "" for each in overload.parameters}
         values |= {key(each.name): value for each, value in zip(overload.parameters, positional, strict=False)}
-        return f"({self.body(macro, overload, values | named, within)})"
+        try:
+            overload, given = completed(macro, overload, values | named)
+        except ValueError as error:
+            self.fail(at, f"cannot call {macro.name}: {error}")
+        return f"({self.body(macro, overload, given, within)})"
 
     def body(self, macro: Macro, overload: Overload, values: Mapping[str, str], within: tuple[Macro, ...]) -> str:
         """The body with these values of its parameters, and all that it calls replaced."""

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from catalog.names import key, quoted
 from catalog.schema import Index
 from sql import parse_changes
+from sql.alter import alter
 from sql.arguments import declared, refuse_unread
 from sql.asked_loops import asked_loops, text_without
 from sql.create_table import create_table
@@ -70,8 +71,7 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
         if tree.name.upper() in BY_TOKENS:
-            is_show = tree.name.upper() == "SHOW"
-            found = _show(syntax.tokens, source) if is_show else about_setting(syntax.tokens, source)
+            found = _by_tokens(syntax.tokens, source, dialect)
             return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
@@ -81,6 +81,16 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
+
+
+def _by_tokens(tokens: Sequence[Token], source: SqlText, dialect: str) -> Statement:
+    """A statement that begins with one of `BY_TOKENS`."""
+    match tokens[0].text.upper():
+        case "SHOW":
+            return _show(tokens, source)
+        case "ALTER":
+            return alter(tokens, source, dialect)
+    return about_setting(tokens, source)
 
 
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])

@@ -8,18 +8,17 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, SHOW, DESCRIBE, "
-    "SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
+    "CREATE, ALTER, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, SHOW, "
+    "DESCRIBE, SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
 _FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|CALL|COMMENT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
+    "ANALYZE|ATTACH|CALL|COMMENT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
     "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RELEASE|REVOKE|SAVEPOINT|"
     "UNPIVOT|VACUUM"
 )
 _INSTEAD = {
     "SAVEPOINT": "a transaction is undone as a whole, by ROLLBACK",
     "RELEASE": "a transaction is undone as a whole, by ROLLBACK",
-    "ALTER": "create a new table and copy the rows",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",

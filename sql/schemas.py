@@ -39,8 +39,11 @@ def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
     source = SqlText(text)
     edits = list[Edit]()
     for syntax in statements(source, dialect):
-        if syntax.tokens[0].text.upper() == "SHOW":
+        first = syntax.tokens[0].text.upper()
+        if first == "SHOW":
             edits += _shown(syntax.tokens[1:], names)
+        elif first == "ALTER":
+            edits += _altered(syntax.tokens, names)
         else:
             edits += _Renamed(names, source, dialect).edits(syntax)
     return edited(text, edits)
@@ -52,6 +55,18 @@ def _shown(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
     name = names.found(parts) if len(parts) * 2 == len(tokens) + 1 else None
     if name is not None and names.catalog.find(name) is not None:
         yield tokens[0].start, tokens[-1].end + 1, quoted(name)
+
+
+def _altered(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
+    """The table or view of ALTER, which sqlglot does not read."""
+    words = [token.text.upper() for token in tokens]
+    begin = 4 if words[2:4] == ["IF", "EXISTS"] else 2
+    end = begin + 1
+    while [token.token_type for token in tokens[end : end + 1]] == [TokenType.DOT]:
+        end += 2
+    name = names.found([token.text for token in tokens[begin:end:2]])
+    if name is not None and end <= len(tokens):
+        yield tokens[begin].start, tokens[end - 1].end + 1, quoted(name)
 
 
 def spelled_text(query: str, catalog: Catalog) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from catalog.altering import Alteration
 from catalog.macro import Macro
 from catalog.schema import Index, Table
 from catalog.types import SqlType
@@ -103,6 +104,16 @@ class CreateMacro:
     macro: Macro
     if_not_exists: bool = False
     replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER TABLE or VIEW: `change` what is called `name`."""
+
+    kind: Literal["TABLE", "VIEW"]
+    name: str
+    change: Alteration
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +356,7 @@ Statement = (
     | CreateMacro
     | CreateSchema
     | Drop
+    | Alter
     | Query
     | Insert
     | Delete

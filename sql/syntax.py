@@ -36,7 +36,7 @@ class Syntax:
     explain: bool
 
 
-BY_TOKENS = frozenset(["SHOW", "USE", "SET", "RESET"])
+BY_TOKENS = frozenset(["ALTER", "SHOW", "USE", "SET", "RESET"])
 """The first words of statements that are read by their tokens."""
 
 

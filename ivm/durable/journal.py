@@ -9,6 +9,7 @@ from functools import partial
 from os import PathLike
 from time import monotonic
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
@@ -73,9 +74,21 @@ class Journal:
         self._begun = None
         return put
 
-    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Written:
-        """As `commit`: that `new` is what exists, with tables `made` of rows."""
-        pieces = definition_payload(old, new, time, made, self._streams)
+    def define(
+        self,
+        old: Catalog,
+        new: Catalog,
+        time: int,
+        made: Mapping[str, ArrowRows | None],
+        altered: Sequence[Altered] = (),
+    ) -> Written:
+        """As `commit`: that `new` is what exists, with tables `made` of rows, and others `altered`.
+
+        `time`: that of the last commit; rows of tables that were not there are one more.
+        """
+        there = {each.table.name for each in altered}
+        time += any(rows is not None and rows.num_rows > 0 for name, rows in made.items() if name not in there)
+        pieces = definition_payload(old, new, time, made, self._streams, altered)
         draft = Draft(DEFINITION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 

@@ -12,7 +12,10 @@ the columns of the table, or of its key alone where all rows go; behind them `_d
 The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
 and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names;
 `macros`, all there are, which may be missing; and `made`, for each
-table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows.
+table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows;
+`altered`, which may be missing, for each table that keeps its rows in other columns or under another name, the `table`,
+what it `was` called, and `taken`, for each column the place that it had, or null for one that is new, in which rows
+that are there have its default; where it is among `made`, too, its rows are written anew, at no new time.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.names import key
 from catalog.plain import macro_of, plain_macro, plain_table, plain_type, plain_view, table_of, type_of, view_of
@@ -79,14 +83,23 @@ def commit_payload(commit: Commit, streams: Streams) -> Pieces:
 
 
 def definition_payload(
-    old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None], streams: Streams
+    old: Catalog,
+    new: Catalog,
+    time: int,
+    made: Mapping[str, ArrowRows | None],
+    streams: Streams,
+    altered: Sequence[Altered] = (),
 ) -> Pieces:
-    """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows."""
+    """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows,
+    `altered` those that keep theirs.
+    """
     bodies, heads = Pieces(), []
     for name, rows in made.items():
         pieces = [] if rows is None else streams.pieces(name, rows, None, None)
         heads.append({"table": name, "bytes": _add(bodies, pieces)})
-    return [*_head({"time": time, "made": heads} | definition_of(new, old)), *bodies]
+    kept = [{"table": each.table.name, "was": each.old.name, "taken": each.taken} for each in altered]
+    said = {"time": time, "made": heads, "altered": kept} if kept else {"time": time, "made": heads}
+    return [*_head(said | definition_of(new, old)), *bodies]
 
 
 def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
@@ -153,6 +166,12 @@ def read_made(head: dict[str, Any], payload: pa.Buffer, at: int) -> dict[str, pa
     """The new tables, each with its first rows, or None."""
     made = _streams(head["made"], payload, at)
     return {each["table"]: read_stream(stream)[0] if each["bytes"] else None for each, stream in made}
+
+
+def read_altered(head: dict[str, Any], old: Catalog, new: Catalog) -> list[Altered]:
+    """The tables that keep their rows, as they were and as they are."""
+    found = head.get("altered", ())  # which earlier releases did not know
+    return [Altered(old.table(each["was"]), new.table(each["table"]), tuple(each["taken"])) for each in found]
 
 
 def _streams(

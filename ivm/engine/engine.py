@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from time import perf_counter, perf_counter_ns
@@ -12,18 +11,18 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from catalog.errors import MemoryLimitError, NumericError, StorageError
+from catalog.errors import NumericError, StorageError
 from catalog.schema import Schema
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
-from ivm.durable.journal import Journal, Written
+from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
-from ivm.engine.applying import applied
-from ivm.engine.installing import Pause, Planned, counting, put_or_drop
-from ivm.engine.subscription import Listeners, Subscription
+from ivm.engine.applying import Decided, applied
+from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
+from ivm.engine.subscription import Listeners
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
@@ -32,7 +31,7 @@ from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
 from ivm.operators.operator import Operator
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.estimate import Estimate, bytes_text, total
+from ivm.plan.estimate import Estimate, total
 from ivm.plan.existing import Existing, added_state
 from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
@@ -49,20 +48,6 @@ from ivm.trace.turns import Aside, at_once
 from ivm.trace.view_log import ViewLog
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
-
-
-@dataclass(slots=True)
-class Decided:
-    """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
-
-    time: int
-    since: int
-    updates: int
-    started: int
-    told: Sequence[tuple[Subscription, pa.Table]]
-    put: Written | None = None
-    batch: Batch | None = None
-
 
 _COMMITS = 10_000
 _NONE: Mapping[str, float] = MappingProxyType({})
@@ -151,19 +136,23 @@ class Engine:
             plan = lower(optimize(relation), self.renderer.existing.above(known))
         return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
 
-    def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:
+    def installed(
+        self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once,
+        renderer: Renderer | None = None,
+    ) -> Installed:  # fmt: skip
         """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
 
         On any error nothing is left behind.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
-        it is given; it returns once the caller is alone again.
+        it is given; it returns once the caller is alone again. `renderer`: see `beside`.
         """
-        started, plan, renderer = perf_counter(), planned.plan, self.renderer
-        self._check_limit(definition.name, plan)
+        started, plan, renderer = perf_counter(), planned.plan, renderer or self.renderer
+        if self._memory_limit is not None:
+            check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
-            renderer = self.renderer.apart()
+            renderer = renderer.apart()
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
@@ -195,21 +184,38 @@ class Engine:
         return node
 
     def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
-        """The view of a name is this one from now on, in place of the one that was there; without SQL there is none.
+        """The view of a name is this one from now on; see `put_all`."""
+        self.put_all({name: (installed, oracle_sql)})
 
-        None for what is not maintained. It may be interrupted, and called again.
+    def put_all(self, views: Mapping[str, Put], renderer: Renderer | None = None) -> None:
+        """The views of these names are these from now on, in place of those that were there; without SQL there is none.
+
+        None for what is not maintained. `renderer`: in which they were installed `beside` the others, all of whose
+        readers are among them. It may be interrupted, and called again.
         """
-        old = self.views.get(name)
-        if old is not None and old is not installed:
-            old.node.owners.pop(name, None)
-            self._ends.pop(old.node, None)
-        if installed is not None:
-            installed.node.owners[name] = None
-            self._ends[installed.node] = name
-        put_or_drop(self.views, name, installed)
-        put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
-        put_or_drop(self.oracle_sql, name, oracle_sql)
+        for name, (installed, _) in views.items():
+            old = self.views.get(name)
+            if old is not None and old is not installed:
+                old.node.owners.pop(name, None)
+                self._ends.pop(old.node, None)
+        if renderer is not None:
+            renderer.tables, self.renderer = self.tables, renderer
+        for name, (installed, oracle_sql) in views.items():
+            if installed is not None:
+                installed.node.owners[name] = None
+                self._ends[installed.node] = name
+            put_or_drop(self.views, name, installed)
+            put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
+            put_or_drop(self.oracle_sql, name, oracle_sql)
         self.sweep()
+
+    def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
+        """What renders views that are to take the place of others, and reads these `tables` in place of those of their
+        names, and none of what reads those, nor what reads `views`, though they are there.
+
+        The caller puts each view that it installs among its `views`. Cost: looks at all nodes.
+        """
+        return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
 
     def sweep(self) -> None:
         """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again."""
@@ -320,17 +326,6 @@ class Engine:
     def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """The state that installing `plan` would add; under None the view's contents."""
         return added_state(plan, Sizes(self.sizes()), lambda each: each in self.renderer.rendered)
-
-    def _check_limit(self, name: str, plan: Plan) -> None:
-        if self._memory_limit is None:
-            return
-        needed, used = total(self.estimate(plan).values()), self.state_bytes()
-        if used + needed.bytes > self._memory_limit:
-            raise MemoryLimitError(
-                f"cannot create view {name}: it is expected to add {needed}, and of the memory limit of "
-                f"{bytes_text(self._memory_limit)} {bytes_text(used)} are in use; raise memory_limit, drop views "
-                "that are not needed, or see EXPLAIN for what takes the most"
-            )
 
     def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
         """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""

@@ -4,7 +4,7 @@ columns that they leave out (DEFAULT, computed by DuckDB); needs no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -15,11 +15,12 @@ from catalog.catalog import Catalog
 from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, ConstraintError, Error
 from catalog.names import key
-from catalog.schema import Default, Table, View
+from catalog.schema import Default, Field, Table, View
 from ivm.arguments import Tabular
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake
+from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errands, Helpers
@@ -45,6 +46,7 @@ class Incoming:
         self._clock = clock
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
+        self._of: dict[str, Table] = {}
         self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
         """What the catalog had when tables were found by these names, as they were given."""
 
@@ -83,10 +85,10 @@ class Incoming:
         if content is not self._known[0]:
             self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
         intake = self._intakes.get(table.name)
-        if intake is None or intake.fields is not table.fields:
+        if intake is None or self._of.get(table.name) is not table:
             defaults = {default.column: _maker(table, default, self._clock) for default in table.defaults}
             intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
-            self._intakes[table.name] = intake
+            self._intakes[table.name], self._of[table.name] = intake, table
         known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
         known[name] = table, intake
         self._known = content, known
@@ -117,6 +119,16 @@ def check_defaults(table: Table) -> None:
         except Error as error:
             what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
+
+
+def default_values(table: Table, fields: Sequence[Field]) -> list[pa.Scalar]:
+    """What columns of a table hold where rows leave them out, of defaults that are the same for all rows; else NULL."""
+    found = []
+    for field in fields:
+        default = table.default(field.name)
+        known = default if default is not None and default.constant else None
+        found.append(pa.scalar(None, arrow_type(field.type)) if known is None else _values(table, known, 1)[0])
+    return found
 
 
 def _maker(table: Table, default: Default, clock: Told | None) -> Callable[[int], pa.Array]:

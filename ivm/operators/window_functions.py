@@ -114,13 +114,12 @@ class Argument:
         """All words."""
         return 3 if self.type.physical is Physical.WIDE else 2
 
-    def encode(self, column: Column) -> Ints:
-        """The words of values."""
-        values = ordered_words(column.values, self.type.physical)
-        there = np.ones((len(values), 1), np.int64)
+    def encode(self, column: Column, out: Ints) -> None:
+        """Write the words of values."""
+        out[:, 0] = True if column.valid is None else column.valid
+        out[:, 1:] = ordered_words(column.values, self.type.physical)
         if column.valid is not None:
-            there[:, 0] = column.valid
-        return np.concatenate([there, values * there], axis=1)
+            out[:, 1:] *= out[:, :1]
 
     def decode(self, words: Ints) -> Column:
         """The values of words."""
@@ -145,13 +144,17 @@ class Bound:
         """The type of the values."""
         return self.term.type
 
-    def encode(self, column: Column) -> Ints:
-        """The words of values."""
-        return RowOrder((replace(self.term, column=0),)).encode([column], len(column.values))
+    def encode(self, column: Column, out: Ints) -> None:
+        """Write the words of values."""
+        out[:] = self._order.encode([column], len(column.values))
 
     def decode(self, words: Ints) -> Column:
         """The values of words."""
-        return RowOrder((replace(self.term, column=0),)).decode(np.ascontiguousarray(words))[0]
+        return self._order.decode(np.ascontiguousarray(words))[0]
+
+    @property
+    def _order(self) -> RowOrder:
+        return RowOrder((replace(self.term, column=0),))
 
 
 def words_of(value: int | float | bool | str, physical: Physical, literals: Literals) -> Ints:

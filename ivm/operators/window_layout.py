@@ -215,7 +215,7 @@ class WindowLayout:
         rows = np.zeros((n, int(self.shape[INPUT])), np.int64)
         rows[:, : keys.shape[1]] = keys
         for column, (_, value) in zip(arguments, self._kept, strict=True):
-            rows[:, value.at - _LINKS : value.at - _LINKS + value.words] = value.encode(column)
+            value.encode(column, rows[:, value.at - _LINKS : value.at - _LINKS + value.words])
         return rows
 
     def segment(self, given: Rows, strings: Strings) -> Segment:

@@ -7,7 +7,9 @@ has it, and a database that is opened again, or its shards, see what was seen be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Event
 from time import time_ns
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,18 +21,33 @@ from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.turns import Turns
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
 
 
+class Ticked(Protocol):
+    """What a clock is part of; see `ivm.session.core.Core`."""
+
+    engine: Engine
+    lock: Turns
+
+    def commit(self, changes: list[Change]) -> int:
+        """Commit checked changes."""
+
+
 class Clock:
-    """Moments are microseconds since 1970, in UTC. Whoever calls has the lock, but for `present` and `unknown`."""
+    """Moments are microseconds since 1970, in UTC. Whoever calls has the lock, but for `present`, `unknown` and
+    `pass_on`.
+    """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._last: int | None = None  # the latest that was told; None: what the table has, if there is one
         self._written: int | None = None  # what the table has, if that is known
         self._read: tuple[object, bool] = None, False  # of a content of the catalog whether a view reads the clock
+        self.ended = Event()
+        """When there is nobody left for whom time could pass."""
         self._given: int | None = None  # what somebody gave, which it is until the next tick
 
     def present(self) -> int:
@@ -57,7 +74,17 @@ class Clock:
         """It is `at`, for as long as nobody gives another time."""
         self._given = at
 
-    def is_due(self, engine: Engine) -> bool:
+    def pass_on(self, core: Ticked) -> int:
+        """Commit what changes because time passes; the time of the last commit. The caller has no lock.
+
+        Cost: some microseconds where no view reads the clock, else that of a commit, and of the rows that cross.
+        """
+        with core.lock:
+            if not self._is_due(core.engine):
+                return core.engine.time
+        return core.commit([])
+
+    def _is_due(self, engine: Engine) -> bool:
         """Whether a view reads the clock, and time has passed since the last commit."""
         return self._is_read() and (self._begun(engine) is None or self.present() != self._written)
 

@@ -9,7 +9,7 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from operator import attrgetter
@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
 from catalog.schema import Table
@@ -98,19 +99,19 @@ class Core:
         self._progress = progress
 
     def carry_out(
-        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
-    ) -> None:
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,
+        altered: Sequence[Altered] = (),
+    ) -> None:  # fmt: skip
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
-        it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
-        Then it is certain; what else is due `settle` does, which is to follow.
+        `made` are tables with the rows that they begin with: new ones, or some of those that are `altered`. The caller
+        has the lock. StorageError if it cannot be written down, and nothing has changed; from then on it takes effect,
+        so it must not fail. Then it is certain; what else is due `settle` does, which is to follow.
         """
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in made.values())
-                put = journal.define(self.catalog, catalog, time, made)
+                put = journal.define(self.catalog, catalog, self.engine.time, made, altered)
             self._left = work, put
         finally:
             if self._left is None and journal is not None:
@@ -144,11 +145,11 @@ class Core:
             self.begin_defining(None)
             if self.lock.closed:
                 return
+            self.clock.ended.set()
             with self.lock:
                 self.end_subscriptions()
                 self.engine.close()
-                journal = self.engine.journal
-                self.engine = Engine(None, history=0)
+                journal, self.engine = self.engine.journal, Engine(None, history=0)
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
             if journal is not None:
                 journal.close()

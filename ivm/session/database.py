@@ -27,7 +27,6 @@ from ivm.session.statements import (
     renamed,
     statements_of,
 )
-from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
@@ -259,7 +258,11 @@ class Database:
         """
         core = self._open
         self._transactions.check_none("db.tick")
-        return tick(core, None if at is None else moment(at, "at"))
+        given = None if at is None else moment(at, "at")
+        core.check_writable()
+        with core.lock:
+            core.clock.give(core.engine, given)
+        return core.clock.pass_on(core)
 
     def sink(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -24,7 +24,10 @@ from ivm.engine.view import Installed
 from ivm.intake.incoming import check_defaults
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.replacing import replace_below
+from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
 from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
@@ -33,6 +36,7 @@ from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
 from sql.statements import (
+    Alter,
     CreateIndex,
     CreateMacro,
     CreateSchema,
@@ -43,7 +47,9 @@ from sql.statements import (
     Drop,
 )
 
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Drop
+Definitions = (
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Alter | Drop
+)
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -73,6 +79,8 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case Alter():
+            alter(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
         case CreateSchema():
@@ -121,7 +129,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
-    _check_reserved(table.name)
+    check_reserved(table.name)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
@@ -135,10 +143,14 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     old = core.catalog.find(statement.name)
     if statement.if_not_exists and old is not None:
         return
-    _check_reserved(statement.name)
+    check_reserved(statement.name)
     catalog = core.catalog.fixed()
     name = statement.name
+    readers: Sequence[Definition] = ()
     if statement.replace and old is not None:
+        readers = catalog.dependents(old.name) if core.engine.is_whole else ()
+        for reader in readers:
+            catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
@@ -156,7 +168,10 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     if begins_clock:
         optimize(bound.relation)  # what cannot be maintained, fails here
         _begin_clock(core)
-    install(core, catalog, definition, bound)
+    if readers:
+        replace_below(core, catalog, definition, bound)
+    else:
+        install(core, catalog, definition, bound)
 
 
 def _begin_clock(core: Core) -> None:
@@ -276,7 +291,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             kind = "table macro" if macro.is_table else "macro"
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
-    _check_reserved(macro.name)
+    check_reserved(macro.name)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
@@ -323,7 +338,7 @@ def _create_schema(core: Core, statement: CreateSchema) -> None:
         raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
     if statement.if_not_exists and catalog.schema(name) is not None:
         return
-    _check_reserved(name)
+    check_reserved(name)
     catalog.add_schema(name)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
@@ -349,8 +364,3 @@ def _drop_schema(core: Core, statement: Drop) -> None:
         tell = succession(core, left, gone)
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
     core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
-
-
-def _check_reserved(name: str) -> None:
-    if is_own(name):
-        raise BindError(f"cannot create {name!r}: names that begin with {OWN} are the engine's own; choose another")

@@ -11,6 +11,7 @@ from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_join import elide_join
 from ivm.transform.elide_reduce import elide_reduce
 from ivm.transform.elide_semijoin import elide_semijoin
+from ivm.transform.elide_top_k import elide_top_k
 from ivm.transform.expand_distinct import expand_distinct
 from ivm.transform.fold_constants import fold_constants
 from ivm.transform.fuse_joins import fuse_joins
@@ -51,6 +52,7 @@ NORMALIZE: tuple[Rule, ...] = (
     derive_disjunctions,
     propagate_constants,
     elide_reduce,
+    elide_top_k,
     reduce_group_keys,
 )
 """Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""

@@ -51,6 +51,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute, walk
@@ -85,6 +86,8 @@ class Push:
                 return self._filtered(self(relation.input), relation.predicates)
             case Project():
                 return self._project(relation)
+            case Unnest():
+                return self._unnest(relation)
             case Join():
                 return self._join(relation)
             case Reduce():
@@ -165,6 +168,17 @@ class Push:
         pushed = self(relation.input)
         names = relation.names or tuple(pushed.names[c] for c in relation.columns)
         return replace(pushed, outputs=tuple(pushed.outputs[c] for c in relation.columns), names=names)
+
+    def _unnest(self, relation: Unnest) -> Pushed:
+        pushed = self(relation.input)
+        if pushed.total or any(self._reads(substitute(s, pushed.outputs)) for s in relation.lists):
+            pushed = self._settled(pushed, [substitute(s, pushed.outputs) for s in relation.lists])
+        lists = tuple(pushed.resolve(substitute(s, pushed.outputs)) for s in relation.lists)
+        before = len(pushed.carrier.schema)
+        carrier = replace(relation, input=pushed.carrier, lists=lists)
+        added = tuple(column(carrier, before + i) for i in range(len(relation.added)))
+        names = tuple(f.name for f in relation.schema)
+        return replace(pushed, carrier=carrier, outputs=(*pushed.outputs, *added), names=names)
 
     def _join(self, relation: Join) -> Pushed:
         inputs = []

@@ -20,6 +20,7 @@ from sql.ir.relation import (
     Relation,
     Typed,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -55,6 +56,8 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
     match relation:
         case Map():
             return relation.scalars
+        case Unnest():
+            return relation.lists
         case Filter() | Apply():
             return relation.predicates
         case Reduce():
@@ -69,6 +72,8 @@ def with_scalars(relation: Node, function: Callable[[Scalar], Scalar]) -> Node:
     match relation:
         case Map():
             return _with(relation, scalars=tuple(map(function, relation.scalars)))
+        case Unnest():
+            return _with(relation, lists=tuple(map(function, relation.lists)))
         case Filter() | Apply():
             return _with(relation, predicates=tuple(map(function, relation.predicates)))
         case Reduce():

@@ -13,11 +13,11 @@ from catalog.calendar import date_text, time_text, timestamp_text
 from catalog.names import as_literal
 from catalog.schema import Schema
 from catalog.types import Kind, SqlType
+from sql.ir.aggregates import AggregateOrder
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
     Aggregate,
-    AggregateOrder,
     Apply,
     Constant,
     Filter,
@@ -34,6 +34,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -76,6 +77,8 @@ def _line(relation: Relation) -> str:
             return " ".join(["Constant", ", ".join(f"{f.name} {f.type}" for f in relation.schema)]).rstrip()
         case Map():
             return f"Map {_computed(relation)}"
+        case Unnest():
+            return " ".join(["Unnest", *_unnested(relation)])
         case Filter():
             return f"Filter {_conjunction(relation)}"
         case Project():
@@ -110,6 +113,14 @@ def _computed(node: Map) -> str:
     first = len(names)
     pairs = zip(node.names, node.scalars, strict=True)
     return ", ".join(f"#{first + i}:{name} := {scalar_text(s, names)}" for i, (name, s) in enumerate(pairs))
+
+
+def _unnested(node: Unnest) -> list[str]:
+    names = _names(node.input.schema)
+    added = [f"#{len(names) + i}:{field.name}" for i, field in enumerate(node.added)]
+    pairs = zip(added, node.lists, strict=False)
+    parts = [", ".join(f"{name} of {scalar_text(each, names)}" for name, each in pairs)]
+    return parts + ([f"numbered {added[-1]}"] if node.numbered else []) + (["optional"] if node.optional else [])
 
 
 def _conjunction(node: Filter) -> str:

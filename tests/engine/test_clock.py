@@ -6,6 +6,7 @@ import datetime
 import random
 import threading
 from collections import Counter
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -202,7 +203,7 @@ def test_rows_come_with_the_time_that_was_given():
 def test_a_transaction_sees_one_moment():
     with made(["recent"]) as db:
         db.sql("BEGIN; INSERT INTO e VALUES (1, 0, now(), false)")
-        with pytest.raises(ivm.TransactionError, match="cannot call db.tick"):
+        with pytest.raises(ivm.TransactionError, match=r"cannot call db\.tick"):
             db.tick()
         other = threading.Thread(target=db.tick, args=(minutes(10),))
         other.start()
@@ -220,6 +221,39 @@ def test_several_times_of_one_batch_see_the_clock_of_their_commit():
         db.apply({"e": rows})
         assert [len(db.view("recent").fetchall(as_of=100 + i)) for i in range(3)] == [1, 2, 3]
         db.verify()
+
+
+def test_time_passes_by_itself(caplog, monkeypatch):
+    now = [10**15]
+    monkeypatch.setattr("ivm.session.clock.time_ns", lambda: now[0] * 1000)
+    with ivm.connect(compile="off", ticks="5ms") as db:
+        db.sql("CREATE TABLE e (id INTEGER PRIMARY KEY, ts TIMESTAMP)")
+        db.sql("CREATE MATERIALIZED VIEW due AS SELECT 10 // (id - 2) AS x FROM e WHERE ts <= now()")
+        db.sql("INSERT INTO e SELECT i, make_timestamp(1000000000000000 + i * 1000000) FROM range(1, 4) AS r (i)")
+        with db.subscribe("due") as told:
+            now[0] += 1_000_000
+            assert told.fetch(timeout=30).to_pylist() == [{"x": -10, "_time": db.time, "_diff": 1}]
+        time = db.time
+        db.tick("2001-09-09 01:46:41")
+        now[0] += 1_000_000  # from now on a row is due that cannot be computed, but time was given
+        sleep(0.05)
+        assert (db.time, caplog.text) == (time, "")
+        with pytest.raises(ivm.NumericError, match="division by zero"):
+            db.tick()
+        deadline = monotonic() + 30
+        while "a tick has failed" not in caplog.text and monotonic() < deadline:
+            sleep(0.01)
+        assert "view due" in caplog.text
+        db.sql("DELETE FROM e WHERE id = 2")
+        assert db.view("due").fetchall() == [(-10,)]
+        thread = next(each for each in threading.enumerate() if each.name == "ivm-ticks")
+    thread.join(timeout=30)
+    assert not thread.is_alive()
+    for wrong in ("soon", "1 month", 0, -1, "0s"):
+        with pytest.raises(ivm.TypeMismatchError, match="ticks is"):
+            ivm.connect(ticks=wrong)
+    with pytest.raises(ivm.UnsupportedError, match="leave ticks out"):
+        ivm.connect("nowhere", read_only=True, ticks=1)
 
 
 def test_the_clock_is_the_engines_own():

@@ -1,4 +1,4 @@
-"""What makes lists and structs of their parts, and takes them apart: columns to columns of codes, and back.
+"""What makes structs of their parts, and takes lists and structs apart: columns to columns of codes, and back.
 
 Each column has as many values as the others. Cost: a pass over what the values are made of.
 """
@@ -12,21 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import BIGINT, SqlType
-from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
+from ivm.trace.columns.arrow import to_arrow, to_column
 from ivm.trace.columns.column import Column
 from ivm.trace.text.dictionary import TextDictionary
-
-
-def lists_of_values(columns: Sequence[Column], type_: SqlType, dictionary: TextDictionary) -> Column:
-    """For each row the list of its values; of no columns the empty list, once."""
-    assert type_.element is not None, "a list has elements"
-    element, width = type_.element, len(columns)
-    arrays = [_array(column, element, dictionary) for column in columns]
-    rows = len(arrays[0]) if arrays else 1
-    together = pa.concat_arrays(arrays) if arrays else pa.array([], arrow_type(element))
-    elements = together.take(pa.array(np.arange(width * rows).reshape(width, rows).T.reshape(-1)))
-    offsets = pa.array(np.arange(rows + 1) * width, pa.int32())
-    return to_column(pa.ListArray.from_arrays(offsets, elements), type_, dictionary)
 
 
 def structs_of_values(columns: Sequence[Column], type_: SqlType, dictionary: TextDictionary) -> Column:

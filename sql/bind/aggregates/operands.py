@@ -6,7 +6,7 @@ from catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
-from sql.ir.relation import AggregateOrder
+from sql.ir.aggregates import AggregateOrder
 from sql.ir.scalar import Literal
 
 

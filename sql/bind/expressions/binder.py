@@ -69,6 +69,7 @@ class Binder(Placed):
     aggregates: Aggregates | None = None
     mentions: dict[int, exp.Expr] = field(default_factory=dict)
     windows: object | None = None  # collects window functions, as `aggregates` does aggregates
+    unnests: object | None = None  # collects lists that rows are made of
     known: Mapping[int, Operand] = field(default_factory=dict)  # nodes that are bound already, by their id
     outer: tuple[OuterRow, ...] = ()
     below: Subqueries | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from sql.bind import unnest
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
@@ -23,6 +24,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **clock.HANDLERS,
     **aggregates.HANDLERS,
     **windows.HANDLERS,
+    **unnest.HANDLERS,
     **subqueries.HANDLERS,
     **lists.HANDLERS,
 }

@@ -22,6 +22,7 @@ from sql.bind.functions.lambdas import bind_lambda
 from sql.bind.functions.lists import bind_aggregate_of, bind_list
 from sql.bind.functions.signatures import apply, text
 from sql.bind.functions.texts import of_any_pattern
+from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions.nested import LAMBDAS
 from sql.ir.scalar import Call, Literal, Scalar
@@ -93,6 +94,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return bind_aggregate_of(binder, node, args)
     if name in TO_UNITS and len(args) == 1:
         return TO_UNITS[name](binder, node)
+    if name in MAKING_ROWS:
+        return MAKING_ROWS[name](binder, node)
     if name == "printf" and args:
         return bind_printed(binder, node, name, args)
     for family in (dates, numbers, macros):
@@ -117,7 +120,7 @@ _OTHERS = (
     "coalesce", "if", "ifnull", "extract", "date_part", "date_trunc", "date_diff", "date_sub", "date_add",
     "make_date", "make_timestamp", "strftime", "strptime", "try_strptime", "epoch_ms", "concat",
     "concat_ws", "regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "isfinite",
-    "xor", "printf", "format", "typeof", "sum", "avg", "min", "max", "count", "stddev", "variance",
+    "xor", "printf", "format", "typeof", "unnest", "sum", "avg", "min", "max", "count", "stddev", "variance",
 )  # fmt: skip
 
 
@@ -216,7 +219,6 @@ _REFUSED: dict[str, str] = {
     "to_date": "write CAST(strptime(x, '%Y-%m-%d') AS DATE)",
     "to_char": "write strftime(x, '%Y-%m-%d')",
     "dateadd": "write x + INTERVAL (n) DAY",
-    "unnest": "rows are not made of lists; keep one row for each item",
 }
 """Functions that are refused, by name, and what to do instead."""
 

@@ -1,4 +1,4 @@
-"""The columns of a SELECT list: what * stands for, and the names that DuckDB gives to those without an alias."""
+"""The names that DuckDB gives to the columns of a SELECT list that have no alias."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from itertools import chain, count
 from sqlglot import exp
 
 from catalog.keywords import quoted_if_needed
-from catalog.names import as_literal, by_key, key, suggestion
-from sql.arguments import refuse_unread
+from catalog.names import as_literal, key
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
 from sql.bind.windows.specs import resolved
@@ -281,40 +280,3 @@ def _argument(value: object, source: SqlText) -> str:
 
 def _list(nodes: Sequence[exp.Expr], source: SqlText) -> str:
     return ", ".join(column_name(node, source) for node in nodes)
-
-
-def expand_stars(context: BindContext, scope: Scope, items: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """The items with each star replaced by the columns that it stands for; * EXCLUDE (...) leaves some out."""
-    expanded: list[exp.Expr] = []
-    for item in items:
-        star = item.this if isinstance(item, exp.Column) else item
-        if isinstance(star, exp.Star):
-            table = item.table if isinstance(item, exp.Column) else ""
-            expanded.extend(_columns(context, scope, star, table))
-        else:
-            expanded.append(item)
-    if not expanded:
-        context.fail(items[0] if items else None, "SELECT * without FROM has no columns; name a table in FROM")
-    return expanded
-
-
-def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str) -> list[exp.Expr]:
-    refuse_unread((star,), context.source)
-    if table and not scope.has(table):
-        context.fail(star, f"there is no table {table!r} in FROM{suggestion(table, scope.tables)}")
-    columns = scope.visible(table)
-    excluded = by_key((column.name, column.name) for column in star.args.get("except_") or ())
-    names = by_key((column.name, column.name) for column in columns)
-    for name in (excluded[each] for each in excluded if each not in names):
-        context.fail(star, f"* EXCLUDE: there is no column {name!r}{suggestion(name, names.values())}")
-    nodes: list[exp.Expr] = []
-    for column in columns:
-        if key(column.name) not in excluded:
-            node = exp.column(exp.to_identifier(column.name, quoted=True), table=_table(column.table))
-            node.update_positions(star)
-            nodes.append(node)
-    return nodes
-
-
-def _table(name: str) -> exp.Identifier | None:
-    return exp.to_identifier(name, quoted=True) if name else None

@@ -46,7 +46,6 @@ def _of_text(names: str, takes: tuple[SqlType | str, ...], optional: int = 0) ->
 
 FUNCTIONS = (
     # What is made of its parts, and taken apart; of a struct that is the field at a place.
-    Function("list_value", ("T", "..."), "R", nulls=Nulls.NEVER),
     Function("struct_pack", ("A", "..."), "R", nulls=Nulls.NEVER),
     Function("map", (list_of(_K), list_of(_E)), _MAP, ("map",), makes_null=True, raises=Raises.SOMETIMES, asked="map"),
     Function("field", ("A", "literal"), "R", makes_null=True),

@@ -9,7 +9,7 @@ from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import dense
 from ivm.render.scalars.functions import Apply, Context
 from ivm.trace.columns.column import Column
-from ivm.trace.columns.nested_parts import element_at, field_at, lengths_of, lists_of_values, structs_of_values
+from ivm.trace.columns.nested_parts import element_at, field_at, lengths_of, structs_of_values
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Call, Literal, columns_of
 
@@ -53,7 +53,6 @@ def _element(call: Call, columns: list[Column], dictionary: TextDictionary) -> C
 
 
 BODIES = (
-    Body("list_value", strict=_by(lambda call, columns, texts: lists_of_values(columns, call.type, texts))),
     Body("struct_pack", strict=_by(lambda call, columns, texts: structs_of_values(columns, call.type, texts))),
     Body("field", values=(0,), strict=_by(_field)),
     Body("element", strict=_by(_element)),
