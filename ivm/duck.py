@@ -196,8 +196,7 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
             table = _with_hugeint(table, place)
-    special = (Kind.ENUM, Kind.LIST, Kind.STRUCT, Kind.MAP)
-    return with_huge(table, [field.type if field.type.kind in special else None for field in fields])
+    return with_huge(table, [f.type if f.type.is_nested or f.type.kind is Kind.ENUM else None for f in fields])
 
 
 def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
