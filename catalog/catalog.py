@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from catalog.errors import BindError, UnsupportedError
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, key, quoted, suggestion, twice, written
+from catalog.names import MAIN, as_literal, key, quoted, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
-from catalog.types import SqlType, holds
+from catalog.sequence import Sequence, Sequences
+from catalog.types import INTERVAL, SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 
@@ -29,6 +30,7 @@ class Catalog:
         self.making = ""
         """The view that is being made, which is not there yet, nor any that it is to replace."""
         self.macros: Macros = {}
+        self.sequences: Sequences = {}
         """Replaced when a macro comes or goes, as the content is."""
         self.database = "memory"
         """What the database itself is called, in front of schemas."""
@@ -96,8 +98,6 @@ class Catalog:
             primary_key=tuple(fields[i].name for i in table.key_indexes),
             unique=tuple(dict.fromkeys(_spelled(table, each) for each in table.unique)),
         )
-        for columns in (table.primary_key, *(each.columns for each in table.unique)):
-            _check_key(table, columns)
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
         self.content = {**self.content, key(table.name): table}
@@ -196,12 +196,31 @@ class Catalog:
             )
         self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
 
+    def add_sequence(self, sequence: Sequence) -> None:
+        """Have this sequence, in place of the one of its name, if there is one."""
+        self.sequences = {**self.sequences, sequence.key: sequence}
+
+    def drop_sequence(self, name: str) -> None:
+        """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
+        found = self.sequences.get(key(name))
+        if found is None:
+            known = suggestion(name, (each.name for each in self.sequences.values()))
+            raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
+        called = as_literal(found.key)
+        users = (t.name for t in self.tables if any(called in key(each.value) for each in t.defaults))
+        if listed := tuple(users):
+            raise BindError(
+                f"cannot drop sequence {name!r}: a DEFAULT of {_listed('table', listed)} takes its numbers; "
+                "ALTER TABLE .. ALTER .. DROP DEFAULT first"
+            )
+        self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
+
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""
         table = replace(self.table(name), indexes=indexes)
         for index in indexes:
-            if index.unique:
-                _check_key(table, index.columns)
+            for column in index.columns if index.unique else ():
+                _check_key(table, f"cannot create index {index.name!r}", "key", column)
         self.content = {**self.content, key(table.name): table}
         return table
 
@@ -261,12 +280,19 @@ class Catalog:
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
         self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
+        self.sequences = other.sequences
         self.content = other.content
+
+    def is_like(self, other: Catalog) -> bool:
+        """Whether there is what another catalog has: the very same entries."""
+        same = self.content is other.content and self.macros is other.macros
+        return same and self._types is other._types and self._schemas is other._schemas
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
+        fixed.sequences = self.sequences
         fixed._schemas, fixed.database = self._schemas, self.database
         return fixed
 
@@ -322,15 +348,6 @@ _SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
 """The schemas that are DuckDB's own."""
 
 
-def _check_key(table: Table, columns: Sequence[str]) -> None:
-    """Refuse a key of lists, structs or maps, which DuckDB has not."""
-    for name in columns:
-        type_ = table.fields[table.index(name)].type
-        if type_.is_nested:
-            what = f"table {table.name!r}: column {name!r} is {type_}, of which there is no PRIMARY KEY or UNIQUE"
-            raise UnsupportedError(f"{what}; make one of what it is made of, such as a text, and keep that in a column")
-
-
 def _listed(kind: str, names: tuple[str, ...]) -> str:
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(repr(name) for name in names)}"
 
@@ -349,6 +366,7 @@ def _check_columns(table: Table) -> None:
     for kind, column in used:
         if written(column, names) is None:
             raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
+        _check_key(table, what, kind, column)
     if twice(table.primary_key) is not None:
         raise BindError(f"{what}: its primary key names a column twice")
     for unique in table.unique:
@@ -358,6 +376,16 @@ def _check_columns(table: Table) -> None:
     named = twice(name for name in called if name)
     if named is not None:
         raise BindError(f"{what}: two constraints are called {named!r}; rename one")
+
+
+def _check_key(table: Table, what: str, kind: str, column: str) -> None:
+    type_ = table.fields[table.index(column)].type
+    if type_.is_nested:
+        why = "of which there are no keys; keep what tells them apart, such as a text, in a column"
+        raise UnsupportedError(f"{what}: its {kind} names column {column!r}, {type_}, {why}")
+    if type_ == INTERVAL:
+        why = "of which different ones may be equal; keep its microseconds, epoch_us(..), in a column"
+        raise BindError(f"{what}: its {kind} names column {column!r}, an INTERVAL, {why}")
 
 
 def _spelled(table: Table, unique: Unique) -> Unique:

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.macro import Macro, Overload, Parameter
 from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
+from catalog.sequence import Sequence
 from catalog.types import Kind, SqlType
 
 Plain = dict[str, Any]
@@ -67,6 +68,8 @@ def table_of(plain: Plain) -> Table:
         tuple(Index(each["name"], tuple(each["columns"]), each["unique"]) for each in plain["indexes"]),
         tuple(plain.get("partitioned_by", ())),  # which earlier releases did not know
         plain.get("replicated", False),
+        plain.get("retention", ""),
+        plain.get("retention_column", ""),
     )
     _check(table, Table)
     return table
@@ -109,6 +112,18 @@ def macro_of(plain: Plain) -> Macro:
     macro = Macro(plain["name"], plain["is_table"], tuple(overloads))
     _check(macro, Macro)
     return macro
+
+
+def plain_sequence(sequence: Sequence) -> Plain:
+    """A sequence as it is declared."""
+    return asdict(sequence)
+
+
+def sequence_of(plain: Plain) -> Sequence:
+    """The sequence that `plain_sequence` made plain. TypeError for anything else."""
+    sequence = Sequence(**plain)
+    _check(sequence, Sequence)
+    return sequence
 
 
 def _plain_schema(schema: Schema) -> list[Plain]:

@@ -85,6 +85,7 @@ class Table:
 
     `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
     `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice.
+    `retention`: how long rows stay by their `retention_column`, the text of an interval; "" for ever.
     """
 
     name: str
@@ -99,6 +100,8 @@ class Table:
     indexes: tuple[Index, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     replicated: bool = False
+    retention: str = ""
+    retention_column: str = ""
 
     @property
     def unique_constraints(self) -> tuple[Unique, ...]:

@@ -19,7 +19,8 @@ class Physical(enum.Enum):
     INT64: int64 (BIGINT, UINTEGER; TIMESTAMP, with time zone in UTC, as microseconds since 1970, TIME since midnight;
     DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
-    integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled).
+    integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled), or the parts
+    of an INTERVAL, see `catalog.intervals`.
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
     CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; UUID, in lower case;
     LIST, STRUCT and MAP, see `ivm.trace.columns.nested`).
@@ -77,7 +78,7 @@ class Kind(enum.Enum):
     BLOB = "BLOB", Physical.CODE
     UUID = "UUID", Physical.CODE
     ENUM = "ENUM", Physical.INT32
-    INTERVAL = "INTERVAL"
+    INTERVAL = "INTERVAL", Physical.WIDE
     LIST = "LIST", Physical.CODE
     STRUCT = "STRUCT", Physical.CODE
     MAP = "MAP", Physical.CODE
@@ -115,7 +116,7 @@ class SqlType:
 
     @property
     def physical(self) -> Physical:
-        """The physical form of a column of this type; INTERVAL has none (it occurs in literals only)."""
+        """The physical form of a column of this type."""
         if self.kind is Kind.DECIMAL:
             return Physical.INT64 if self.precision <= MAX_NARROW_DIGITS else Physical.WIDE
         assert self.kind.physical is not None, "it has columns"

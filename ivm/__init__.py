@@ -160,8 +160,8 @@ def connect(
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
     from ivm.session.core import Core  # noqa: PLC0415
-    from ivm.session.database import Database  # noqa: PLC0415
-    from ivm.session.ticking import ticking  # noqa: PLC0415
+    from ivm.session.database import Database, core_of  # noqa: PLC0415
+    from ivm.session.ticking import begin_ticks  # noqa: PLC0415
     from ivm.trace.helpers import Helpers, cores  # noqa: PLC0415
 
     history = whole_number(history, "history")
@@ -184,6 +184,11 @@ def connect(
             engine.renderer.recursion_limit = recursion_limit
         return Core(engine, external_access=external_access)
 
+    def ticking(made: Database) -> Database:
+        if seconds is not None:
+            begin_ticks(core_of(made), seconds)
+        return made
+
     if shards is not None:
         from ivm.cluster.database import in_process  # noqa: PLC0415
 
@@ -193,11 +198,11 @@ def connect(
             raise UnsupportedError("cannot limit the memory of a database over shards; leave memory_limit out")
         if recursion_limit is not None:
             raise UnsupportedError("cannot limit recursion of a database over shards; give views a RECURSION LIMIT")
-        return ticking(in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access), seconds)
+        return ticking(in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access))
     if path is None or path == ":memory:":
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")
-        return ticking(Database(new()), seconds)
+        return ticking(Database(new()))
     from os import fspath  # noqa: PLC0415
 
     from catalog.names import database_name  # noqa: PLC0415
@@ -205,7 +210,7 @@ def connect(
 
     core = seen(new, path, progress) if read_only else held(new, path, durability, interval, progress)
     core.catalog.database = database_name(fspath(path))
-    return ticking(Database(core), seconds)
+    return ticking(Database(core))
 
 
 def __getattr__(name: str) -> Any:

@@ -12,16 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from catalog.errors import NumericError
 from catalog.names import as_literal, quoted
 from catalog.schema import Field
-from catalog.types import SqlType
+from catalog.types import TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType
 from ivm.duck import Use, answer, connection, offer, texts_of, with_hugeints
 from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
-from ivm.trace.columns.column import Column
+from ivm.trace.columns.column import Array, Column
 from ivm.trace.text.dictionary import TextDictionary
+from ivm.zones import clocks_of, is_near
 from sql.ir.functions.nested import PLACE
 
 _GIVEN = "given"
@@ -95,6 +97,54 @@ def asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictiona
 
     NumericError if it has none of some arguments, which it names.
     """
+    if function == "timezone" and isinstance(arguments[1][0], Column):
+        return _in_zones(arguments, type_, dictionary)
+    return _asked(function, arguments, type_, dictionary)
+
+
+def _in_zones(arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary) -> Column:
+    """Times on the clocks of zones, or moments by these; what is not known of the zones is asked."""
+    (zones, _), (moments, given) = arguments
+    assert isinstance(moments, Column), "the caller has looked"
+    values, found = moments.values, np.zeros(len(moments), np.int64)
+    names: Sequence[Column | str] = [zones]
+    place = np.zeros(len(values), np.int64)
+    if isinstance(zones, Column):
+        codes, place = np.unique(zones.values, return_inverse=True)
+        names = dictionary.now().strings(codes)
+    done = is_near(values)
+    for number, name in enumerate(names[:_MOST_ZONES]):
+        assert isinstance(name, str), "of a column they are texts"
+        clocks = clocks_of(name, _local)
+        rows = done & (place == number)
+        if clocks is None:
+            done &= ~rows
+        else:
+            found[rows] = (clocks.local if given == TIMESTAMPTZ else clocks.moments)(values[rows])
+    left = np.flatnonzero(~done | (place >= _MOST_ZONES))
+    if len(left):
+        some = [(each.take(left) if isinstance(each, Column) else each, kind) for each, kind in arguments]
+        found[left] = _asked("timezone", some, type_, dictionary).values
+    return Column(found)
+
+
+def _local(zone: str, moments: Array) -> Array:
+    """The times on the clocks of a zone, as DuckDB has them."""
+    return _asked("timezone", ((zone, VARCHAR), (Column(moments), TIMESTAMPTZ)), TIMESTAMP, TextDictionary()).values
+
+
+_MOST_ZONES = 16
+"""So many zones of a batch are looked up, which takes time when they are met first."""
+
+
+def _asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary) -> Column:
+    return to_column(answer_to(function, arguments, type_, dictionary), type_, dictionary)
+
+
+def answer_to(
+    function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary
+) -> pa.Array | pa.ChunkedArray:
+    """As `asked`, what DuckDB answers."""
     strings, fields, arrays = dictionary.now(), list[Field](), list[pa.Array]()
     for value, given in arguments:
         if isinstance(value, Column):
@@ -105,7 +155,7 @@ def asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictiona
     text = arguments[0][0] if function == "written" and isinstance(arguments[0][0], str) else None
     question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text)
     try:
-        return to_column(question.answer(), type_, dictionary)
+        return question.answer()
     except duckdb.Error as error:
         raise question.error(error) from None
 

@@ -12,17 +12,18 @@ from sqlglot.errors import SqlglotError
 from catalog.errors import UnsupportedError
 from catalog.names import key, written
 from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
-from catalog.types import INTERVAL, SqlType
 from sql.bind.check_condition import bind_condition
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
 from sql.statements import CreateTable
 from sql.tree import nodes_of, table_name
+from sql.types.calendar import Interval, interval
 from sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"
 APPEND_ONLY = "append_only"
 STATIC = "static"
+RETENTION, RETENTION_COLUMN = RETAINING = ("retention", "retention_column")
 OPTIONS = (CHECK_FOREIGN_KEYS, APPEND_ONLY, STATIC)
 """What may be set in WITH (name = true, ...)."""
 
@@ -48,7 +49,8 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
     is not checked: changes may come in any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all
     foreign keys of t checked at each commit; `append_only = true` refuses to delete or replace rows, `static = true` to
     change any that a maintained view reads. `PARTITIONED BY (columns)` or `REPLICATED`, behind the columns, say where
-    its rows are in a database over shards; for others they mean nothing.
+    its rows are in a database over shards; for others they mean nothing. `retention = '7 days'` with
+    `retention_column = 'ts'` ends rows whose ts is longer ago.
     UnsupportedError for what else may be declared (GENERATED, COLLATE, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
@@ -72,6 +74,8 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
         partitioned_by=_partitioned_by(tree, declaration, source),
         replicated=any(isinstance(item, exp.Var) for item in _properties(tree)),
     )
+    retention, retention_column = _retention(tree, table, source)
+    table = replace(table, retention=retention, retention_column=retention_column)
     if table.replicated and table.partitioned_by:
         source.fail(tree, f"CREATE TABLE {table.name}: it is REPLICATED or PARTITIONED BY columns; leave one out")
     table = replace(table, checks=_checks(declaration, table, source, dialect))
@@ -90,15 +94,8 @@ def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
             kind = exp.DataType.build(type_.replace('"NULL"', "INTEGER"), dialect="duckdb")
         except SqlglotError as error:
             raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
-        fields.append(Field(column, _stored(declared_type(kind, SqlText(""), what), SqlText(""), what)))
+        fields.append(Field(column, declared_type(kind, SqlText(""), what)))
     return Table(name, tuple(fields))
-
-
-def _stored(type_: SqlType, source: SqlText, what: str, at: exp.Expr | None = None) -> SqlType:
-    """The type, if a column of a table may have it; UnsupportedError."""
-    if type_ == INTERVAL:
-        source.refuse(at, f"{what} is an INTERVAL, which cannot be stored; store days or dates")
-    return type_
 
 
 def _checks(declaration: _Declaration, table: Table, source: SqlText, dialect: str) -> tuple[Check, ...]:
@@ -113,7 +110,7 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
     what = f"CREATE TABLE {declaration.name}: column {name!r}"
     if not isinstance(item.kind, exp.DataType):
         source.fail(item, f"{what} has no type; write one after the name")
-    type_ = _stored(declared_type(item.kind, source, what, item), source, what, item)
+    type_ = declared_type(item.kind, source, what, item)
     nullable = True
     for constraint in item.constraints:
         kind = constraint.kind
@@ -202,6 +199,8 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
         if isinstance(item, exp.PartitionedByProperty | exp.Var):
             continue
         name, value = key(item.name), item.args.get("value")
+        if name in RETAINING:
+            continue
         if not isinstance(item, exp.Property) or name not in OPTIONS:
             known = ", ".join(f"{option} = true" for option in OPTIONS)
             source.refuse(tree, f"CREATE TABLE with {text_of(item)} is not supported; WITH ({known}) is, each of them")
@@ -209,6 +208,29 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
             source.fail(tree, f"{name} must be true or false")
         values[name] = bool(value.this)
     return frozenset(name for name, wanted in values.items() if wanted)
+
+
+def _retention(tree: exp.Create, table: Table, source: SqlText) -> tuple[str, str]:
+    """For how long rows stay, and by which column; empty where nothing is said of that."""
+    given = {key(item.name): item.args.get("value") for item in _properties(tree) if key(item.name) in RETAINING}
+    if not given:
+        return "", ""
+    what = f"CREATE TABLE {table.name}: retention"
+    texts = {name: each.name for name, each in given.items() if isinstance(each, exp.Literal) and each.is_string}
+    if texts.keys() != set(RETAINING):
+        source.fail(tree, f"{what} needs WITH (retention = '7 days', retention_column = 'ts')")
+    column = written(texts[RETENTION_COLUMN], [field.name for field in table.fields])
+    if column is None or not table.fields[table.index(column)].type.is_moment:
+        source.fail(tree, f"{what}_column {texts[RETENTION_COLUMN]!r} is no column of type DATE or TIMESTAMP; name one")
+    try:
+        length = interval(texts[RETENTION])
+    except ValueError as error:
+        source.fail(tree, f"{what}: {error}")
+    if min(length.months, length.days, length.micros) < 0 or length == Interval():
+        source.fail(tree, f"{what} {texts[RETENTION]!r} is not over zero; give a length of time such as '7 days'")
+    if table.append_only or table.static:
+        source.fail(tree, f"{what} deletes rows, and it is declared append_only or static; leave one of them out")
+    return texts[RETENTION], column
 
 
 def _properties(tree: exp.Create) -> Sequence[exp.Expr]:

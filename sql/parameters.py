@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError
+from catalog.intervals import interval_text, packed
 from catalog.names import as_literal, suggestion
 from catalog.types import MAX_DIGITS
 from sql.sql_text import SqlText
@@ -31,9 +32,9 @@ Place = tuple[int, int, str]
 def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str:
     """The text with a literal in the place of each parameter; the text itself if it has none.
 
-    A value is None, a bool, int, float, Decimal, str, date, datetime (with a time zone a TIMESTAMPTZ) or time. ? are
-    counted over the whole text, which may hold several statements. BindError for a parameter without a value, a value
-    without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
+    A value is None, a bool, int, float, Decimal, str, date, datetime (with a time zone a TIMESTAMPTZ), timedelta or
+    time. ? are counted over the whole text, which may hold several statements. BindError for a parameter without a
+    value, a value without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
     """
     if values is None and "?" not in text and "$" not in text:
         return text
@@ -131,11 +132,11 @@ def _literal(source: SqlText, start: int, name: str, value: Any) -> exp.Expr:
         return literal
     shown = f"parameter ${name}" if name else "this parameter"
     what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value!s}"
-    kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, or time without a time zone"
+    kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, timedelta, or time without a time zone"
     source.mismatch(start, f"{what}, which has no literal; give {kinds}")
 
 
-_KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, time)
+_KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, timedelta, time)
 
 
 def _text_as(text: str, type_: exp.DataType | exp.DType) -> exp.Expr:
@@ -177,6 +178,10 @@ def _of_datetime(value: datetime) -> exp.Expr | None:
     return _text_as(value.isoformat(sep=" "), exp.DType.TIMESTAMP)
 
 
+def _span(value: timedelta) -> str:
+    return interval_text(packed(0, value.days, value.seconds * 1_000_000 + value.microseconds))
+
+
 _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (type(None), lambda value: exp.Null()),
     (bool, lambda value: exp.Boolean(this=value)),
@@ -187,6 +192,7 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (bytes, lambda value: _text_as("".join(f"\\x{byte:02X}" for byte in value), exp.DType.VARBINARY)),
     (UUID, lambda value: _text_as(str(value), exp.DType.UUID)),
     (datetime, _of_datetime),
+    (timedelta, lambda value: _text_as(_span(value), exp.DType.INTERVAL)),
     (time, lambda value: None if value.tzinfo is not None else _text_as(value.isoformat(), exp.DType.TIME)),
     (date, lambda value: _text_as(value.isoformat(), exp.DType.DATE)),
 )

@@ -26,6 +26,8 @@ from sql.parse_merge import merge
 from sql.parse_settings import about_setting
 from sql.reader import MUTUALLY
 from sql.refused import STARTS
+from sql.sequence_statements import about_sequence
+from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
     SHOWN,
@@ -77,6 +79,8 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return about_type(syntax.tokens, source)
         if is_about_transaction(syntax.tokens) and not syntax.explain:
             return about_transaction(syntax.tokens, source)
+        if is_about_sequence(syntax.tokens) and not syntax.explain:
+            return about_sequence(syntax.tokens, source)
         if is_about_macro(syntax.tokens) and not syntax.explain:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)

@@ -8,6 +8,7 @@ from typing import Literal
 from catalog.altering import Alteration
 from catalog.macro import Macro
 from catalog.schema import Index, Table
+from catalog.sequence import Sequence
 from catalog.types import SqlType
 from sql.syntax import Syntax
 
@@ -82,7 +83,7 @@ class Drop:
     With `cascade` the views that read a table or view go too, and all that is in a schema.
     """
 
-    kind: Literal["TABLE", "VIEW", "INDEX", "SCHEMA", "TYPE", "MACRO", "MACRO TABLE"]
+    kind: Literal["TABLE", "VIEW", "INDEX", "SCHEMA", "TYPE", "MACRO", "MACRO TABLE", "SEQUENCE"]
     name: str
     if_exists: bool = False
     cascade: bool = False
@@ -102,6 +103,15 @@ class CreateMacro:
     """CREATE [OR REPLACE] MACRO: from then on `macro` can be called."""
 
     macro: Macro
+    if_not_exists: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """CREATE [OR REPLACE] SEQUENCE."""
+
+    sequence: Sequence
     if_not_exists: bool = False
     replace: bool = False
 
@@ -356,6 +366,7 @@ Statement = (
     | CreateMacro
     | CreateSchema
     | Drop
+    | CreateSequence
     | Alter
     | Query
     | Insert

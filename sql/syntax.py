@@ -22,6 +22,7 @@ from catalog.names import suggestion
 from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
+from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText
 from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
@@ -40,6 +41,9 @@ BY_TOKENS = frozenset(["ALTER", "SHOW", "USE", "SET", "RESET"])
 """The first words of statements that are read by their tokens."""
 
 
+_ABOUT = (is_about_macro, is_about_sequence, is_about_transaction)
+
+
 def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
     """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
     reader = dialect_named(dialect)
@@ -51,7 +55,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
         # What sqlglot cannot read, or not as DuckDB does, is read by its tokens.
-        by_tokens = is_about_macro(chunk) or is_about_transaction(chunk) or chunk[0].text.upper() in BY_TOKENS
+        by_tokens = chunk[0].text.upper() in BY_TOKENS or any(is_about(chunk) for is_about in _ABOUT)
         tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)
         found.append(Syntax(tree, tuple(chunk), explain))
     return tuple(found)

@@ -66,7 +66,7 @@ def tables_read(tree: exp.Expr) -> list[exp.Table]:
 
 CATALOG = "ivm_catalog"
 _SCHEMAS = frozenset(["information_schema", "pg_catalog"])
-_OBJECTS = "columns constraints databases dependencies functions indexes schemas tables types views"
+_OBJECTS = "columns constraints databases dependencies functions indexes schemas sequences tables types views"
 _FUNCTIONS = frozenset(f"duckdb_{each}" for each in _OBJECTS.split())
 
 

@@ -63,6 +63,15 @@ class Words:
             if not self.take(","):
                 self.fail("expected , or )")
 
+    def whole_number(self, what: str) -> int:
+        """Take a whole number, the value of `what`."""
+        is_negative = self.take("-")
+        if not self.rest or not self.rest[0].text.isdecimal():
+            self.fail(f"expected a whole number after {what}")
+        self._at += 1
+        found = int(self._tokens[self._at - 1].text)
+        return -found if is_negative else found
+
     def text(self) -> str:
         """Take all that is left, as it is written."""
         if not self.rest:

@@ -17,7 +17,8 @@ from ivm.cluster.guards import is_guard
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
-from ivm.engine.applying import Decided, applied
+from ivm.engine.applying import applied
+from ivm.engine.decided import Decided
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned, Progress
 from ivm.engine.transaction import Change

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
@@ -14,7 +14,7 @@ from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
-from ivm.durable.payload import DEFINITION, Batch, Commit, definition_payload
+from ivm.durable.payload import DEFINITION, TRANSACTION, Batch, Commit, definition_payload, transaction_payload
 from ivm.durable.streams import Streams, size_of
 from ivm.engine.transaction import Change
 from ivm.storage.backlog import Backlog, Handed
@@ -90,6 +90,14 @@ class Journal:
         time += any(rows is not None and rows.num_rows > 0 for name, rows in made.items() if name not in there)
         pieces = definition_payload(old, new, time, made, self._streams, altered)
         draft = Draft(DEFINITION, time, lambda: pieces)
+        return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
+
+    def transaction(
+        self, old: Catalog, new: Catalog, made: Collection[str], changes: Sequence[Change], time: int
+    ) -> Written:
+        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows."""
+        pieces = transaction_payload(old, new, made, Commit.of(changes, time, None), self._streams)
+        draft = Draft(TRANSACTION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def keep(self, written: Written) -> None:

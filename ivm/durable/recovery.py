@@ -17,7 +17,16 @@ from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest
 from ivm.durable.on_disk import OnDisk
-from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_altered, read_commit, read_head, read_made
+from ivm.durable.payload import (
+    COMMIT,
+    DEFINITION,
+    TRANSACTION,
+    catalog_of,
+    read_altered,
+    read_commit,
+    read_head,
+    read_made,
+)
 from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
@@ -170,9 +179,11 @@ class _Known:
         head, at = read_head(record.payload)
         if record.kind == COMMIT:
             self._replay.add(read_commit(head, record.payload, at))
-        elif record.kind == DEFINITION:
+        elif record.kind in (DEFINITION, TRANSACTION):
             self._replay.flush()
             self._define(head, read_made(head, record.payload, at))
+            if record.kind == TRANSACTION:
+                self._replay.add(read_commit(head, record.payload, at))
         else:
             raise StorageError(f"it is of kind {record.kind}, which this release of ivm does not know")
 

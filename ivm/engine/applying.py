@@ -1,34 +1,15 @@
-"""The changes of a commit, brought to the tables that they are of, and what is left to do of it."""
+"""The changes of a commit, brought to the tables that they are of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import pyarrow as pa
 
 from catalog.errors import BindError
 from catalog.schema import Schema, Table
-from ivm.durable.journal import Written
-from ivm.durable.payload import Batch
-from ivm.engine.subscription import Subscription
 from ivm.engine.tables import Tables, check_append_only, check_static
 from ivm.engine.transaction import Change
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.state import Marks
-
-
-@dataclass(slots=True)
-class Decided:
-    """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
-
-    time: int
-    since: int
-    updates: int
-    started: int
-    told: Sequence[tuple[Subscription, pa.Table]]
-    put: Written | None = None
-    batch: Batch | None = None
 
 
 def applied(

@@ -20,7 +20,8 @@ from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
-from ivm.engine.applying import Decided, applied
+from ivm.engine.applying import applied
+from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
 from ivm.engine.subscription import Listeners
 from ivm.engine.tables import Declared, Tables
@@ -54,9 +55,7 @@ _NONE: Mapping[str, float] = MappingProxyType({})
 
 
 class Engine:
-    """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call, but for those
-    that say that they need none.
-    """
+    """Tables and views at one logical time. The database holds a lock around every call, but where none is needed."""
 
     is_whole = True
     """All rows are here, not spread over shards."""
@@ -229,22 +228,27 @@ class Engine:
         self._apart = [renderer for renderer in self._apart if renderer.rendered]
         self.renderer.graph.installation = None
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
+    def commit(
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False,
+        also: Also | None = None,
+    ) -> int:  # fmt: skip
         """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
 
-        `batch`: what source they are from, and which of its batches they are. A `trial` is undone, whether it fails or
-        not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
+        `batch`: which of which source they are. A `trial` is undone, whether it fails or not, and not written down.
+        `also` takes effect with it. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
         StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
         """
         started, journal, graph = perf_counter_ns(), None if trial else self.journal, self.renderer.graph
         time, are_apart = last_time(changes, max(graph.time + 1, time))
         try:
-            if journal is not None:
+            if journal is not None and also is None:
                 journal.begin(changes, time, batch)
             with self._errands:
                 decided = self._prepared(changes, started, time, are_apart)
             decided.batch = batch
-            if journal is not None:
+            if also is not None:
+                decided.put, decided.work = also.written(changes, time), also.work
+            elif journal is not None:
                 decided.put = journal.commit(changes, time, batch)
             self._decided = None if trial else decided
         except NumericError as error:
@@ -380,6 +384,8 @@ class Engine:
         graph.seal(decided.time, decided.since)
         for subscription, table in decided.told:
             subscription.push(table, decided.time)
+        decided.told = ()
+        decided.work()
         if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
             self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, ConstraintError, Error
 from catalog.names import key
 from catalog.schema import Default, Field, Table, View
+from catalog.types import BIGINT, INTEGER
 from ivm.arguments import Tabular
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
@@ -26,6 +27,9 @@ from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.rows.table_store import Mode
 from ivm.trace.time import LAST
+
+if TYPE_CHECKING:
+    import duckdb
 
 _MOST_NAMES = 1 << 10
 
@@ -38,12 +42,27 @@ class Told(Protocol):
         """What time it is, where DuckDB does not know by itself: microseconds since 1970."""
 
 
+class Gives(Protocol):
+    """Gives the numbers of sequences."""
+
+    def answer(self, duck: duckdb.DuckDBPyConnection, text: str, *, tries: bool = False) -> pa.Table:
+        """The rows of a query, which may ask for some; if it only `tries`, none is given."""
+
+    def default(self, text: str) -> str | None:
+        """The key of a sequence, where the text of a DEFAULT is its next number and nothing else."""
+
+    def take(self, name: str, count: int) -> list[int]:
+        """The next numbers of a sequence."""
+
+
 class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
-    def __init__(self, catalog: Catalog, helpers: Helpers, clock: Told | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, helpers: Helpers, clock: Told | None = None, numbers: Gives | None = None
+    ) -> None:
         self.catalog = catalog
-        self._clock = clock
+        self._clock, self.numbers = clock, numbers
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
         self._of: dict[str, Table] = {}
@@ -86,13 +105,28 @@ class Incoming:
             self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
         intake = self._intakes.get(table.name)
         if intake is None or self._of.get(table.name) is not table:
-            defaults = {default.column: _maker(table, default, self._clock) for default in table.defaults}
+            defaults = {default.column: self._maker(table, default) for default in table.defaults}
             intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
             self._intakes[table.name], self._of[table.name] = intake, table
         known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
         known[name] = table, intake
         self._known = content, known
         return table, intake
+
+    def _maker(self, table: Table, default: Default) -> Callable[[int], pa.Array]:
+        """Makes values of a default: a constant one is computed when it is first needed, any other for each row."""
+        if not default.constant:
+            numbers, type_ = self.numbers, table.fields[table.index(default.column)].type
+            sequence = None if numbers is None else numbers.default(default.value)
+            if numbers is not None and sequence is not None and type_ in (INTEGER, BIGINT):
+                return lambda count: pa.array(numbers.take(sequence, count), pa.int64()).cast(arrow_type(type_))
+            return lambda count: _values(table, default, count, self.numbers, self._clock)
+
+        @cache
+        def value() -> pa.Scalar:
+            return _values(table, default, 1)[0]
+
+        return lambda count: pa.repeat(value(), count)
 
 
 def check_times(table: Table, times: Ints | None, present: int) -> None:
@@ -111,11 +145,11 @@ def check_times(table: Table, times: Ints | None, present: int) -> None:
         )
 
 
-def check_defaults(table: Table) -> None:
+def check_defaults(table: Table, numbers: Gives | None = None) -> None:
     """Raise, for a table that is to be created, what computing one of its defaults raises."""
     for default in table.defaults:
         try:
-            _values(table, default, 1)
+            _values(table, default, 1, numbers, tries=True)
         except Error as error:
             what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
@@ -131,19 +165,15 @@ def default_values(table: Table, fields: Sequence[Field]) -> list[pa.Scalar]:
     return found
 
 
-def _maker(table: Table, default: Default, clock: Told | None) -> Callable[[int], pa.Array]:
-    """Makes values of a default: a constant one is computed when it is first needed, any other anew for each row."""
-    if not default.constant:
-        return lambda count: _values(table, default, count, None if clock is None else clock.unknown)
-
-    @cache
-    def value() -> pa.Scalar:
-        return _values(table, default, 1)[0]
-
-    return lambda count: pa.repeat(value(), count)
-
-
-def _values(table: Table, default: Default, count: int, now: int | None = None) -> pa.Array:
+def _values(
+    table: Table,
+    default: Default,
+    count: int,
+    numbers: Gives | None = None,
+    clock: Told | None = None,
+    *,
+    tries: bool = False,
+) -> pa.Array:
     import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
 
     from ivm.duck import Use, answer, connection, told  # noqa: PLC0415
@@ -151,9 +181,11 @@ def _values(table: Table, default: Default, count: int, now: int | None = None) 
     type_ = table.fields[table.index(default.column)].type
     try:
         with connection(Use.CLOSED) as duck:
+            now = None if clock is None else clock.unknown
             for told_time in () if now is None else in_duckdb(now):
                 duck.execute(told_time)
-            rows = answer(duck, f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})")
+            text = f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})"
+            rows = answer(duck, text) if numbers is None else numbers.answer(duck, text, tries=tries)
     except duckdb.Error as error:
         raise told(error, Use.CLOSED) from error
     return rows.column(0).combine_chunks()

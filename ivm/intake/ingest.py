@@ -343,7 +343,8 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
         return nested_array(list(values), field.type, _made)
     if np.dtype(object) == getattr(values, "dtype", np.dtype(object)):
         # Arrow looks into lists for their type, without an end into one that holds itself.
-        nested = next((kind for kind in set(map(type, values)) if issubclass(kind, _NESTED)), None)
+        kinds = set(map(type, values)) - {pa.MonthDayNano}
+        nested = next((kind for kind in kinds if issubclass(kind, _NESTED)), None)
         if nested is not None:
             raise TypeError(f"it holds a {nested.__name__}")
     try:

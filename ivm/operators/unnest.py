@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from catalog.errors import NumericError
+from catalog.types import SqlType
 from ivm.operators.mfp import Mfp
 from ivm.operators.operator import NOTHING, Contents
 from ivm.operators.walk import Onward
@@ -17,8 +18,8 @@ from ivm.trace.delta import Columns, Delta, Group
 ListsOf = Callable[[Delta], Lists]
 """The lists of each row of a delta."""
 
-AT_ONCE = 1 << 12
-"""So many rows are taken at a time where contents are read: nobody knows how long their lists are."""
+_ROWS, _MADE = 1 << 12, 1 << 20
+"""So many rows are taken at first where contents are read; then as many as make about so many rows."""
 
 
 class Unnesting:
@@ -31,6 +32,8 @@ class Unnesting:
     def __init__(self, lists: Sequence[ListsOf], width: int, most: int, *, numbered: bool, optional: bool) -> None:
         self._lists, self._width, self._most = lists, width, most
         self._numbered, self._optional = numbered, optional
+        self.at_once = _ROWS
+        """So many rows are best taken at a time, as those say that came last."""
 
     def __call__(self, delta: Delta, onward: Onward | None = None, /) -> Delta | None:
         """The rows that are made of those of a delta; None if there are none."""
@@ -41,6 +44,7 @@ class Unnesting:
         if self._optional:
             lengths = np.maximum(lengths, 1)
         total = int(lengths.sum())
+        self.at_once = max(1, _MADE * len(delta) // max(total, len(delta), 1))
         if not total:
             return None
         if total > self._most:
@@ -79,16 +83,22 @@ def _spread(lists: Lists, lengths: Ints, rows: Ints) -> Column:
 
 
 class Unnest(Mfp):
-    """Rows made of lists by an `Unnesting`. State: none."""
+    """Rows made of lists. State: none."""
+
+    def __init__(self, made: Unnesting, types: Sequence[SqlType]) -> None:
+        super().__init__(made, types)
+        self._made = made
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """What is made of the input's contents, of few rows at a time."""
-        return self._passed(_in_parts(inputs[0]))
+        """What is made of the input's contents, in parts of bounded size."""
+        return self._passed(self._in_parts(inputs[0]()))
 
-
-def _in_parts(contents: Contents) -> Iterator[Delta]:
-    for delta in contents():
-        if not delta.length:
-            yield NOTHING
-        for start in range(0, delta.length, AT_ONCE):
-            yield delta.slice(start, min(start + AT_ONCE, delta.length))
+    def _in_parts(self, chunks: Iterator[Delta]) -> Iterator[Delta]:
+        for delta in chunks:
+            if not delta.length:
+                yield NOTHING
+            start = 0
+            while start < delta.length:
+                stop = min(start + self._made.at_once, delta.length)
+                yield delta.slice(start, stop)
+                start = stop

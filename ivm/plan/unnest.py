@@ -10,7 +10,7 @@ from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import ELEMENTS
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from sql.ir.compared_once import compared_once
-from sql.ir.functions import series
+from sql.ir.functions import function_of, series
 from sql.ir.rebuild import Row, row, row_of
 from sql.ir.relation import Relation, Unnest
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -87,7 +87,12 @@ def lower_unnest(unnest: Unnest, lower_mapped: LowerMapped) -> UnnestPlan:
 
 def _made_of(scalar: Scalar) -> Call | None:
     """The call whose elements are made without the list."""
-    return scalar if isinstance(scalar, Call) and scalar.function in _MADE else None
+    if not isinstance(scalar, Call):
+        return None
+    is_made = scalar.function in _MADE or function_of(scalar.function).asked is not None
+    return (
+        scalar if is_made and not any(isinstance(arg, Literal) and arg.value is None for arg in scalar.args) else None
+    )
 
 
 def _parts(scalar: Scalar) -> tuple[Scalar, ...]:

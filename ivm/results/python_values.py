@@ -6,6 +6,7 @@ Arrow itself raises for some of these, and takes 24:00:00 for midnight in silenc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ import pyarrow.types as arrow
 
 from catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
 from catalog.errors import TypeMismatchError
+from catalog.intervals import MONTH_DAYS, NANOS, interval_text, packed
+from ivm.trace.columns.intervals import INTERVAL
 
 _FIRST, _END = day_of(1, 1, 1), day_of(10000, 1, 1)
 _TIME = pa.time64("us")
@@ -31,7 +34,7 @@ def not_python(name: str, shown: str) -> TypeMismatchError:
     """The error of a column in which Python has not all values."""
     return TypeMismatchError(
         f"cannot give column {name!r} as values of Python: it holds {shown}, and Python has dates of the years 1 to "
-        "9999 and times before 24:00; read it with .arrow(), or cast it to VARCHAR in the query"
+        "9999, times before 24:00 and spans below 10^9 days; read it with .arrow(), or cast it to VARCHAR in the query"
     )
 
 
@@ -42,6 +45,8 @@ def values_or_texts(column: pa.ChunkedArray) -> list[Any]:
         return values
     if arrow.is_nested(column.type):
         return [_nested_value(each) for each in column]
+    if column.type == INTERVAL:
+        return [None if value is None else _span_or_text(value) for value in column.to_pylist()]
     write, first, end = _form(column.type)
     numbers = numbers_of(column)
     near = pa.array([n if n is not None and first <= n < end else None for n in numbers.to_pylist()], numbers.type)
@@ -73,9 +78,23 @@ def numbers_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int32() if arrow.is_date32(kind) else pa.int64())
 
 
+def _span_or_text(value: Any) -> timedelta | str:
+    months, days, nanos = value
+    try:
+        return timedelta(days=months * MONTH_DAYS + days, microseconds=nanos // NANOS)
+    except OverflowError:
+        return interval_text(packed(months, days, nanos // NANOS))
+
+
 def _converted(column: pa.ChunkedArray) -> list[Any] | None:
     """What Arrow makes of the values; None if Python has not all of them."""
-    if any(flat.type == _TIME and pc.any(pc.equal(numbers_of(flat), DAY)).as_py() for flat in _flat(column)):
+    flats = list(_flat(column))
+    if any(flat.type == INTERVAL for flat in flats):
+        try:
+            return [_span(value) for value in column.to_pylist(maps_as_pydicts="strict")]
+        except OverflowError:
+            return None
+    if any(flat.type == _TIME and pc.any(pc.equal(numbers_of(flat), DAY)).as_py() for flat in flats):
         return None
     try:
         return list(column.to_pylist(maps_as_pydicts="strict"))
@@ -83,6 +102,20 @@ def _converted(column: pa.ChunkedArray) -> list[Any] | None:
         return None
     except TypeError:  # keys that are lists cannot be those of a dict
         return list(column.to_pylist())
+
+
+def _span(value: Any) -> Any:
+    """An interval, in lists too, as DuckDB gives it: a timedelta, in which a month has 30 days."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_span(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _span(each) for name, each in value.items()}
+    if not isinstance(value, pa.MonthDayNano):
+        return value
+    months, days, nanos = value
+    return timedelta(days=months * MONTH_DAYS + days, microseconds=nanos // NANOS)
 
 
 def _flat(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
@@ -102,6 +135,8 @@ def _flat(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
 
 def _first_far(column: pa.ChunkedArray) -> str:
     for flat in _flat(column):
+        if flat.type == INTERVAL:
+            return next(found for v in flat.to_pylist() if v is not None and isinstance(found := _span_or_text(v), str))
         if arrow.is_temporal(flat.type):
             write, first, end = _form(flat.type)
             far = (write(n) for n in numbers_of(flat).to_pylist() if n is not None and not first <= n < end)

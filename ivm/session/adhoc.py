@@ -186,7 +186,7 @@ def _answer(
             for name, table in given.items():
                 offer(duck, name, table)
             say_where(duck, core.settings, text)
-            return answer(duck, text)
+            return core.numbers.answer(duck, text)
     except UnknownNameError as error:
         for name in names:
             if key(name) not in held.stored:
@@ -248,9 +248,8 @@ def described(core: Core, statement: Show | Describe | Summarize, dialect: str) 
 def _shown(core: Core, statement: Show) -> Result:
     """The tables and views by name, in the columns that DuckDB gives them."""
     catalog = core.catalog.fixed()
-    entries: list[Table | View] = [*(each for each in catalog.tables if not is_own(each.name)), *catalog.views]
-    if statement.what == "views":
-        entries = list(catalog.views)
+    shown: Sequence[Table | View] = catalog.views if statement.what == "views" else (*catalog.tables, *catalog.views)
+    entries = [entry for entry in shown if not is_own(entry.name)]
     entries.sort(key=lambda entry: catalog.parts(entry.name))
     if statement.what != "all tables":
         schemas = _shown_schemas(core, statement.of)

@@ -68,7 +68,10 @@ def alter(core: Core, statement: Alter) -> None:
         assert isinstance(change, Rename), "nothing else is read of a view"
         _rename_view(core, core.catalog.view(statement.name), change.name)
         return
-    found = altered(core.catalog.table(statement.name), change)
+    table = core.catalog.table(statement.name)
+    if table.retention:
+        raise UnsupportedError(f"cannot alter table {table.name}: it has a retention; create another in its place")
+    found = altered(table, change)
     if found is not None:
         _alter_table(core, _with_checks(found, change), change)
 
@@ -165,7 +168,7 @@ def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
 def _new_values(core: Core, change: Altered) -> Sequence[pa.Scalar]:
     """What rows that are there hold in columns that are new. Raises what is wrong with a default."""
     if change.table.defaults != change.old.defaults:
-        check_defaults(change.table)
+        check_defaults(change.table, core.numbers)
     new = [change.table.fields[place] for place, old in enumerate(change.taken) if old is None]
     values = default_values(change.table, new)
     for each, value in zip(new, values, strict=True):

@@ -7,9 +7,9 @@ has it, and a database that is opened again, or its shards, see what was seen be
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from threading import Event
 from time import time_ns
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,28 +18,16 @@ from catalog.catalog import Catalog
 from catalog.clock import CLOCK, NOW_COLUMN
 from catalog.errors import InterfaceError
 from ivm.durable.payload import Batch
+from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.columns.arrow import arrow_type
-from ivm.trace.turns import Turns
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
 
 
-class Ticked(Protocol):
-    """What a clock is part of; see `ivm.session.core.Core`."""
-
-    engine: Engine
-    lock: Turns
-
-    def commit(self, changes: list[Change]) -> int:
-        """Commit checked changes."""
-
-
 class Clock:
-    """Moments are microseconds since 1970, in UTC. Whoever calls has the lock, but for `present`, `unknown` and
-    `pass_on`.
-    """
+    """Moments are microseconds since 1970, in UTC. Whoever calls has the lock, but for `present` and `unknown`."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -74,31 +62,22 @@ class Clock:
         """It is `at`, for as long as nobody gives another time."""
         self._given = at
 
-    def pass_on(self, core: Ticked) -> int:
-        """Commit what changes because time passes; the time of the last commit. The caller has no lock.
-
-        Cost: some microseconds where no view reads the clock, else that of a commit, and of the rows that cross.
-        """
-        with core.lock:
-            if not self._is_due(core.engine):
-                return core.engine.time
-        return core.commit([])
-
-    def _is_due(self, engine: Engine) -> bool:
+    def is_due(self, engine: Engine) -> bool:
         """Whether a view reads the clock, and time has passed since the last commit."""
         return self._is_read() and (self._begun(engine) is None or self.present() != self._written)
 
-    def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None) -> int:
+    def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
+        commit = engine.commit if also is None else partial(engine.commit, also=also)
         if not self._is_read():
-            return engine.commit(changes, batch)
+            return commit(changes, batch)
         self._begun(engine)
         self._last = now = self.present()
         if now == self._written:
-            return engine.commit(changes, batch)
+            return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        time = engine.commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch)
+        time = commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
 

@@ -35,6 +35,7 @@ from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.session.clock import Clock
+from ivm.session.sequences import Numbers
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.trace.columns.column import Ints
@@ -55,8 +56,8 @@ class Core:
         self.settings = Settings(self.catalog)
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.clock = Clock(self.catalog)
-        self.incoming = Incoming(self.catalog, engine.helpers, self.clock)
+        self.clock, self.numbers = Clock(self.catalog), Numbers(self)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers)
         self.external_access = external_access
         self.read_only = ""
         """Of a database that is only read: where it is."""
@@ -84,10 +85,7 @@ class Core:
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""
         if self.read_only:
-            raise AccessError(
-                f"cannot change database {self.read_only}: it was opened with read_only; change it in the process that "
-                "holds it, or open it without"
-            )
+            raise AccessError(f"cannot change database {self.read_only}: it was opened with read_only; open it without")
 
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
         """The caller has `definitions`. BindError if this thread creates a view just now."""
@@ -139,6 +137,7 @@ class Core:
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        self.numbers.close()
         if self.checkpoints is not None and not self.lock.closed:
             self.checkpoints.close()
         with self._copies, self.definitions:

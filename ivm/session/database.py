@@ -27,6 +27,7 @@ from ivm.session.statements import (
     renamed,
     statements_of,
 )
+from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
@@ -262,7 +263,7 @@ class Database:
         core.check_writable()
         with core.lock:
             core.clock.give(core.engine, given)
-        return core.clock.pass_on(core)
+        return tick(core)
 
     def sink(
         self,

@@ -26,8 +26,10 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
+from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
 from ivm.session.succession import succession
 from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
@@ -40,6 +42,7 @@ from sql.statements import (
     CreateIndex,
     CreateMacro,
     CreateSchema,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -48,8 +51,9 @@ from sql.statements import (
 )
 
 Definitions = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema | Alter | Drop
-)
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
+    | CreateSequence | Alter | Drop
+)  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -79,6 +83,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case CreateSequence():
+            create_sequence(core, statement)
+        case Drop(kind="SEQUENCE"):
+            drop_sequence(core, statement)
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
@@ -96,8 +104,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    check_defaults(statement.table)
+    check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
+    if statement.table.retention:
+        _watch_old_rows(core, core.catalog.table(statement.table.name))
 
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
@@ -133,10 +143,33 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
-        gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
+        gone, watching = dict[str, None](), dict[str, None]()
+        if replaces and isinstance(old, Table):
+            watching = unwatched(catalog, old)
+            gone = {catalog.drop_table(old.name).name: None}
         added = catalog.add_table(table)
         made = tables.made(added, rows, core.engine.time + 1)
-        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}), catalog, {added.name: rows})
+        work = partial(_put, core, catalog, watching, tables=gone | {added.name: made})
+        core.carry_out(work, catalog, {added.name: rows})
+
+
+def _watch_old_rows(core: Core, table: Table) -> None:
+    """Keep a view of the rows that a table is to let go of; without it there is no table."""
+    catalog = core.catalog.fixed()
+    try:
+        bound = bind(text_of_old_rows(table), catalog)
+        begins_clock = catalog.find(CLOCK.name) is None
+        if begins_clock:
+            catalog.add_table(CLOCK)
+        name, mark = view_of_old_rows(table), os.urandom(8).hex()
+        definition = Definition(name, bound.text, bound.schema, bound.uses, True, mark=mark)
+        catalog.add_view(definition)
+        if begins_clock:
+            _begin_clock(core)
+        install(core, catalog, definition, bound)
+    except BaseException:
+        _drop(core, Drop("TABLE", table.name, if_exists=True, cascade=False))
+        raise
 
 
 def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
@@ -324,7 +357,8 @@ def _drop(core: Core, statement: Drop) -> None:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
-        views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
+        views = list(unwatched(left, left.table(name))) if is_table else []
+        views += [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)

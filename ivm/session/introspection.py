@@ -192,7 +192,7 @@ def views(core: Core) -> list[ViewInfo]:
     """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
     with core.lock:
         held = {name: core.engine.contents(name) for name in core.engine.views}
-        views = core.catalog.views
+        views = [view for view in core.catalog.views if not is_own(view.name)]
     counts = {name: len(each) for name, each in held.items()}
     core.certain()
     return [

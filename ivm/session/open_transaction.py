@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import cast
 
+from catalog.altering import Altered
+from catalog.catalog import Catalog
 from catalog.errors import TransactionError
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.session.core import Core
 from ivm.session.pending import Pending
+from ivm.session.publishing import publish
 from ivm.session.settings import Settings
+from ivm.trace.columns.exported import ArrowRows
+
+_NONE: Mapping[str, None] = MappingProxyType({})
 
 
 class OpenTransaction(Core):
@@ -27,8 +35,9 @@ class OpenTransaction(Core):
         super().__init__(cast(Engine, self.pending), external_access=base.external_access)
         self.base = base
         self.clock.stand_at(base.clock.present())
+        self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
-        self.settings = Settings(self.catalog)
+        self.settings = Settings(self.catalog, base.settings.path)
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
         self.has_rows = self.pending.has_rows
@@ -47,6 +56,14 @@ class OpenTransaction(Core):
         self.check_writable()
         return self.pending.commit(changes)
 
+    def carry_out(
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,
+        altered: Sequence[Altered] = (),
+    ) -> None:  # fmt: skip
+        """Have other things exist in the transaction; see `Core.carry_out`. What is interrupted aborts it."""
+        self.check_writable()
+        work()
+
     def certain(self) -> None:
         """See `Core.certain`."""
         self.base.certain()
@@ -58,6 +75,8 @@ class OpenTransaction(Core):
         changed, or put one where this puts one.
         """
         self.base.lock.check_open()
-        with self.base.lock:
-            self.pending.publish()
+        if self.settings.path != self.base.settings.path:
+            self.base.settings.path = self.settings.path
+        publish(self.base, self.pending)
         self.base.settle()
+        self.base.tidy_texts()

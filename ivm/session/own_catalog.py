@@ -107,10 +107,12 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
         yield f"CREATE SCHEMA {quoted(name)}"
     for name, type_ in catalog.named_types():
         yield f"CREATE TYPE {quoted(name)} AS {type_}"
+    for sequence in catalog.sequences.values():
+        yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)
-            plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=())
+            plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=(), retention="")
             yield definition_text(replace(plain, replicated=False), catalog)
         else:
             yield f"CREATE VIEW {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"

@@ -38,9 +38,30 @@ class PendingTable:
         self._gone = replace(table, name=f"\0{table.name}", foreign_keys=(), checks=(), append_only=False)
 
     @property
+    def is_new(self) -> bool:
+        """Whether it was not there when the transaction began."""
+        return self._before is None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether others have changed it since."""
+        return self._before is not None and self._before.has_changed
+
+    @property
     def is_changed(self) -> bool:
         """Whether the transaction has changed any of its rows, or begun to."""
         return self._before is None or self.table.name in self._own.tables
+
+    def begin(self, rows: ArrowRows | None) -> None:
+        """Be a new table with these rows."""
+        self._of(self.table)
+        if rows is not None and rows.num_rows:
+            self._own.commit([Change(self.table, rows)])
+
+    def drop(self) -> None:
+        """Be none any more."""
+        for each in (self._gone, self.table):
+            self._own.put_table(each.name, None)
 
     @property
     def count(self) -> int:

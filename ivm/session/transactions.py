@@ -11,11 +11,11 @@ from catalog.paths import Names
 from ivm.engine.installing import Progress
 from ivm.results.result import Result
 from ivm.session.core import Core
-from ivm.session.defining import DEFINITIONS
+from ivm.session.defining import DEFINITIONS, Definitions
 from ivm.session.statements import run_statement
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Begin, Commit, Explain, Rollback, Set, Statement
+from sql.statements import Alter, Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -41,7 +41,6 @@ class Begun:
             from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
 
             self._open = OpenTransaction(self._core, read_only=self._read_only)
-        self._open.settings.path = self._core.settings.path  # which is no part of it
         return self._open
 
     def abort(self, error: BaseException) -> None:
@@ -150,10 +149,20 @@ class Transactions:
             return self._core
         core = self.begun.core()
         if isinstance(statement, DEFINITIONS):
-            raise UnsupportedError(
-                "cannot create or drop anything within a transaction; ROLLBACK, and do it before BEGIN or after COMMIT"
-            )
-        return self._core if isinstance(statement, Explain | Set) else core
+            self._check_definition(statement)
+        return self._core if isinstance(statement, Explain) else core
+
+    def _check_definition(self, statement: Definitions) -> None:
+        """UnsupportedError for what cannot take effect together with other statements."""
+        if not self._core.engine.is_whole:
+            what = "create or drop anything in a transaction over shards"
+        elif isinstance(statement, Alter):
+            what = "alter anything in a transaction"
+        elif isinstance(statement, CreateIndex) or (isinstance(statement, Drop) and statement.kind == "INDEX"):
+            what = "create or drop an index in a transaction"
+        else:
+            return
+        raise UnsupportedError(f"cannot {what}; ROLLBACK, and do it before BEGIN or after COMMIT")
 
     def _found(self, what: str) -> Begun:
         if self.begun is None:

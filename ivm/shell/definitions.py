@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from catalog.catalog import Catalog
-from catalog.names import MAIN, quoted
+from catalog.names import MAIN, as_literal, quoted
 from catalog.schema import Field, ForeignKey, Index, Table, View
 from sql.schemas import spelled_text
 
@@ -41,7 +41,13 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
         "static": entry.static,
         "check_foreign_keys": any(each.enforced for each in entry.foreign_keys),
     }
-    chosen = ", ".join(f"{name} = true" for name, is_set in options.items() if is_set)
+    said = [f"{name} = true" for name, is_set in options.items() if is_set]
+    if entry.retention:
+        said += [
+            f"retention = {as_literal(entry.retention)}",
+            f"retention_column = {as_literal(entry.retention_column)}",
+        ]
+    chosen = ", ".join(said)
     columns = ",\n".join(f"  {part}" for part in parts)
     spread = f" PARTITIONED BY {_names(entry.partitioned_by)}" if entry.partitioned_by else ""
     spread += " REPLICATED" if entry.replicated else ""

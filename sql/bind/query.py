@@ -20,7 +20,7 @@ from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import is_windowed
-from sql.bind.clauses.from_clause import renamed
+from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
@@ -28,6 +28,7 @@ from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
+from sql.bind.lengths import by_length
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.clock import reads_clock
@@ -95,7 +96,7 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     block = bind_query(context, tree, {})
     read = nodes_of(tree)
     refuse_unread(read, source)
-    relation = decorrelate(block.kept or block.relation)
+    relation = decorrelate(by_length(block.kept or block.relation))
     if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
         context.uses[CLOCK.name] = None
     width = len(block.relation.schema)
@@ -139,6 +140,10 @@ def bind_query(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
         return bind_select(context, node, ctes)
     if isinstance(node, exp.Subquery):
         return _bind_parentheses(context, node, ctes)
+    if isinstance(node, exp.Pivot):
+        meant = pivot_query(context, node, node.this, ctes)
+        node.replace(meant)
+        return bind_query(context, meant, ctes)
     if isinstance(node, exp.Values | exp.SetOperation):
         if any(node.args.get(arg) for arg in ENDINGS):
             return _bind_ended(context, node, ctes)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.calendar import date_text, time_text, timestamp_text
+from catalog.intervals import interval_text
 from catalog.names import as_literal
 from catalog.schema import Schema
 from catalog.types import Kind, SqlType
@@ -268,6 +269,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return f"{type_.kind.name} '{timestamp_text(int(value))}'"
         case Kind.TIME:
             return f"TIME '{time_text(int(value))}'"
+        case Kind.INTERVAL:
+            return f"INTERVAL '{interval_text(int(value))}'"
         case Kind.FLOAT | Kind.DOUBLE:
             text = repr(float(value))
             return text if text[-1] in "fn" or "e" in text else text + "e0"

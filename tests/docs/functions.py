@@ -53,7 +53,7 @@ def _is_held(type_: str) -> bool:
         declared_type(exp.DataType.build(type_, dialect="duckdb"), SqlText(""), "it")
     except (Error, SqlglotError):
         return False
-    return type_ != "INTERVAL"
+    return True
 
 
 def _plain(type_: str) -> str:
@@ -164,7 +164,8 @@ _WHY: tuple[tuple[str, str], ...] = (
     ),
     (r"current_date|current_local.*|get_current_.*|now|today|transaction_timestamp|ago", _CLOCK),
     (r"random|setseed|uuid(v\d)?|gen_random_uuid", _CHANCE),
-    (r"nextval|currval|setval", "there are no sequences"),
+    (r"nextval|currval", _CHANCE),
+    (r"setval", "CREATE OR REPLACE SEQUENCE begins anew"),
     (r"write_log|sleep_ms", "does something beside its value"),
     (r"current_.*|txid_current|version|getvariable|user|session_user", _SESSION),
     (r"error|assert_true", "an error of its own; leave the rows out with WHERE"),
@@ -176,7 +177,7 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"equi_width_bins|lttb", _LISTS),
     (r"generate_series|range", "they stand in FROM"),
     (r"enum_.*", "write the label"),
-    (r"timezone.*", "not supported: time zones"),
+    (r"timezone.*", "of the session, which is UTC; write 0"),
     (r"hash", "its values differ between versions; write md5(x)"),
     (r"@", "binds otherwise here; write abs(x)"),
     (r"!__postfix", "write factorial(x)"),

@@ -8,7 +8,7 @@ from catalog.errors import NumericError
 from sql.ir.functions import FUNCTIONS
 from sql.ir.functions.series import COUNTED
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
-from tests.model import dates, lists, more_numbers, more_texts, numbers, texts
+from tests.model import dates, intervals, lists, more_numbers, more_texts, numbers, texts
 from tests.model.asked import asked
 from tests.model.casts import cast
 from tests.model.values import checked, same, sort_key
@@ -153,6 +153,7 @@ _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
     "cast": lambda call, args: cast(args[0], call.args[0].type, call.type),
     **numbers.FUNCTIONS,
     **dates.FUNCTIONS,
+    **intervals.FUNCTIONS,
     **texts.FUNCTIONS,
     **more_numbers.FUNCTIONS,
     **more_texts.FUNCTIONS,

@@ -171,7 +171,6 @@ def test_nothing_is_no_statement():
         ("CREATE TABLE t (a INT", ParseError, "line 1"),
         ("CREATE TABLE t (a JSON)", UnsupportedError, r"'a' has type JSON, .* write VARCHAR .*line 1, column 17"),
         ("CREATE TABLE t (a INT[])", UnsupportedError, "write VARCHAR, filled by to_json"),
-        ("CREATE TABLE t (a INTERVAL)", UnsupportedError, "cannot be stored"),
         ("CREATE TABLE t (a DECIMAL(39, 1))", BindError, "1 to 38 digits"),
         ("CREATE TABLE t (a INT DEFAULT 3 DEFAULT 4)", BindError, r"declared twice; declare it once \(line 1"),
         ("CREATE TABLE t (a INT, b INT DEFAULT a + 1)", BindError, r"DEFAULT of column 'b' reads other columns"),

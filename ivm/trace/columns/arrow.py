@@ -53,6 +53,7 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.VARCHAR: pa.string(),
     Kind.BLOB: pa.binary(),
     Kind.UUID: pa.string(),
+    Kind.INTERVAL: pa.month_day_nano_interval(),
 }
 
 NO_TEXTS = TextDictionary()
@@ -67,7 +68,7 @@ _PLAIN: dict[type, tuple[pa.DataType, str, object]] = {
 
 
 def arrow_type(type: SqlType) -> pa.DataType:
-    """The Arrow type of a column of `type`, as DuckDB exports it; KeyError for INTERVAL, which has no columns."""
+    """The Arrow type of a column of `type`, as DuckDB exports it."""
     if type.kind is Kind.DECIMAL:
         return pa.decimal128(type.precision, type.scale)
     if type.is_nested:
@@ -99,7 +100,7 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
         return bool(given.scale == type.scale and given.precision <= arrow_type(type).precision)
-    if type.kind in (Kind.UUID, Kind.ENUM):  # of which a text may be none
+    if type.kind in (Kind.UUID, Kind.ENUM, Kind.INTERVAL):  # of which a text may be none, or a value finer than it is
         return False
     if type.kind is Kind.BLOB:
         return bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
@@ -181,7 +182,7 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
         return Column(np.zeros(shape, DTYPES[type.physical]), np.zeros(len(array), np.bool_))
     if type.kind is Kind.ENUM:
         array = positions_of(array, type)
-    elif not is_direct(array.type, type):
+    elif array.type != arrow_type(type) and not is_direct(array.type, type):
         array = array.cast(arrow_type(type))
     validity, data = array.buffers()
     valid = validity_mask(array, validity)
@@ -214,7 +215,7 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
     n, offset = len(array), array.offset
     if physical is Physical.BOOL:
         return unpacked(data, offset, n)
-    if pa.types.is_decimal128(given):
+    if pa.types.is_decimal128(given) or pa.types.is_interval(given):
         words = view_of(data, "<i8", offset * 16, (n, 2), (16, 8))
         return words if physical is Physical.WIDE else words[:, 0]
     size = given.bit_width // 8
@@ -248,7 +249,7 @@ def _outward(values: Array, target: pa.DataType) -> Array:
     """The values as they lie in the buffer of an Arrow array."""
     if pa.types.is_boolean(target):
         return np.packbits(values.view(np.bool_), bitorder="little")
-    if pa.types.is_decimal(target):
+    if pa.types.is_decimal(target) or pa.types.is_interval(target):
         return np.ascontiguousarray(values) if values.ndim == 2 else two_words(values)
     return np.ascontiguousarray(values if values.ndim == 1 else values[:, 0], item_of(target))
 

@@ -15,6 +15,7 @@ import pyarrow.types as arrow
 
 from catalog.types import SqlType
 from catalog.uuids import uuid_of
+from ivm.trace.columns.intervals import INTERVAL, lengths
 
 _INDEXES = ((pa.uint8(), 0xFF), (pa.uint16(), 0xFFFF), (pa.uint32(), 0xFFFF_FFFF))
 _SHOWN = 10
@@ -69,7 +70,9 @@ def to_enum(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
 
 
 def in_order(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """What sorts as the column does: the positions of an ENUM, all else as it is."""
+    """What sorts as the column does: the positions of an ENUM, the lengths of INTERVALs, all else as it is."""
+    if column.type == INTERVAL:
+        return lengths(column)
     if not arrow.is_dictionary(column.type):
         return column
     if isinstance(column, pa.ChunkedArray):

@@ -21,7 +21,7 @@ from sql.ir.conditions import comparison, is_null, negation
 from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import column, row
 from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, TopK, Union, Window
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
 from sql.ir.window_function import Frame, WindowFunction
 
 KINDS = ("inner", "left", "semi", "anti")
@@ -95,6 +95,8 @@ def _condition(context: BindContext, node: exp.Join, predicates: Sequence[Scalar
         what = "several inequalities" if inequalities else "no inequality"
         context.fail(node, f"this ASOF JOIN has {what} of its two sides; write one of >=, >, <= and <")
     ((function, times),) = inequalities
+    if any(isinstance(s, Call) and s.function == "interval_length" for time in times for s in walk(time)):
+        context.refuse(node, "an ASOF JOIN by an INTERVAL is not maintained; compare epoch_us(..) of both sides")
     return _Condition(parts.pairs, function, times, parts.left_only, parts.right_only)
 
 

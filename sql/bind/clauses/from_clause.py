@@ -14,6 +14,7 @@ from catalog.schema import Field, Table, View
 from sql.arguments import refuse_unread
 from sql.bind.check_condition import holding
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
+from sql.bind.clauses.pivot import unfolded
 from sql.bind.clauses.table_functions import bind_rows, makes_rows
 from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Ctes, Reads
@@ -85,7 +86,32 @@ def _folded(context: BindContext, left: From, joins: Sequence[exp.Join], ctes: C
     return left
 
 
+def _unpivoted(context: BindContext, node: exp.Expr, ctes: Ctes) -> exp.Expr:
+    """The item without PIVOT and UNPIVOT behind it: in the tree stands what they mean."""
+    pivots = node.args.get("pivots")
+    if not pivots:
+        return node
+    joins, item = node.args.get("joins"), node.copy()
+    item.set("pivots", None)
+    item.set("joins", None)
+    for pivot in pivots:
+        alias = pivot.args.get("alias") or exp.TableAlias(this=exp.to_identifier("unnamed_pivot", quoted=True))
+        item = exp.Subquery(this=pivot_query(context, pivot, item, ctes), alias=alias.copy())
+    item.set("joins", joins)
+    node.replace(item)
+    return item
+
+
+def pivot_query(context: BindContext, pivot: exp.Pivot, item: exp.Expr, ctes: Ctes) -> exp.Query:
+    """The query that a PIVOT or UNPIVOT of an item of FROM means."""
+    mark = context.mark()
+    scope = _bind_item(context, item.copy(), ctes).scope
+    context.forget(mark)
+    return unfolded(context, pivot, item, scope)
+
+
 def _bind_item(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
+    node = _unpivoted(context, node, ctes)
     if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         node = exp.Subquery(
             this=node.this if clauses_around(node.this) else node.this.this, alias=node.args.get("alias")

@@ -10,7 +10,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.names import key
-from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import OuterRow, Scope
@@ -99,13 +99,7 @@ class Binder(Placed):
             if written in FOREIGN_FUNCTIONS:
                 self.refuse(node, f"the function {written}() is not DuckDB's; write {FOREIGN_FUNCTIONS[written]}()")
 
-    def value(self, node: exp.Expr) -> Operand:
-        """`bind`, for an expression that must have a value of its own: not an interval."""
-        operand = self.bind(node)
-        if operand.type == INTERVAL:
-            what = "an INTERVAL is supported only in date arithmetic and comparisons"
-            self.refuse(node, f"{what}; write epoch(...) for its seconds")
-        return operand
+    value = bind
 
     def condition(self, node: exp.Expr) -> Scalar:
         """The BOOLEAN that `node` writes; a number counts as true if it is not zero."""
@@ -149,7 +143,7 @@ class Binder(Placed):
             self._refused += 1
             return None
         operand = self._aliased(alias, node)
-        return Operand(node, operand.scalar, operand.interval, operand.span)
+        return Operand(node, operand.scalar)
 
     def _aliased(self, alias: str, node: exp.Expr) -> Operand:
         """The expression that an alias stands for, bound once for all who name it from the same kind of place."""

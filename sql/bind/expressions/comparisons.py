@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, VARCHAR, SqlType
+from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import comparable
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from sql.ir.intervals import lengths_of
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.literals import exactly
@@ -32,7 +32,7 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
     """The operands cast to the type that they are compared in.
 
     If all but the first are literals with exact values in its type, that is the type, so that the column is not cast
-    for each row: comparing gives the same answer.
+    for each row: comparing gives the same answer. Intervals are compared by their length.
     """
     adapted = _adapted(operands)
     if adapted is None and len(operands) == 2:
@@ -44,7 +44,8 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
     if target is None:
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"cannot compare {types}; cast one side")
-    return tuple(binder.cast(operand, target) for operand in operands)
+    cast = tuple(binder.cast(operand, target) for operand in operands)
+    return lengths_of(cast) if target == INTERVAL else cast
 
 
 def unified(
@@ -165,7 +166,7 @@ def _pairs(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[tuple[exp.Ex
 
 
 def _operands(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[Operand]:
-    operands = comparable(binder, right, (left, right))
+    operands = [binder.bind(left), binder.bind(right)]
     types = [operand.type for operand in operands]
     if VARCHAR in types and not set(types) <= {VARCHAR, NULL}:
         binder.mismatch(right, f"cannot compare {types[0]} and {types[1]} within rows; cast one of them")
@@ -192,7 +193,7 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     function = FUNCTIONS[type(node)]
     if _any_row((node.this, node.expression)):
         return Operand(node, _compared(binder, function, node.this, node.expression))
-    left, right = comparable(binder, node, (node.this, node.expression))
+    left, right = binder.bind(node.this), binder.bind(node.expression)
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
     return Operand(node, compare(binder, node, function, left, right))
@@ -204,7 +205,7 @@ def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     if _any_row(parts):
         of, low, high = parts
         return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
-    value, least, most = comparable(binder, node, parts)
+    value, least, most = map(binder.bind, parts)
     bounds = [compare(binder, node, "ge", value, least), compare(binder, node, "le", value, most)]
     return Operand(node, junction("and", bounds))
 

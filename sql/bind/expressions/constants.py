@@ -12,12 +12,9 @@ from sql.ir.scalar import Literal
 
 
 def constant(binder: Binder, node: exp.Expr) -> Operand | None:
-    """What a node writes, with its value, or its interval; None if it varies, or cannot be computed here."""
-    operand = binder.bind(node)
-    if operand.interval is not None:
-        return operand
-    scalar = folded(operand.scalar)
-    return Operand(node, scalar) if isinstance(scalar, Literal) and operand.span is None else None
+    """What a node writes, with its value; None if it varies, or cannot be computed here."""
+    scalar = folded(binder.bind(node).scalar)
+    return Operand(node, scalar) if isinstance(scalar, Literal) else None
 
 
 def value_as(binder: Binder, operand: Operand, type_: SqlType) -> Literal | None:

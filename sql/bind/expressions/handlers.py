@@ -8,7 +8,19 @@ from sql.bind import unnest
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, clock, dates, intervals, lists, numbers, signatures, structs, texts
+from sql.bind.functions import (
+    calls,
+    clock,
+    dates,
+    intervals,
+    json,
+    lists,
+    numbers,
+    signatures,
+    structs,
+    texts,
+    zones,
+)
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -22,9 +34,11 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **intervals.HANDLERS,
     **dates.HANDLERS,
     **clock.HANDLERS,
+    **zones.HANDLERS,
     **aggregates.HANDLERS,
     **windows.HANDLERS,
     **unnest.HANDLERS,
+    **json.HANDLERS,
     **subqueries.HANDLERS,
     **lists.HANDLERS,
 }

@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, macros, numbers, structs
+from sql.bind.functions import dates, json, macros, numbers, structs
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
 from sql.bind.functions.lists import bind_aggregate_of, bind_list
-from sql.bind.functions.signatures import apply, text
+from sql.bind.functions.signatures import READ_OF_JSON, apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
@@ -73,6 +73,9 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
+    if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
+        what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
+        binder.refuse(node, f"{what}; write CASE WHEN x < y THEN x ELSE y END")
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
 
 
@@ -82,6 +85,10 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     _refuse(binder, node, name)
     if clock_type(node) is not None:
         return bind_clock(binder, node)
+    if name in READ_OF_JSON:
+        return READ_OF_JSON[name](binder, node)
+    if name in json.MAKERS:
+        return json.refuse_json(binder, node)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in LAMBDAS:
@@ -208,7 +215,6 @@ _CHANGING: dict[str, str] = {
 """Functions whose value changes without a change to a table, by name, and what to do instead."""
 
 _REFUSED: dict[str, str] = {
-    "age": "ages are INTERVALs; write date_diff('year', a, b), or subtract dates",
     "pg_typeof": "write typeof(x)",
     "hash": "its values differ between versions; write md5(x)",
     "error": "leave the rows out with WHERE",

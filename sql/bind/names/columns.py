@@ -28,6 +28,8 @@ _FORMS: dict[type[exp.Expr], str] = {
             (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"),
         )
     },
+    exp.JSONExtract: "({this} -> {expression})",
+    exp.JSONExtractScalar: "({this} ->> {expression})",
     exp.Between: "({this} BETWEEN {low} AND {high})",
     exp.BitwiseNot: "(~({this}))",
     exp.In: "({this} IN ({expressions}))",

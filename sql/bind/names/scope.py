@@ -157,7 +157,7 @@ class OuterRow:
             what = f"this is {held} of the query around, whose value a subquery cannot read"
             self.names.refuse(node, f"{what}; compute it in FROM")
         self.read.append(node)
-        return Operand(node, seen_from_inside(operand.scalar, self.binding), operand.interval)
+        return Operand(node, seen_from_inside(operand.scalar, self.binding))
 
 
 WINDOWED = -(1 << 40)

@@ -145,7 +145,7 @@ def _expanded(context: BindContext, scope: Scope, item: exp.Expr) -> Iterator[ex
         return
     if len({call.sql() for call in calls}) > 1:
         context.fail(calls[1], "one expression holds COLUMNS of different columns; write it once for each")
-    columns = list(_chosen(context, scope, calls[0]))
+    columns = list(chosen_columns(context, scope, calls[0]))
     if not columns:
         context.fail(calls[0], f"no column of FROM is one of {text_of(calls[0])[:60]}; name one")
     if any(call.args.get("unpack") for call in calls):
@@ -175,7 +175,7 @@ def _name(alias: str, pattern: re.Pattern[str] | None, column: str) -> str:
     return re.sub(r"\\(\d)", lambda each: groups[int(each[1])] if int(each[1]) < len(groups) else "", alias)
 
 
-def _chosen(context: BindContext, scope: Scope, call: exp.Columns) -> list[exp.Expr]:
+def chosen_columns(context: BindContext, scope: Scope, call: exp.Columns) -> list[exp.Expr]:
     """The columns that COLUMNS(..) stands for."""
     what = call.this
     if _is_star(what):

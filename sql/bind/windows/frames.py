@@ -119,6 +119,8 @@ def _by_value(
     if not order:
         binder.refuse(node, "a RANGE frame with an offset over a constant is not supported; write ROWS")
     ((key, descending, nulls_first),) = order
+    if key.type == INTERVAL:
+        binder.refuse(node, "a RANGE frame with an offset over an INTERVAL is not maintained; order by epoch_us(..)")
     if key.type == TIME:
         binder.refuse(node, "a RANGE frame with an offset over a TIME is not maintained; order by a TIMESTAMP")
     by = Operand(spec.order[0].this, key)

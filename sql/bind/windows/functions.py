@@ -8,7 +8,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, DOUBLE
+from catalog.types import BIGINT, DOUBLE, INTERVAL
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
@@ -128,9 +128,12 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, s
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
         bind_aggregate(binder, node.this)
-        bound = binder.aggregates.found[0]
+        bound, *more = binder.aggregates.found
     finally:
         binder.aggregates, binder.known = own, known
+    if more or (bound.type == INTERVAL and bound.function in ("min", "max")):
+        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
+        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
     if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
         _refuse(binder, node, inner)
     args = () if bound.arg is None else (bound.arg,)
