@@ -107,7 +107,7 @@ def _in_zones(arguments: Sequence[Argument], type_: SqlType, dictionary: TextDic
     (zones, _), (moments, given) = arguments
     assert isinstance(moments, Column), "the caller has looked"
     values, found = moments.values, np.zeros(len(moments), np.int64)
-    names: Sequence[Column | str] = [zones]
+    names: Sequence[Column | str | None] = [zones]
     place = np.zeros(len(values), np.int64)
     if isinstance(zones, Column):
         codes, place = np.unique(zones.values, return_inverse=True)

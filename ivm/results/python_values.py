@@ -136,7 +136,8 @@ def _flat(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
 def _first_far(column: pa.ChunkedArray) -> str:
     for flat in _flat(column):
         if flat.type == INTERVAL:
-            return next(found for v in flat.to_pylist() if v is not None and isinstance(found := _span_or_text(v), str))
+            spans = (_span_or_text(value) for value in flat.to_pylist() if value is not None)
+            return next(span for span in spans if isinstance(span, str))
         if arrow.is_temporal(flat.type):
             write, first, end = _form(flat.type)
             far = (write(n) for n in numbers_of(flat).to_pylist() if n is not None and not first <= n < end)
