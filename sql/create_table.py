@@ -73,6 +73,7 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
         defaults=tuple(declaration.defaults),
         partitioned_by=_partitioned_by(tree, declaration, source),
         replicated=any(isinstance(item, exp.Var) for item in _properties(tree)),
+        temporary=any(isinstance(item, exp.TemporaryProperty) for item in _properties(tree)),
     )
     retention, retention_column = _retention(tree, table, source)
     table = replace(table, retention=retention, retention_column=retention_column)
@@ -82,7 +83,7 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
     return CreateTable(table, bool(tree.args.get("exists")), bool(tree.args.get("replace")))
 
 
-def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
+def table_like(name: str, columns: Sequence[tuple[str, str]], *, temporary: bool = False) -> Table:
     """The table of columns that DuckDB calls so and says to be of these types; one of nothing but NULL is an INTEGER.
 
     UnsupportedError for a type that a table does not hold.
@@ -95,7 +96,7 @@ def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
         except SqlglotError as error:
             raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
         fields.append(Field(column, declared_type(kind, SqlText(""), what)))
-    return Table(name, tuple(fields))
+    return Table(name, tuple(fields), temporary=temporary)
 
 
 def _checks(declaration: _Declaration, table: Table, source: SqlText, dialect: str) -> tuple[Check, ...]:
@@ -196,7 +197,7 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
     """Those of `OPTIONS` that are set to true."""
     values: dict[str, bool] = {}
     for item in _properties(tree):
-        if isinstance(item, exp.PartitionedByProperty | exp.Var):
+        if isinstance(item, exp.PartitionedByProperty | exp.TemporaryProperty | exp.Var):
             continue
         name, value = key(item.name), item.args.get("value")
         if name in RETAINING:

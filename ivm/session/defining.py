@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
@@ -26,6 +26,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_schemas import comment, create_schema, drop_schema
 from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
@@ -37,11 +38,11 @@ from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.statements import (
     Alter,
     CreateIndex,
     CreateMacro,
-    CreateSchema,
     CreateSequence,
     CreateTable,
     CreateTableAs,
@@ -52,7 +53,7 @@ from sql.statements import (
 
 Definitions = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
-    | CreateSequence | Alter | Drop
+    | CreateSequence | CommentOn | Alter | Drop
 )  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
@@ -91,10 +92,12 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             alter(core, statement)
         case Drop(kind="INDEX"):
             _drop_index(core, statement)
+        case CommentOn():
+            comment(core, statement)
         case CreateSchema():
-            _create_schema(core, statement)
+            create_schema(core, statement)
         case Drop(kind="SCHEMA"):
-            _drop_schema(core, statement)
+            drop_schema(core, statement)
         case Drop():
             _drop(core, statement)
     core.settle()
@@ -125,7 +128,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
             "columns; leave some out"
         )
     names = list(unique_names((*given, *names[len(given) :])))
-    table = table_like(statement.name, list(zip(names, types, strict=True)))
+    table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
     if core.loads is not None and core.external_access and not statement.empty:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
@@ -140,6 +143,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
     check_reserved(table.name)
+    _check_temporary(core, table.temporary)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
@@ -177,6 +181,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     if statement.if_not_exists and old is not None:
         return
     check_reserved(statement.name)
+    _check_temporary(core, statement.temporary)
     catalog = core.catalog.fixed()
     name = statement.name
     readers: Sequence[Definition] = ()
@@ -195,7 +200,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary,
     )  # fmt: skip
     catalog.add_view(definition)
     if begins_clock:
@@ -325,6 +330,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
     check_reserved(macro.name)
+    _check_temporary(core, macro.temporary)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
@@ -366,35 +372,6 @@ def _drop(core: Core, statement: Drop) -> None:
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
 
 
-def _create_schema(core: Core, statement: CreateSchema) -> None:
-    catalog, name = core.catalog.fixed(), statement.name
-    if key(statement.database) not in ("", key(catalog.database)):
-        raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
-    if statement.if_not_exists and catalog.schema(name) is not None:
-        return
-    check_reserved(name)
-    catalog.add_schema(name)
-    with core.lock:
-        core.carry_out(partial(core.catalog.become, catalog), catalog)
-
-
-def _drop_schema(core: Core, statement: Drop) -> None:
-    """With `cascade` all that is in it goes, and the views elsewhere that read that."""
-    name = core.settings.names.schema_of(statement.name)
-    if statement.if_exists and name is None:
-        return
-    with core.dropping(), core.lock:
-        left = core.catalog.fixed()
-        inside = left.within(name or statement.name) if statement.cascade else ()
-        tables = [entry.name for entry in reversed(inside) if isinstance(entry, Table)]
-        reading = {view.name for entry in inside for view in left.dependents(entry.name)}
-        views = [view.name for view in reversed(left.views) if view in inside or view.name in reading]
-        for view in views:
-            left.drop_view(view)
-        for table in tables:
-            left.drop_table(table)
-        left.drop_schema(name or statement.name)
-        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
-        tell = succession(core, left, gone)
-        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-    core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
+def _check_temporary(core: Core, temporary: bool) -> None:
+    if temporary and core.distribution is not None and not core.is_copied:
+        raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.collations import operands_of
 from sql.bind.expressions.operand import Operand
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
 from sql.ir.intervals import lengths_of
@@ -193,7 +194,7 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     function = FUNCTIONS[type(node)]
     if _any_row((node.this, node.expression)):
         return Operand(node, _compared(binder, function, node.this, node.expression))
-    left, right = binder.bind(node.this), binder.bind(node.expression)
+    left, right = operands_of(binder, (node.this, node.expression))
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
     return Operand(node, compare(binder, node, function, left, right))
@@ -205,7 +206,7 @@ def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     if _any_row(parts):
         of, low, high = parts
         return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
-    value, least, most = map(binder.bind, parts)
+    value, least, most = operands_of(binder, parts)
     bounds = [compare(binder, node, "ge", value, least), compare(binder, node, "le", value, most)]
     return Operand(node, junction("and", bounds))
 
@@ -214,7 +215,7 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...), also of rows; expressions that are not constants are compared one by one."""
     if _any_row((node.this, *node.expressions)):
         return Operand(node, junction("or", [_equal(binder, node.this, each) for each in node.expressions]))
-    first, *others = same_type(binder, node, [binder.value(item) for item in (node.this, *node.expressions)])
+    first, *others = same_type(binder, node, operands_of(binder, (node.this, *node.expressions), binder.value))
     if first.type == NULL:
         return Operand(node, Literal(None, BOOLEAN))
     if all(isinstance(other, Literal) for other in others):

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sql.bind import unnest
 from sql.bind.aggregates import types as aggregates
-from sql.bind.expressions import comparisons, operators, subqueries
+from sql.bind.expressions import collations, comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
 from sql.bind.functions import (
     calls,
@@ -26,6 +26,7 @@ from sql.bind.windows import block as windows
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **comparisons.HANDLERS,
+    **collations.HANDLERS,
     **calls.HANDLERS,
     **signatures.HANDLERS,
     **numbers.HANDLERS,

@@ -104,6 +104,8 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         return f"date_part('{node.this.name}', {column_name(node.expression, source)})"
     if isinstance(node, exp.Window):
         return _window(node, source)
+    if isinstance(node, exp.Collate):
+        return f"{column_name(node.this, source)} COLLATE {text_of(node.expression)}"
     if isinstance(node, exp.Filter):
         return f"{column_name(node.this, source)} FILTER (WHERE {column_name(node.expression.this, source)})"
     if isinstance(node, exp.Cast):
