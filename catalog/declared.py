@@ -39,7 +39,7 @@ def check_columns(table: Table) -> None:
 
 
 def check_key(table: Table, what: str, kind: str, column: str) -> None:
-    """BindError for a column that no key can have: `what` is attempted, `kind` is the constraint."""
+    """Raise for a column that no key can have: `what` is attempted, `kind` is the constraint."""
     type_ = table.fields[table.index(column)].type
     if type_.is_nested:
         why = "of which there are no keys; keep what tells them apart, such as a text, in a column"
