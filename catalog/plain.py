@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.macro import Macro, Overload, Parameter
-from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
+from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
 from catalog.sequence import Sequence
 from catalog.types import Kind, SqlType
 
@@ -67,6 +67,7 @@ def table_of(plain: Plain) -> Table:
         plain.get("replicated", False),
         plain.get("retention", ""),
         plain.get("retention_column", ""),
+        generated=tuple(Generated(**each) for each in plain.get("generated", ())),
     )
     _check(table, Table)
     return table

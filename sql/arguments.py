@@ -107,6 +107,8 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("columns", "where"), (exp.IndexParameters,)),
     (("kind", "constraints"), (exp.ColumnDef,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
+    (("this", "expression"), (exp.GeneratedAsIdentityColumnConstraint,)),
+    (("this", "persisted", "not_null"), (exp.ComputedColumnConstraint,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
 """What is read of kinds of nodes beyond what they require; functions and operators of which no more is are not here."""
@@ -236,6 +238,8 @@ _COMPUTED = (
     exp.Ordered,
     exp.CheckColumnConstraint,
     exp.DefaultColumnConstraint,
+    exp.GeneratedAsIdentityColumnConstraint,
+    exp.ComputedColumnConstraint,
 )
 
 

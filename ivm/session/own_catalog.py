@@ -16,6 +16,7 @@ from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
+from catalog.sequence import SEQUENCES
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import comment_texts, definition_text
@@ -111,6 +112,8 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for sequence in catalog.sequences.values():
         yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
+        if entry.name == SEQUENCES.name:
+            continue
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)
             plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=(), retention="")

@@ -67,6 +67,9 @@ def comment_texts(catalog: Catalog, entry: Table | View | None = None) -> Iterat
 
 
 def _column(table: Table, field: Field) -> str:
+    for each in table.generated:
+        if each.column == field.name:
+            return f"{name_text(field.name)} {field.type} GENERATED ALWAYS AS ({each.value})"
     default = table.default(field.name)
     words = [name_text(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
     return " ".join(word for word in [*words, f"DEFAULT {default.value}" if default else ""] if word)
