@@ -350,8 +350,8 @@ class Catalog:
 
     def is_like(self, other: Catalog) -> bool:
         """Whether there is what another catalog has: the very same entries."""
-        same = self.content is other.content and self.macros is other.macros and self._types is other._types
-        return same and self._schemas is other._schemas and self._comments is other._comments
+        named = ("content", "macros", "sequences", "_types", "_schemas", "_comments")
+        return all(getattr(self, name) is getattr(other, name) for name in named)
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
