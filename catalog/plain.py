@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.macro import Macro, Overload, Parameter
-from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
+from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
 from catalog.sequence import Sequence
 from catalog.types import Kind, SqlType
 
@@ -24,6 +24,8 @@ def plain_type(type_: SqlType) -> Plain:
         found["element"] = plain_type(type_.element)
     if type_.labels:
         found["labels"] = list(type_.labels)
+    if type_.fields:
+        found["fields"] = [[name, plain_type(field)] for name, field in type_.fields]
     return found
 
 
@@ -36,6 +38,7 @@ def type_of(plain: Plain) -> SqlType:
         plain.get("scale", 0),
         None if element is None else type_of(element),
         tuple(plain.get("labels", ())),
+        tuple((name, type_of(field)) for name, field in plain.get("fields", ())),
     )
     _check(found, SqlType)
     return found
@@ -67,6 +70,7 @@ def table_of(plain: Plain) -> Table:
         plain.get("replicated", False),
         plain.get("retention", ""),
         plain.get("retention_column", ""),
+        generated=tuple(Generated(**each) for each in plain.get("generated", ())),
     )
     _check(table, Table)
     return table

@@ -68,6 +68,14 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
+class Generated:
+    """What `column` always holds: `value`, a text in DuckDB's dialect over the columns that are not generated."""
+
+    column: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """An index that somebody created: knowledge that `columns` are `unique`, or else a name and nothing more.
 
@@ -104,6 +112,13 @@ class Table:
     retention: str = ""
     retention_column: str = ""
     temporary: bool = False
+    generated: tuple[Generated, ...] = ()
+
+    @property
+    def given(self) -> Schema:
+        """The columns that rows are given with: those that are not generated."""
+        of = {each.column for each in self.generated}
+        return tuple(field for field in self.fields if field.name not in of) if of else self.fields
 
     @property
     def unique_constraints(self) -> tuple[Unique, ...]:

@@ -48,6 +48,18 @@ BY_TOKENS = frozenset((
 """The first words of statements that are read by their tokens."""
 
 
+def _without_virtual(chunk: list[Token]) -> list[Token]:
+    """The tokens of CREATE TABLE without VIRTUAL behind a generated column, which sqlglot does not know."""
+    words = [token.text.upper() for token in chunk]
+    if words[0] != "CREATE" or "VIRTUAL" not in words:
+        return chunk
+    return [
+        token
+        for place, token in enumerate(chunk)
+        if words[place] != "VIRTUAL" or words[place - 1] != ")" or words[place + 1 : place + 2] not in ([","], [")"])
+    ]
+
+
 _ABOUT = (is_about_macro, is_about_sequence, is_about_transaction)
 
 
@@ -68,7 +80,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         by_tokens = word in BY_TOKENS or any(is_about(chunk) for is_about in _ABOUT)
         if analyze:
             by_tokens = chunk[0].text.upper() in ("VIEW", "MATERIALIZED")
-        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, chunk, text, source)
+        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, _without_virtual(chunk), text, source)
         found.append(Syntax(tree, tuple(chunk), explain, analyze))
     return tuple(found)
 
@@ -217,18 +229,31 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: SqlText) -> e
     _refuse_chains(nodes, source)
     _refuse_states(nodes, chunk, source)
     _restore_all(nodes)
+    _restore_maps(nodes)
     return tree
 
 
 def _restore_all(nodes: Sequence[exp.Expr]) -> None:
-    """ALL ((SELECT ..)), which sqlglot takes for a function called ALL."""
+    """X = ALL (..), which sqlglot takes for a function called ALL."""
     for call in nodes:
         if (
             isinstance(call, exp.Anonymous)
             and call.name.upper() == "ALL"
-            and [type(each) for each in call.expressions] == [exp.Subquery]
+            and len(call.expressions) == 1
+            and isinstance(call.parent, _COMPARISONS)
         ):
             call.replace(exp.All(this=call.expressions[0]))
+
+
+def _restore_maps(nodes: Sequence[exp.Expr]) -> None:
+    """MAP {..}[key], which sqlglot takes for a map of {..}[key]."""
+    for node in nodes:
+        if isinstance(node, exp.ToMap) and isinstance(node.this, exp.Bracket):
+            whole = inner = node.this
+            while isinstance(inner.this, exp.Bracket):
+                inner = inner.this
+            node.replace(whole)
+            inner.set("this", exp.ToMap(this=inner.this))
 
 
 def _check_names(nodes: Sequence[exp.Expr], source: SqlText) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import get_args
@@ -15,8 +14,8 @@ from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
 from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
-from catalog.names import key, suggestion, written
-from catalog.schema import Index, Table
+from catalog.names import key
+from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
@@ -26,6 +25,7 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_indexes import create_index, drop_index
 from ivm.session.defining_schemas import comment, create_schema, drop_schema
 from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
@@ -77,7 +77,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case CreateView():
             _create_view(core, statement, dialect)
         case CreateIndex():
-            result = _create_index(core, statement)
+            result = create_index(core, statement)
         case CreateType() | Drop(kind="TYPE"):
             _change_type(core, statement)
         case CreateMacro():
@@ -91,7 +91,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
-            _drop_index(core, statement)
+            drop_index(core, statement)
         case CommentOn():
             comment(core, statement)
         case CreateSchema():
@@ -107,6 +107,11 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
+    if statement.table.generated and not core.engine.is_whole:
+        raise UnsupportedError(
+            f"cannot create table {statement.table.name!r}: generated columns are not supported over shards; compute "
+            "them in a view"
+        )
     check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
     if statement.table.retention:
@@ -268,41 +273,6 @@ def _put(
     tell()
 
 
-def _create_index(core: Core, statement: CreateIndex) -> Result | None:
-    found, index = core.catalog.index(statement.index.name), statement.index
-    if found is not None:
-        if statement.if_not_exists:
-            return None
-        raise BindError(
-            f"cannot create index {index.name!r}: table {found[0].name} has one of that name; drop it first"
-        )
-    table = core.catalog.table(statement.table)
-    names = [field.name for field in table.fields]
-    for column in index.columns:
-        if written(column, names) is None:
-            what = f"cannot create index {index.name!r}: table {table.name} has no column {column!r}"
-            raise BindError(f"{what}{suggestion(column, names)}")
-    columns = tuple(names[place] for place in table.places(index.columns))
-    _set_indexes(core, table, (*table.indexes, replace(index, columns=columns)))
-    if index.unique:
-        return None
-    note = (
-        f"index {index.name} is noted, and does nothing: which indexes table {table.name} has is decided by the views "
-        "that read it; SELECT * FROM ivm_arrangements lists them, EXPLAIN says which ones a view would use"
-    )
-    return Result(pa.table({"note": pa.array([note], pa.string())}))
-
-
-def _drop_index(core: Core, statement: Drop) -> None:
-    found = core.catalog.index(statement.name)
-    if found is not None:
-        table, index = found
-        _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
-    elif not statement.if_exists:
-        known = (index.name for table in core.catalog.tables for index in table.indexes)
-        raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
-
-
 def _change_type(core: Core, statement: CreateType | Drop) -> None:
     catalog = core.catalog.fixed()
     is_there = key(statement.name) in catalog.types
@@ -345,13 +315,6 @@ def _drop_macro(core: Core, statement: Drop) -> None:
     catalog.drop_macro(statement.name, is_table=is_table)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
-
-
-def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
-    with core.lock:
-        catalog = core.catalog.fixed()
-        declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
-        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}), catalog)
 
 
 def _drop(core: Core, statement: Drop) -> None:

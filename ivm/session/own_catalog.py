@@ -12,11 +12,11 @@ from functools import cache
 import duckdb
 
 from catalog.catalog import Catalog
-from catalog.clock import is_own
 from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
+from catalog.sequence import SEQUENCES
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import comment_texts, definition_text
@@ -112,7 +112,7 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for sequence in catalog.sequences.values():
         yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
-        if is_own(entry.name) and not catalog.users_of(entry.name):  # views are told with all that they read
+        if entry.name == SEQUENCES.name:
             continue
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from catalog.catalog import Catalog
+from catalog.keywords import quoted_if_needed
 from catalog.names import MAIN, TEMP, as_literal
 from catalog.schema import Field, ForeignKey, Index, Table, View
-from sql.bind.names.columns import identifier
-from sql.schemas import spelled_text
 
 
 def name_text(name: str) -> str:
     """A name as it is written: quoted only if it must be."""
-    return identifier(name)
+    return quoted_if_needed(name)
 
 
 def full_text(name: str, catalog: Catalog) -> str:
@@ -29,6 +28,8 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     if isinstance(entry, View):
         kind = f"{temp}MATERIALIZED VIEW" if entry.maintained else f"{temp}VIEW"
         feed = " WITH (change_feed = true)" if entry.change_feed else ""
+        from sql.schemas import spelled_text  # noqa: PLC0415  the prompt does not wait for its parser
+
         return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"
     parts = [_column(entry, field) for field in entry.fields]
     if entry.primary_key:
@@ -65,6 +66,9 @@ def comment_texts(catalog: Catalog, entry: Table | View | None = None) -> Iterat
 
 
 def _column(table: Table, field: Field) -> str:
+    for each in table.generated:
+        if each.column == field.name:
+            return f"{name_text(field.name)} {field.type} GENERATED ALWAYS AS ({each.value})"
     default = table.default(field.name)
     words = [name_text(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
     return " ".join(word for word in [*words, f"DEFAULT {default.value}" if default else ""] if word)
