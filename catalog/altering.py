@@ -129,6 +129,8 @@ def altered(table: Table, change: Alteration) -> Altered | None:
             return Altered(table, replace(table, name=change.name, foreign_keys=keys), same)
         case SetDefault():
             field = column_of(table, change.column)
+            if any(each.column == field.name for each in table.generated):
+                raise BindError(f"{_what(table)}: column {field.name!r} is generated, and can have no DEFAULT")
             rest = tuple(each for each in table.defaults if each.column != field.name)
             more = () if change.default is None else (replace(change.default, column=field.name),)
             return Altered(table, replace(table, defaults=(*rest, *more)), same)
@@ -196,6 +198,7 @@ def _without_column(table: Table, change: DropColumn) -> Altered | None:
     _check_unused(table, name, what)
     made = replace(
         table,
+        generated=tuple(each for each in table.generated if each.column != name),
         fields=tuple(field for field in table.fields if field.name != name),
         defaults=tuple(each for each in table.defaults if each.column != name),
     )
@@ -242,6 +245,7 @@ def _renamed(table: Table, change: RenameColumn) -> Table:
         ),
         unique=tuple(replace(each, columns=called(each.columns)) for each in table.unique),
         defaults=tuple(replace(each, column=called((each.column,))[0]) for each in table.defaults),
+        generated=tuple(replace(each, column=called((each.column,))[0]) for each in table.generated),
         indexes=tuple(replace(each, columns=called(each.columns)) for each in table.indexes),
         partitioned_by=called(table.partitioned_by),
     )

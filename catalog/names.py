@@ -58,6 +58,8 @@ def twice(names: Iterable[str]) -> str | None:
 
 MAIN = "main"
 """The schema that is always there."""
+TEMP = "temp"
+"""The schema of what ends with the connection."""
 
 
 def full_name(schema: str, name: str) -> str:

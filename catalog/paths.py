@@ -9,7 +9,9 @@ from typing import Any
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
-from catalog.names import MAIN, full_name, key, suggestion
+from catalog.names import MAIN, TEMP, full_name, key, suggestion
+
+_TEMPORARY = re.compile(rf"\b{TEMP}(?:orary)?\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Names:
     @property
     def is_plain(self) -> bool:
         """Whether a name without a schema means what it says."""
-        return all(key(each) == MAIN for each in self.path)
+        return not self.catalog.has_temporary and all(key(each) == MAIN for each in self.path)
 
     def concerns(self, text: str) -> bool:
         """Whether a text may hold a name that means another than it says. Cost: a search."""
@@ -33,6 +35,8 @@ class Names:
             return True
         folded = key(text)
         known = (MAIN, key(self.catalog.database), *map(key, self.catalog.schemas))
+        if TEMP in folded and _TEMPORARY.search(folded) is not None:
+            return True
         return any(name in folded and re.search(rf'{re.escape(name)}["`\]]?\s*\.', folded) for name in known)
 
     def found(self, parts: Sequence[str]) -> str | None:
@@ -43,12 +47,16 @@ class Names:
         return None if schema is None else full_name(schema, parts[-1])
 
     def _found(self, name: str) -> str:
-        """The first of the search path's; else that of main, if there is one or not."""
-        names = (full_name(schema, name) for schema in self.path)
+        """What is temporary, else the first of the search path's, else that of main, if there is one or not."""
+        names = (full_name(schema, name) for schema in (TEMP, *self.path))
         return next((each for each in names if key(each) in self.catalog.content), name)
 
-    def created(self, parts: Sequence[str]) -> str:
+    def created(self, parts: Sequence[str], *, temporary: bool = False) -> str:
         """What a name means that is created; BindError if there is no such schema."""
+        if temporary or (key(parts[0]) == TEMP and len(parts) > 1):
+            if not temporary or [key(each) for each in parts[:-1]] not in ([], [TEMP], [TEMP, MAIN]):
+                raise BindError("what is TEMP is in temp, and nothing else is; write CREATE TEMP, and a name alone")
+            return full_name(TEMP, parts[-1])
         if len(parts) == 1:
             return full_name(self.path[0] if self.path else MAIN, parts[0])
         schema = self._schema(parts[:-1])
@@ -72,7 +80,7 @@ class Names:
         found = []
         for each in text.split(",") if text.strip() else ():
             schema = self.schema_of(each)
-            if schema is None:
+            if schema is None or schema == TEMP:
                 raise BindError(
                     f"cannot set the schema: there is none called {each.strip()!r}; CREATE SCHEMA makes one"
                 )
@@ -88,6 +96,8 @@ class Names:
         if len(parts) == 1:
             found = self.catalog.schema(parts[0])
             return MAIN if found is None and key(parts[0]) == key(self.catalog.database) else found
+        if len(parts) == 2 and [key(each) for each in parts] == [TEMP, MAIN]:
+            return self.catalog.schema(TEMP)
         return self.catalog.schema(parts[1]) if len(parts) == 2 and self._is_own(parts[0]) else None
 
     def _is_own(self, database: str) -> bool:

@@ -7,7 +7,7 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.macro import Macro, Overload, Parameter
-from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
+from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
 from catalog.sequence import Sequence
 from catalog.types import Kind, SqlType
 
@@ -43,7 +43,7 @@ def type_of(plain: Plain) -> SqlType:
 
 def plain_table(table: Table) -> Plain:
     """A table as it is declared."""
-    return asdict(table) | {"fields": _plain_schema(table.fields)}
+    return _lasting(table) | {"fields": _plain_schema(table.fields)}
 
 
 def table_of(plain: Plain) -> Table:
@@ -67,6 +67,7 @@ def table_of(plain: Plain) -> Table:
         plain.get("replicated", False),
         plain.get("retention", ""),
         plain.get("retention_column", ""),
+        generated=tuple(Generated(**each) for each in plain.get("generated", ())),
     )
     _check(table, Table)
     return table
@@ -74,7 +75,7 @@ def table_of(plain: Plain) -> Table:
 
 def plain_view(view: View) -> Plain:
     """A view by its text and its columns."""
-    return asdict(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
+    return _lasting(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
 
 
 def view_of(plain: Plain) -> View:
@@ -97,7 +98,7 @@ def view_of(plain: Plain) -> View:
 
 def plain_macro(macro: Macro) -> Plain:
     """A macro by its forms."""
-    return asdict(macro)
+    return _lasting(macro)
 
 
 def macro_of(plain: Plain) -> Macro:
@@ -109,6 +110,13 @@ def macro_of(plain: Plain) -> Macro:
     macro = Macro(plain["name"], plain["is_table"], tuple(overloads))
     _check(macro, Macro)
     return macro
+
+
+def _lasting(entry: Table | View | Macro) -> Plain:
+    """All fields but whether it is temporary: then it is written down nowhere."""
+    found = asdict(entry)
+    del found["temporary"]
+    return found
 
 
 def plain_sequence(sequence: Sequence) -> Plain:

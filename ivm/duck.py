@@ -83,7 +83,7 @@ class _Instances:
         self._made, self._lock = {}, threading.Lock()
 
 
-def _instance(use: Use) -> duckdb.DuckDBPyConnection:
+def _instance(use: Use, *, locked: bool = True) -> duckdb.DuckDBPyConnection:
     """A new instance, whose moments are told in UTC wherever it runs: a view must not depend on the machine's zone."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
@@ -96,7 +96,8 @@ def _instance(use: Use) -> duckdb.DuckDBPyConnection:
         settings |= dict.fromkeys(_WAYS_OUT, False)
     made = duckdb.connect(config=settings)
     made.execute("SET GLOBAL TimeZone = 'UTC'")
-    made.execute("SET lock_configuration = true")
+    if locked:
+        made.execute("SET lock_configuration = true")
     return made
 
 
@@ -116,11 +117,10 @@ if hasattr(os, "register_at_fork"):
 def connection(use: Use, *, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for one query or a few that belong together. Nothing of it is left afterwards.
 
-    `alone`: to an instance of its own.
-
+    `alone`: to an instance of its own, whose settings may be changed; who lets anybody ask it locks them first.
     A query that is interrupted, by Ctrl-C or `interrupt`, raises KeyboardInterrupt.
     """
-    cursor = _instance(use) if alone else _instances.cursor(use)
+    cursor = _instance(use, locked=False) if alone else _instances.cursor(use)
     _running[id(cursor)] = cursor
     try:
         yield cursor
@@ -297,7 +297,7 @@ def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool
 
 
 _AT_ONCE = 1 << 17
-_QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)  # PIVOT is several: it looks for its columns first
+_QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)  # which PIVOT is
 _VIEWS = (duckdb.StatementType.CREATE,)
 
 

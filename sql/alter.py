@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot.tokenizer_core import Token
 
@@ -92,6 +93,9 @@ def _add(words: Words, table: str, dialect: str) -> AddColumn | AddKey:
             "of constraints PRIMARY KEY (..) and UNIQUE (..) can be added, as in DuckDB; CREATE TABLE takes the others"
         )
     words.take("COLUMN")
+    texts = [token.text.upper() for token in words.rest]
+    if "GENERATED" in texts or ("AS", "(") in pairwise(texts):
+        words.refuse("generated columns cannot be added, nor in DuckDB; CREATE TABLE takes them")
     exists, declared = words.take("IF", "NOT", "EXISTS"), _declared(table, words.text(), words, dialect)
     (field,) = declared.fields
     if declared.primary_key or declared.foreign_keys or declared.checks:

@@ -38,7 +38,8 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
           exp.Describe, exp.Filter, exp.From, exp.GroupingSets, exp.Having, exp.Identifier, exp.IgnoreNulls,
           exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PartitionedByProperty, exp.PrimaryKey,
           exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property, exp.Qualify, exp.Reference, exp.RespectNulls,
-          exp.Returning, exp.Show, exp.Summarize, exp.TruncateTable, exp.Var, exp.Where, exp.WithDataProperty)),
+          exp.Returning, exp.Summarize, exp.TemporaryProperty, exp.TruncateTable, exp.Var, exp.Where,
+          exp.WithDataProperty)),
     (("this",), (exp.ColumnConstraint, exp.Count, exp.Mode, exp.Ntile, exp.Order, exp.UniqueColumnConstraint)),
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
     (("expressions",), (exp.Anonymous, exp.Array, exp.Coalesce, exp.Cube, exp.Explode, exp.Format, exp.Greatest,
@@ -106,6 +107,8 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("columns", "where"), (exp.IndexParameters,)),
     (("kind", "constraints"), (exp.ColumnDef,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
+    (("this", "expression"), (exp.GeneratedAsIdentityColumnConstraint,)),
+    (("this", "persisted", "not_null"), (exp.ComputedColumnConstraint,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
 """What is read of kinds of nodes beyond what they require; functions and operators of which no more is are not here."""
@@ -235,6 +238,8 @@ _COMPUTED = (
     exp.Ordered,
     exp.CheckColumnConstraint,
     exp.DefaultColumnConstraint,
+    exp.GeneratedAsIdentityColumnConstraint,
+    exp.ComputedColumnConstraint,
 )
 
 

@@ -25,8 +25,8 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     if tokens[0].text.upper() == "DROP":
         return _drop(tokens, source)
     replace, rest = _without(("OR", "REPLACE"), tokens[1:])
-    if rest[0].text.upper() in ("TEMP", "TEMPORARY"):
-        source.refuse(rest[0].start, f"{rest[0].text.upper()} macros are not supported; leave the word out")
+    temporary = rest[0].text.upper() in ("TEMP", "TEMPORARY")
+    rest = rest[temporary:]
     exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
     if replace and exists:
         source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
@@ -34,7 +34,7 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     forms = list(_forms(rest, source))
     if len({is_table for is_table, _ in forms}) > 1:
         source.fail(tokens[0].start, f"macro {name!r} has forms with TABLE and without; create one macro of each kind")
-    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms))
+    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms), temporary)
     return CreateMacro(macro, exists, replace)
 
 

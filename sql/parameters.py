@@ -19,6 +19,7 @@ from catalog.errors import BindError
 from catalog.intervals import interval_text, packed
 from catalog.names import as_literal, suggestion
 from catalog.types import MAX_DIGITS
+from sql.edits import edited
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
 
@@ -60,10 +61,15 @@ def _places(text: str, dialect: str) -> tuple[Place, ...]:
     """The parameters of a text, in order."""
     found: list[Place] = []
     tokens: Sequence[Token] = statement_tokens(dialect_named(dialect), SqlText(text))
-    before = None
+    before, is_prepared = TokenType.SEMICOLON, False
     for token, following in pairwise([*tokens, None]):
         assert token is not None, "None stands last"
         kind = token.token_type
+        if before == TokenType.SEMICOLON:
+            is_prepared = token.text.upper() == _PREPARE
+        if is_prepared:  # its values come with EXECUTE
+            before = kind
+            continue
         if (kind == TokenType.PLACEHOLDER and token.text == "?") or (kind in _BEGIN_SO and before not in _END_VALUES):
             found.append((token.start, token.start + 1, ""))
             kind = TokenType.PLACEHOLDER
@@ -76,6 +82,7 @@ def _places(text: str, dialect: str) -> tuple[Place, ...]:
     return tuple(found)
 
 
+_PREPARE = "PREPARE"
 _BEGIN_SO = frozenset((TokenType.QDCOLON, TokenType.QMARK_AMP, TokenType.QMARK_PIPE))
 """Operators such as ?:: and ?|, which some dialects have between values; elsewhere a ? stands there before :: or ||."""
 _END_VALUES = frozenset((
@@ -196,6 +203,13 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (time, lambda value: None if value.tzinfo is not None else _text_as(value.isoformat(), exp.DType.TIME)),
     (date, lambda value: _text_as(value.isoformat(), exp.DType.DATE)),
 )
+
+
+def filled_with_texts(text: str, values: Sequence[str] | Mapping[str, str]) -> str:
+    """The text with the SQL of a value in the place of each parameter; BindError as for `filled`."""
+    places = _places_in(text, "duckdb")
+    chosen = _chosen(SqlText(text), places, values)
+    return edited(text, [(start, end, value) for (start, end, _), value in zip(places, chosen, strict=True)])
 
 
 _ONLY_PLACES = re.compile(r"\(\s*\?\s*(?:,\s*\?\s*)*\)")

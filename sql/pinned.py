@@ -11,7 +11,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.altering import Altered
 from catalog.names import key, quoted
-from catalog.schema import Check
 from sql.bind import BoundQuery
 from sql.bind.context import Reads
 from sql.duckdb_text import duckdb_text
@@ -55,19 +54,19 @@ def pinned_text(bound: BoundQuery, change: Altered, gone: Set[str] = frozenset()
     return text
 
 
-def renamed_check(check: Check, change: Altered) -> Check:
-    """The same condition, over columns of other names."""
-    (item,) = query(SqlText(f"SELECT {check.condition}"), "duckdb").tree.expressions
+def renamed_expression(text: str, change: Altered) -> str:
+    """The same expression, over columns of other names."""
+    (item,) = query(SqlText(f"SELECT {text}"), "duckdb").tree.expressions
     for column in list(item.find_all(exp.Column)):
         called = change.now(column.name)
         if called is not None and called != column.name:
             column.set("this", exp.to_identifier(called, quoted=True))
-    return Check(duckdb_text(item), check.name)
+    return duckdb_text(item)
 
 
-def columns_of_check(check: Check) -> frozenset[str]:
-    """The keys of the columns that a condition names."""
-    (item,) = query(SqlText(f"SELECT {check.condition}"), "duckdb").tree.expressions
+def columns_of(text: str) -> frozenset[str]:
+    """The keys of the columns that an expression names."""
+    (item,) = query(SqlText(f"SELECT {text}"), "duckdb").tree.expressions
     return frozenset(key(column.name) for column in item.find_all(exp.Column))
 
 

@@ -15,7 +15,9 @@ from catalog.errors import BindError
 from catalog.names import MAIN, key, quoted
 from catalog.paths import Names
 from sql.edits import Edit, edited
+from sql.parse_comment import place_of_name
 from sql.sql_text import SqlText
+from sql.statements import SHOWN
 from sql.syntax import Syntax, statements
 from sql.tree import nodes_of, tables_read
 
@@ -26,6 +28,9 @@ _NAMED = (
     exp.TruncateTable, exp.Show,
 )  # fmt: skip
 """What names a table without reading it in FROM, so that it takes no alias."""
+
+
+_LISTED = [words.split() for words in SHOWN]
 
 
 def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
@@ -39,21 +44,25 @@ def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
     source = SqlText(text)
     edits = list[Edit]()
     for syntax in statements(source, dialect):
-        first = syntax.tokens[0].text.upper()
-        if first == "SHOW":
-            edits += _shown(syntax.tokens[1:], names)
-        elif first == "ALTER":
+        word = syntax.tokens[0].text.upper()
+        if word == "SHOW" and [token.text.lower() for token in syntax.tokens[1:]] not in _LISTED:
+            edits += _named(syntax.tokens[1:], names)
+        elif word == "COMMENT":
+            edits += _named(syntax.tokens[slice(*place_of_name(syntax.tokens))], names)
+        elif word in ("ANALYZE", "VACUUM", "VIEW"):
+            edits += _named(syntax.tokens[1:], names)
+        elif word == "ALTER":
             edits += _altered(syntax.tokens, names)
         else:
             edits += _Renamed(names, source, dialect).edits(syntax)
     return edited(text, edits)
 
 
-def _shown(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
-    """SHOW of a table or view, which sqlglot does not read."""
+def _named(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
+    """The name of a table or view, if the tokens are one: sqlglot does not read all statements."""
     parts = [token.text for token in tokens if token.token_type != TokenType.DOT]
     name = names.found(parts) if len(parts) * 2 == len(tokens) + 1 else None
-    if name is not None and names.catalog.find(name) is not None:
+    if name is not None:
         yield tokens[0].start, tokens[-1].end + 1, quoted(name)
 
 
@@ -71,7 +80,7 @@ def _altered(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
 
 def spelled_text(query: str, catalog: Catalog) -> str:
     """A query in DuckDB's dialect with names as SQL spells them, "s"."t" for "s.t". Cost: nothing without schemas."""
-    if not catalog.schemas:
+    if not catalog.schemas and not catalog.has_temporary:
         return query
     edits = list[Edit]()
     for syntax in statements(SqlText(query), "duckdb"):
@@ -138,7 +147,7 @@ class _Renamed:
             return self._referenced(table, parts)
         if isinstance(above, exp.Create) and above.kind != "INDEX":
             try:
-                return self.names.created(parts)
+                return self.names.created(parts, temporary=_is_temporary(above))
             except BindError as error:
                 self.source.fail(table, str(error))
         return self.names.found(parts)
@@ -147,10 +156,10 @@ class _Renamed:
         """What a foreign key names: without a schema it is in that of its table."""
         create = table.find_ancestor(exp.Create)
         of = None if create is None else create.this.find(exp.Table)
-        if len(parts) > 1 or of is None:
+        if len(parts) > 1 or of is None or create is None:
             return self.names.found(parts)
         owner = [each.name for each in _identifiers(of)]
-        return self.names.created([*owner[:-1], parts[0]])
+        return self.names.created([*owner[:-1], parts[0]], temporary=_is_temporary(create))
 
     def _is_relation(self, table: exp.Table) -> bool:
         """Whether columns may be named by it."""
@@ -181,6 +190,12 @@ class _Renamed:
         if self.dialect == "duckdb":
             return quoted(name)
         return exp.to_identifier(name, quoted=True).sql(self.dialect)
+
+
+def _is_temporary(create: exp.Create) -> bool:
+    """Whether it is CREATE TEMP."""
+    properties = create.args.get("properties")
+    return any(isinstance(each, exp.TemporaryProperty) for each in (properties.expressions if properties else ()))
 
 
 def _identifiers(table: exp.Table) -> list[exp.Expr]:

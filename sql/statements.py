@@ -10,6 +10,8 @@ from catalog.macro import Macro
 from catalog.schema import Index, Table
 from catalog.sequence import Sequence
 from catalog.types import SqlType
+from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.syntax import Syntax
 
 
@@ -35,6 +37,7 @@ class CreateTableAs:
     if_not_exists: bool = False
     replace: bool = False
     empty: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class CreateView:
     syntax: Syntax | None = field(default=None, compare=False, repr=False)
     replace: bool = False
     change_feed: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +68,6 @@ class CreateIndex:
 
     table: str
     index: Index
-    if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CreateSchema:
-    """CREATE SCHEMA: from then on tables and views may be in `name`; `database` is what stands before it."""
-
-    name: str
-    database: str = ""
     if_not_exists: bool = False
 
 
@@ -292,14 +287,6 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
-class Set:
-    """SET, RESET and USE: for this connection a setting has this value; None: the one that it had at first."""
-
-    name: str
-    value: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Describe:
     """DESCRIBE: the columns of a table or view, or of a query."""
 
@@ -357,6 +344,13 @@ class Explain:
     inner: Query | CreateView
 
 
+@dataclass(frozen=True, slots=True)
+class Analyze:
+    """EXPLAIN ANALYZE: what DuckDB does to answer a query, or what has been done for the maintained view of a name."""
+
+    inner: Query | str
+
+
 Statement = (
     CreateTable
     | CreateTableAs
@@ -365,6 +359,7 @@ Statement = (
     | CreateType
     | CreateMacro
     | CreateSchema
+    | CommentOn
     | Drop
     | CreateSequence
     | Alter
@@ -375,6 +370,12 @@ Statement = (
     | Merge
     | Show
     | Set
+    | SetVariable
+    | Idle
+    | Load
+    | Prepare
+    | Execute
+    | Deallocate
     | Describe
     | Summarize
     | Checkpoint
@@ -383,4 +384,5 @@ Statement = (
     | Rollback
     | Copy
     | Explain
+    | Analyze
 )

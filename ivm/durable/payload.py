@@ -141,6 +141,7 @@ def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
         "macros": [plain_macro(macro) for macro in new.macros.values()],
         "sequences": [plain_sequence(each) for each in new.sequences.values()],
         "schemas": list(new.schemas),
+        "comments": [[entry.name, column, text] for entry, column, text in new.comments],
     }
 
 
@@ -159,6 +160,8 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
     for name in head.get("schemas", ()):  # nor these
         catalog.add_schema(name)
     catalog.content = {key(name): entries[key(name)] for name in head["names"]}
+    for name, column, text in head.get("comments", ()):
+        catalog.comment(name, column, text)
     return catalog
 
 

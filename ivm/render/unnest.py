@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.asked import answer_to
 from ivm.operators.held_back import MfpByRound
 from ivm.operators.mfp import Mfp
 from ivm.operators.unnest import ListsOf, Unnest, Unnesting
@@ -79,6 +78,8 @@ def _asked(call: Call, context: Context) -> ListsOf:
             else (column if valid is None else column.take(there), arg.type)
             for column, arg in zip(columns, call.args, strict=True)
         ]
+        from ivm.asked import answer_to  # noqa: PLC0415  DuckDB, which takes a while to import
+
         found = lists_in(answer_to(function, asked, call.type, dictionary), element, dictionary)
         lengths = np.zeros(rows.length, np.int64)
         lengths[there] = found.lengths

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, Error, UnsupportedError
-from catalog.names import MAIN, key, quoted, reached, suggestion
+from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
@@ -260,7 +260,7 @@ def _shown(core: Core, statement: Show) -> Result:
         fields = entry.fields if isinstance(entry, Table) else entry.schema
         kind = "table" if isinstance(entry, Table) else "materialized view" if entry.maintained else "view"
         told = [field.name for field in fields], [str(field.type) for field in fields]
-        rows.append((catalog.database, *catalog.parts(entry.name), *told, False, kind))
+        rows.append((*catalog.place(entry.name), *told, entry.temporary, kind))
     text, texts = pa.string(), pa.list_(pa.string())
     columns = {"column_names": texts, "column_types": texts}
     return Result(table_of(rows, database=text, schema=text, name=text, **columns, temporary=pa.bool_(), kind=text))
@@ -269,7 +269,7 @@ def _shown(core: Core, statement: Show) -> Result:
 def _shown_schemas(core: Core, of: str) -> tuple[str, ...]:
     """The schemas whose tables SHOW lists: one, or those in which names are looked up."""
     if not of:
-        return (*core.settings.path, MAIN)
+        return (TEMP, *core.settings.path, MAIN)
     found = core.settings.names.schema_of(of)
     if found is None:
         raise BindError(f"there is no schema {of!r}{suggestion(of, core.catalog.schemas)}")

@@ -27,7 +27,7 @@ from catalog.altering import (
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError, UnsupportedError
 from catalog.names import full_name, key, quoted
-from catalog.schema import Unique, View
+from catalog.schema import Generated, Unique, View
 from ivm.engine.tables import Declared
 from ivm.intake.incoming import check_defaults, default_values
 from ivm.intake.ingest import Intake
@@ -40,7 +40,7 @@ from ivm.trace.index.arrangement import Arrangement
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from sql.changes import default_text
-from sql.pinned import columns_of_check, pinned_text, renamed_check, renamed_text
+from sql.pinned import columns_of, pinned_text, renamed_expression, renamed_text
 from sql.statements import Alter
 
 
@@ -111,15 +111,30 @@ def _with_checks(change: Altered, asked: Alteration) -> Altered:
     """
     checks = []
     for check in change.old.checks:
-        named = columns_of_check(check)
+        named = columns_of(check.condition)
         if not isinstance(asked, DropColumn | SetType) or key(asked.column) not in named:
-            checks.append(renamed_check(check, change))
+            checks.append(replace(check, condition=renamed_expression(check.condition, change)))
         elif isinstance(asked, SetType) or len(named) > 1:
             raise BindError(
                 f"cannot alter table {change.old.name!r}: {check} depends on column {asked.column!r}; create another "
                 "table and copy the rows"
             )
-    return replace(change, table=replace(change.table, checks=tuple(checks)))
+    return replace(change, table=replace(change.table, checks=tuple(checks), generated=_generated(change, asked)))
+
+
+def _generated(change: Altered, asked: Alteration) -> tuple[Generated, ...]:
+    """The generated columns over the columns as they are called. BindError if one depends on a column that goes, or
+    gets another type, as it does itself.
+    """
+    for each in change.old.generated:
+        named = columns_of(each.value) | ({key(each.column)} if isinstance(asked, SetType) else set())
+        is_left = isinstance(asked, DropColumn) and key(each.column) == key(asked.column)
+        if isinstance(asked, DropColumn | SetType) and key(asked.column) in named and not is_left:
+            raise BindError(
+                f"cannot alter table {change.old.name!r}: generated column {each.column!r} depends on column "
+                f"{asked.column!r}; drop it first"
+            )
+    return tuple(replace(each, value=renamed_expression(each.value, change)) for each in change.table.generated)
 
 
 def _not_read(work: Redefining, change: Altered, asked: DropColumn | SetType) -> list[str]:

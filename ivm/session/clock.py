@@ -24,6 +24,7 @@ from ivm.engine.transaction import Change
 from ivm.trace.columns.arrow import arrow_type
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
+_ID = pa.array([0], _SCHEMA.types[0])
 
 
 class Clock:
@@ -81,9 +82,9 @@ class Clock:
         self._written = now
         return time
 
-    def row(self, now: int) -> pa.Table:
+    def row(self, now: int) -> pa.RecordBatch:
         """The table's row."""
-        return pa.table([pa.array([each], field.type) for each, field in zip((0, now), _SCHEMA, strict=True)], _SCHEMA)
+        return pa.RecordBatch.from_arrays([_ID, pa.array([now], _SCHEMA.types[NOW_COLUMN])], schema=_SCHEMA)
 
     def _is_read(self) -> bool:
         content = self._catalog.content

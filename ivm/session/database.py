@@ -83,10 +83,10 @@ class Database:
         """Run one or more statements; the result is the last one's.
 
         CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, CREATE
-        MACRO, DROP [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, MERGE, TRUNCATE, each of
-        these with RETURNING, COPY, BEGIN, COMMIT, ROLLBACK (see `begin`), CHECKPOINT, SHOW, DESCRIBE, SUMMARIZE,
-        EXPLAIN, and any SELECT, which DuckDB runs over the tables, views and `ivm_*` relations, unless it only chooses
-        rows of one (see `ivm.session.row_statements`).
+        MACRO, CREATE SCHEMA, COMMENT ON, DROP [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE,
+        MERGE, TRUNCATE, each of these with RETURNING, COPY, BEGIN, COMMIT, ROLLBACK (see `begin`), CHECKPOINT, USE,
+        SET, PREPARE, EXECUTE, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN [ANALYZE], and any SELECT, which DuckDB runs over the
+        tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
         `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
         BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that

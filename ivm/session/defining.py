@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import get_args
@@ -13,10 +12,10 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
-from catalog.names import key, suggestion, written
-from catalog.schema import Index, Table
+from catalog.names import key
+from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
@@ -26,6 +25,8 @@ from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
 from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_indexes import create_index, drop_index
+from ivm.session.defining_schemas import comment, create_schema, drop_schema
 from ivm.session.defining_sequences import create_sequence, drop_sequence
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
@@ -37,11 +38,11 @@ from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.statements import (
     Alter,
     CreateIndex,
     CreateMacro,
-    CreateSchema,
     CreateSequence,
     CreateTable,
     CreateTableAs,
@@ -52,7 +53,7 @@ from sql.statements import (
 
 Definitions = (
     CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
-    | CreateSequence | Alter | Drop
+    | CreateSequence | CommentOn | Alter | Drop
 )  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
@@ -76,7 +77,7 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case CreateView():
             _create_view(core, statement, dialect)
         case CreateIndex():
-            result = _create_index(core, statement)
+            result = create_index(core, statement)
         case CreateType() | Drop(kind="TYPE"):
             _change_type(core, statement)
         case CreateMacro():
@@ -90,11 +91,13 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case Alter():
             alter(core, statement)
         case Drop(kind="INDEX"):
-            _drop_index(core, statement)
+            drop_index(core, statement)
+        case CommentOn():
+            comment(core, statement)
         case CreateSchema():
-            _create_schema(core, statement)
+            create_schema(core, statement)
         case Drop(kind="SCHEMA"):
-            _drop_schema(core, statement)
+            drop_schema(core, statement)
         case Drop():
             _drop(core, statement)
     core.settle()
@@ -104,6 +107,11 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
+    if statement.table.generated and not core.engine.is_whole:
+        raise UnsupportedError(
+            f"cannot create table {statement.table.name!r}: generated columns are not supported over shards; compute "
+            "them in a view"
+        )
     check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
     if statement.table.retention:
@@ -125,7 +133,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
             "columns; leave some out"
         )
     names = list(unique_names((*given, *names[len(given) :])))
-    table = table_like(statement.name, list(zip(names, types, strict=True)))
+    table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
     if core.loads is not None and core.external_access and not statement.empty:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
@@ -140,6 +148,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
     check_reserved(table.name)
+    _check_temporary(core, table.temporary)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
@@ -177,6 +186,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     if statement.if_not_exists and old is not None:
         return
     check_reserved(statement.name)
+    _check_temporary(core, statement.temporary)
     catalog = core.catalog.fixed()
     name = statement.name
     readers: Sequence[Definition] = ()
@@ -195,7 +205,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary,
     )  # fmt: skip
     catalog.add_view(definition)
     if begins_clock:
@@ -263,41 +273,6 @@ def _put(
     tell()
 
 
-def _create_index(core: Core, statement: CreateIndex) -> Result | None:
-    found, index = core.catalog.index(statement.index.name), statement.index
-    if found is not None:
-        if statement.if_not_exists:
-            return None
-        raise BindError(
-            f"cannot create index {index.name!r}: table {found[0].name} has one of that name; drop it first"
-        )
-    table = core.catalog.table(statement.table)
-    names = [field.name for field in table.fields]
-    for column in index.columns:
-        if written(column, names) is None:
-            what = f"cannot create index {index.name!r}: table {table.name} has no column {column!r}"
-            raise BindError(f"{what}{suggestion(column, names)}")
-    columns = tuple(names[place] for place in table.places(index.columns))
-    _set_indexes(core, table, (*table.indexes, replace(index, columns=columns)))
-    if index.unique:
-        return None
-    note = (
-        f"index {index.name} is noted, and does nothing: which indexes table {table.name} has is decided by the views "
-        "that read it; SELECT * FROM ivm_arrangements lists them, EXPLAIN says which ones a view would use"
-    )
-    return Result(pa.table({"note": pa.array([note], pa.string())}))
-
-
-def _drop_index(core: Core, statement: Drop) -> None:
-    found = core.catalog.index(statement.name)
-    if found is not None:
-        table, index = found
-        _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
-    elif not statement.if_exists:
-        known = (index.name for table in core.catalog.tables for index in table.indexes)
-        raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
-
-
 def _change_type(core: Core, statement: CreateType | Drop) -> None:
     catalog = core.catalog.fixed()
     is_there = key(statement.name) in catalog.types
@@ -325,6 +300,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
     check_reserved(macro.name)
+    _check_temporary(core, macro.temporary)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
@@ -339,13 +315,6 @@ def _drop_macro(core: Core, statement: Drop) -> None:
     catalog.drop_macro(statement.name, is_table=is_table)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
-
-
-def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
-    with core.lock:
-        catalog = core.catalog.fixed()
-        declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
-        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}), catalog)
 
 
 def _drop(core: Core, statement: Drop) -> None:
@@ -366,35 +335,6 @@ def _drop(core: Core, statement: Drop) -> None:
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
 
 
-def _create_schema(core: Core, statement: CreateSchema) -> None:
-    catalog, name = core.catalog.fixed(), statement.name
-    if key(statement.database) not in ("", key(catalog.database)):
-        raise BindError(f"cannot create schema {name!r}: there is no database {statement.database!r}; leave it out")
-    if statement.if_not_exists and catalog.schema(name) is not None:
-        return
-    check_reserved(name)
-    catalog.add_schema(name)
-    with core.lock:
-        core.carry_out(partial(core.catalog.become, catalog), catalog)
-
-
-def _drop_schema(core: Core, statement: Drop) -> None:
-    """With `cascade` all that is in it goes, and the views elsewhere that read that."""
-    name = core.settings.names.schema_of(statement.name)
-    if statement.if_exists and name is None:
-        return
-    with core.dropping(), core.lock:
-        left = core.catalog.fixed()
-        inside = left.within(name or statement.name) if statement.cascade else ()
-        tables = [entry.name for entry in reversed(inside) if isinstance(entry, Table)]
-        reading = {view.name for entry in inside for view in left.dependents(entry.name)}
-        views = [view.name for view in reversed(left.views) if view in inside or view.name in reading]
-        for view in views:
-            left.drop_view(view)
-        for table in tables:
-            left.drop_table(table)
-        left.drop_schema(name or statement.name)
-        gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
-        tell = succession(core, left, gone)
-        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
-    core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)
+def _check_temporary(core: Core, temporary: bool) -> None:
+    if temporary and core.distribution is not None and not core.is_copied:
+        raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")

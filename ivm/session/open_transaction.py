@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import cast
 
@@ -15,7 +16,6 @@ from ivm.engine.transaction import Change
 from ivm.session.core import Core
 from ivm.session.pending import Pending
 from ivm.session.publishing import publish
-from ivm.session.settings import Settings
 from ivm.trace.columns.exported import ArrowRows
 
 _NONE: Mapping[str, None] = MappingProxyType({})
@@ -37,7 +37,7 @@ class OpenTransaction(Core):
         self.clock.stand_at(base.clock.present())
         self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
-        self.settings = Settings(self.catalog, base.settings.path)
+        self.settings = replace(base.settings, catalog=self.catalog)
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
         self.has_rows = self.pending.has_rows

@@ -16,9 +16,10 @@ from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
+from catalog.sequence import SEQUENCES
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
-from ivm.shell.definitions import definition_text
+from ivm.shell.definitions import comment_texts, definition_text
 from sql.schemas import spelled_text
 from sql.tree import CATALOG
 
@@ -57,6 +58,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
         path = ",".join((*core.settings.path, MAIN))
         duck.execute(f"SET search_path = {as_literal(path)}")
         _add_macros(duck, catalog.macros)
+        duck.execute("SET lock_configuration = true")
         yield duck
 
 
@@ -110,14 +112,19 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for sequence in catalog.sequences.values():
         yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
+        if entry.name == SEQUENCES.name:
+            continue
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)
             plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=(), retention="")
             yield definition_text(replace(plain, replicated=False), catalog)
         else:
-            yield f"CREATE VIEW {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
-    sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.parts(name)))}) THEN {n}" for name, n in rows.items())
-    size = f"CASE (schema_name, table_name){sizes} ELSE estimated_size END" if sizes else "estimated_size"
+            kind = "TEMP VIEW" if entry.temporary else "VIEW"
+            yield f"CREATE {kind} {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
+    yield from comment_texts(catalog)
+    sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.place(name)))}) THEN {n}" for name, n in rows.items())
+    place = "(database_name, schema_name, table_name)"
+    size = f"CASE {place}{sizes} ELSE estimated_size END" if sizes else "estimated_size"
     yield (
         f"CREATE TEMP MACRO duckdb_tables() AS TABLE SELECT * REPLACE ({size} AS estimated_size) "
         "FROM system.main.duckdb_tables()"

@@ -65,6 +65,9 @@ class Redefining:
         """Have a view of this definition, in the place of the one of its name, if there is one; else behind all."""
         if self.catalog.find(view.name) is None:
             self.catalog.add_view(view)
+            for entry, column, said in self.old.comments:
+                if entry.name == view.name:
+                    self.catalog.comment(view.name, column, said)
         else:
             self.catalog.alter(view.name, view)
 

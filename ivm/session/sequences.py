@@ -9,21 +9,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import duckdb
 import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, Error
 from catalog.names import as_literal
 from catalog.sequence import SEQUENCES, Sequence
-from ivm.duck import answer
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.turns import Turns
 from sql.sequence_words import NEXT, in_one_schema, numbers_called, only_next
+
+if TYPE_CHECKING:
+    import duckdb
 
 _AHEAD = 100
 """So many numbers are written down before they are given; a crash loses those that were not."""
@@ -53,6 +54,8 @@ class Numbers:
 
     def answer(self, duck: duckdb.DuckDBPyConnection, text: str, *, tries: bool = False) -> pa.Table:
         """The rows of a query, which may call nextval and currval. If it only `tries`, no number is given."""
+        from ivm.duck import answer  # noqa: PLC0415  DuckDB, which takes a while to import
+
         called = numbers_called(text)
         known = {name: self._core.catalog.sequences[name] for _, name in called if name in self._core.catalog.sequences}
         if not known:
@@ -178,6 +181,8 @@ def _begin(duck: duckdb.DuckDBPyConnection, sequence: Sequence, last: int | None
 
 def _reached(duck: duckdb.DuckDBPyConnection, sequence: Sequence) -> int | None:
     """The last number that was given; None: there is none."""
+    import duckdb  # noqa: PLC0415  as above
+
     with suppress(duckdb.Error):
         return int(duck.execute(f"SELECT currval({as_literal(sequence.name)})").fetchall()[0][0])
     return None

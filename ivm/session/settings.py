@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.paths import Names
@@ -19,11 +21,15 @@ def as_it_is(name: str) -> str:
 
 @dataclass(slots=True)
 class Settings:
-    """The settings of one connection, each replaced as a whole: whoever reads one meanwhile sees it before or after."""
+    """The settings of one connection; what it does in a transaction has the same, and changes them."""
 
     catalog: Catalog
     path: tuple[str, ...] = ()
     """The schemas in which names are looked up before main; the first is where things are created."""
+    variables: dict[str, pa.Table] = field(default_factory=dict)
+    """What getvariable() gives, as tables of one value, by the keys of their names."""
+    prepared: dict[str, str] = field(default_factory=dict)
+    """The statements that have names, by the keys of these."""
 
     @property
     def names(self) -> Names:

@@ -15,13 +15,15 @@ from ivm.engine.installing import Progress
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.analyze import analyzed
 from ivm.session.core import Core
 from ivm.session.defining import define
 from ivm.session.explain import explain
+from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
-from ivm.session.setting import set_to
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
+from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
 from sql.macros import with_macros
 from sql.named_types import with_types
 from sql.parameters import Parameters
@@ -32,6 +34,7 @@ from sql.recent import Recent
 from sql.schemas import with_schemas
 from sql.sql_text import SqlText
 from sql.statements import (
+    Analyze,
     Begin,
     Checkpoint,
     Commit,
@@ -44,7 +47,6 @@ from sql.statements import (
     Merge,
     Query,
     Rollback,
-    Set,
     Show,
     Statement,
     Summarize,
@@ -111,7 +113,7 @@ def in_steps(text: str, dialect: str, names: Names) -> Sequence[str]:
     return cut
 
 
-_NAMING = re.compile(r"\b(?:schema|search_path|use)\b", re.IGNORECASE)
+_NAMING = re.compile(r"\b(?:schema|search_path|use|prepare)\b", re.IGNORECASE)
 """What stands in statements that decide what names mean."""
 
 
@@ -178,8 +180,19 @@ def run_statement(
             from ivm.session.adhoc import described  # noqa: PLC0415  as above
 
             return described(core, statement, dialect)
-        case Set():
-            set_to(core, statement)
+        case Set() | SetVariable() | Load():
+            return _set(core, statement)
+        case Idle():
+            if statement.name:
+                core.catalog.lookup(statement.name)
+            return Result()
+        case Prepare():
+            prepare(core, statement)
+            return Result()
+        case Execute():
+            return run_statement(core, _executed(core, statement), "duckdb", progress)
+        case Deallocate():
+            deallocate(core, statement)
             return Result()
         case Copy():
             from ivm.session.changing import run_copy  # noqa: PLC0415  as above
@@ -194,10 +207,30 @@ def run_statement(
             text = inner.query_text if isinstance(inner, CreateView) else inner.written
             lines = explain(core, text, dialect, inner.origin, inner.syntax)
             return Result(pa.table({"explain": array_from([lines])}), as_text=True)
+        case Analyze():
+            return analyzed(core, statement, dialect)
         case Begin() | Commit() | Rollback():
             raise AssertionError("these are for `Transactions`")
         case _:
             return define(core, statement, dialect)
+
+
+def _set(core: Core, statement: Set | SetVariable | Load) -> Result:
+    from ivm.session.setting import load, set_to, set_variable  # noqa: PLC0415  DuckDB, as above
+
+    match statement:
+        case Set():
+            set_to(core, statement)
+        case SetVariable():
+            set_variable(core, statement)
+        case Load():
+            load(core, statement)
+    return Result()
+
+
+def _executed(core: Core, statement: Execute) -> Statement | PlainInsert | PlainRows:
+    """What EXECUTE carries out. Its names mean what they meant when it was prepared."""
+    return statements_of(text_of(core, statement), "duckdb", Names(core.catalog))[0]
 
 
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:

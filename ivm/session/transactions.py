@@ -13,9 +13,10 @@ from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.defining import DEFINITIONS, Definitions
 from ivm.session.statements import run_statement
+from sql.connection_statements import Load
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Alter, Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
+from sql.statements import Alter, Analyze, Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -150,7 +151,8 @@ class Transactions:
         core = self.begun.core()
         if isinstance(statement, DEFINITIONS):
             self._check_definition(statement)
-        return self._core if isinstance(statement, Explain) else core
+        is_of_view = isinstance(statement, Analyze) and isinstance(statement.inner, str)
+        return self._core if is_of_view or isinstance(statement, Explain | Load) else core
 
     def _check_definition(self, statement: Definitions) -> None:
         """UnsupportedError for what cannot take effect together with other statements."""

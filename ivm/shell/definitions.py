@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from catalog.catalog import Catalog
-from catalog.names import MAIN, as_literal, quoted
+from catalog.names import MAIN, TEMP, as_literal, quoted
 from catalog.schema import Field, ForeignKey, Index, Table, View
 from sql.schemas import spelled_text
 
@@ -20,14 +21,15 @@ def name_text(name: str) -> str:
 def full_text(name: str, catalog: Catalog) -> str:
     """The name of a table or view as it is written, with its schema if that is not main."""
     schema, own = catalog.parts(name)
-    return name_text(own) if schema == MAIN else f"{name_text(schema)}.{name_text(own)}"
+    before = {MAIN: "", TEMP: f"{TEMP}.{MAIN}."}.get(schema, f"{name_text(schema)}.")
+    return f"{before}{name_text(own)}"
 
 
 def definition_text(entry: Table | View, catalog: Catalog) -> str:
     """CREATE TABLE, with the indexes that were created, or CREATE VIEW; with semicolons."""
-    called = full_text(entry.name, catalog)
+    called, temp = full_text(entry.name, catalog), "TEMP " if entry.temporary else ""
     if isinstance(entry, View):
-        kind = "MATERIALIZED VIEW" if entry.maintained else "VIEW"
+        kind = f"{temp}MATERIALIZED VIEW" if entry.maintained else f"{temp}VIEW"
         feed = " WITH (change_feed = true)" if entry.change_feed else ""
         return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"
     parts = [_column(entry, field) for field in entry.fields]
@@ -51,11 +53,23 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     columns = ",\n".join(f"  {part}" for part in parts)
     spread = f" PARTITIONED BY {_names(entry.partitioned_by)}" if entry.partitioned_by else ""
     spread += " REPLICATED" if entry.replicated else ""
-    table = f"CREATE TABLE {called} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
+    table = f"CREATE {temp}TABLE {called} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
     return "\n".join([table, *(_index(called, each) for each in entry.indexes)])
 
 
+def comment_texts(catalog: Catalog, entry: Table | View | None = None) -> Iterator[str]:
+    """COMMENT ON for all that was said of a table or view, or of all there are; with semicolons."""
+    for each, column, text in catalog.comments:
+        if entry is None or each is entry:
+            kind = "COLUMN" if column else "TABLE" if isinstance(each, Table) else "VIEW"
+            called = full_text(each.name, catalog) + (f".{name_text(column)}" if column else "")
+            yield f"COMMENT ON {kind} {called} IS {as_literal(text)};"
+
+
 def _column(table: Table, field: Field) -> str:
+    for each in table.generated:
+        if each.column == field.name:
+            return f"{name_text(field.name)} {field.type} GENERATED ALWAYS AS ({each.value})"
     default = table.default(field.name)
     words = [name_text(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
     return " ".join(word for word in [*words, f"DEFAULT {default.value}" if default else ""] if word)

@@ -61,6 +61,10 @@ def test_they_are_found_again(tmp_path: Path, checkpoint: bool) -> None:
         db.sql("INSERT INTO s.t VALUES (1, 5); INSERT INTO t VALUES (1)")
         if checkpoint:
             db.sql("CHECKPOINT")
+        db.sql("COMMENT ON TABLE s.t IS 'one'; COMMENT ON COLUMN s.t.y IS 'how many'; COMMENT ON VIEW s.v IS 'all'")
+        db.sql(
+            "COMMENT ON VIEW s.v IS NULL; COMMENT ON TABLE t IS 'another'; CREATE OR REPLACE TABLE other (x INTEGER)"
+        )
         db.sql("CREATE SCHEMA gone; CREATE TABLE gone.t (x INTEGER); INSERT INTO gone.t VALUES (1)")
         db.sql("DROP SCHEMA gone CASCADE; CREATE SCHEMA empty; USE s")
         assert db.sql("SELECT current_schema(), current_database()").fetchall() == [("s", "shop")]
@@ -72,6 +76,10 @@ def test_they_are_found_again(tmp_path: Path, checkpoint: bool) -> None:
         found = db.sql("SELECT catalog_name, schema_name FROM information_schema.schemata").fetchall()
         assert {name for database, name in found if database == "shop"} >= {"main", "s", "empty"}
         assert ("shop", "gone") not in found
+        assert db.sql("SELECT schema_name, comment FROM duckdb_tables() ORDER BY ALL").fetchall() == [
+            ("main", "another"), ("main", None), ("s", "one"),
+        ]  # fmt: skip
+        assert db.sql("SELECT comment FROM duckdb_columns() WHERE comment IS NOT NULL").fetchall() == [("how many",)]
         db.verify()
         with pytest.raises(ivm.Error, match="gone"):
             db.sql("SELECT * FROM gone.t")
@@ -79,7 +87,7 @@ def test_they_are_found_again(tmp_path: Path, checkpoint: bool) -> None:
 
 def test_databases_of_before_have_main_alone() -> None:
     head = definition_of(Catalog())
-    del head["schemas"]
+    del head["schemas"], head["comments"]
     assert catalog_of(head).schemas == ()
 
 
@@ -132,3 +140,69 @@ def test_other_dialects_and_macros_know_schemas() -> None:
         assert db.sql("SELECT * FROM least(5)").fetchall() == [(1,)]
         with pytest.raises(ivm.UnsupportedError, match="macros are in no schema"):
             db.sql("CREATE MACRO s.one() AS 1")
+
+
+def test_what_is_temporary_is_in_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "shop.ivm"
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE TABLE t (x INTEGER PRIMARY KEY, y VARCHAR); INSERT INTO t VALUES (1, 'lasting')")
+        db.sql("CREATE TEMP TABLE t (x INTEGER PRIMARY KEY, y VARCHAR)")
+        db.sql("CREATE TEMP MATERIALIZED VIEW v AS SELECT y, count(*) AS n FROM t GROUP BY y")
+        db.sql("CREATE TEMP VIEW w AS SELECT * FROM shop.t; CREATE TEMP MACRO m(x) AS x || 'fleeting'")
+        db.sql("COMMENT ON TABLE t IS 'fleeting'; CREATE TEMP TABLE made AS SELECT 'fleeting' AS x")
+        db.apply({"t": [{"x": 1, "y": "fleeting"}], "main.t": [{"x": 2, "y": "lasting too"}]})
+        db.sql("CREATE MATERIALIZED VIEW lasting AS SELECT max(x) AS x FROM main.t")
+        assert db.view("v").fetchall() == [("fleeting", 1)]
+        db.verify()
+        db.sql("CHECKPOINT; UPDATE t SET y = 'fleeting, too'; INSERT INTO main.t VALUES (3, 'late')")
+        db.backup(tmp_path / "copy.ivm")
+        time = db.time
+    for each in (path, tmp_path / "copy.ivm"):
+        written = b"".join(file.read_bytes() for file in each.iterdir())
+        assert b"late" in written
+        assert b"fleeting" not in written
+        with ivm.connect(each, compile="off") as db:
+            assert db.time == time
+            assert [info.name for info in db.tables()] == ["t"]
+            assert [info.name for info in db.views()] == ["lasting"]
+            assert db.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+            assert db.view("lasting").fetchall() == [(3,)]
+            with pytest.raises(ivm.Error, match="m"):
+                db.sql("SELECT m('x')")
+
+
+def test_temporary_things_in_a_transaction_and_over_shards() -> None:
+    with ivm.connect(compile="off", shards=3) as db:
+        db.sql("CREATE TABLE t (x INTEGER PRIMARY KEY); CREATE TEMP TABLE t (x INTEGER PRIMARY KEY)")
+        db.sql("CREATE TEMP MATERIALIZED VIEW v AS SELECT sum(x) AS x FROM t")
+        db.sql("INSERT INTO t VALUES (1), (2)")
+        assert db.view("v").fetchall() == [(3,)]
+    with ivm.connect(compile="off") as db:
+        db.sql("CREATE TEMP TABLE t (x INTEGER PRIMARY KEY)")
+        db.sql("BEGIN; INSERT INTO t VALUES (1)")
+        assert db.sql("SELECT * FROM t").fetchall() == [(1,)]
+        db.sql("ROLLBACK; BEGIN; INSERT INTO t VALUES (2); COMMIT")
+        assert db.sql("SELECT * FROM t").fetchall() == [(2,)]
+        db.sql("DROP TABLE t")
+        db.sql('CREATE TABLE "temp.t" (x INTEGER)')
+
+
+def test_comments_and_schemas_go_along_with_what_is_altered(tmp_path: Path) -> None:
+    told = "SELECT schema_name, table_name, column_name, comment FROM duckdb_columns() WHERE comment IS NOT NULL"
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        db.sql("CREATE SCHEMA s; CREATE TABLE s.t (x INTEGER, y INTEGER); CREATE TEMP TABLE fleeting (x INTEGER)")
+        db.sql(
+            "CREATE MATERIALIZED VIEW s.v AS SELECT x, y FROM s.t; CREATE MATERIALIZED VIEW s.w AS SELECT x FROM s.v"
+        )
+        db.sql("COMMENT ON COLUMN s.t.x IS 'one'; COMMENT ON COLUMN s.w.x IS 'seen'")
+        db.sql("INSERT INTO s.t VALUES (1, 2); INSERT INTO fleeting VALUES (3)")
+        db.sql("ALTER TABLE s.t RENAME COLUMN x TO z; ALTER TABLE s.t RENAME TO u; USE s")
+        db.sql("CREATE OR REPLACE VIEW v AS SELECT z AS x, y FROM u")
+        db.sql("ALTER TABLE fleeting ADD COLUMN more INTEGER DEFAULT 7; ALTER TABLE fleeting RENAME TO brief")
+        assert db.sql("SELECT * FROM brief").fetchall() == [(3, 7)]
+        assert sorted(db.sql(told).fetchall()) == [("s", "u", "z", "one"), ("s", "w", "x", "seen")]
+        db.verify()
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        assert sorted(db.sql(told).fetchall()) == [("s", "u", "z", "one"), ("s", "w", "x", "seen")]
+        assert db.view("s.w").fetchall() == [(1,)]
+        assert [each.name for each in db.tables()] == ["s.u"]

@@ -37,7 +37,7 @@ KINDS = sorted({*HANDLERS, *LISTED} - _REFUSING, key=lambda kind: kind.__name__)
 READ = {kind: read_of(kind) or frozenset() for kind in KINDS}
 MORE = (
     "SELECT * REPLACE (1 AS id) RENAME (pay AS p) FROM emp",
-    "SELECT * ILIKE '%a%' FROM emp",
+    "SELECT * ILIKE '%a%' FROM emp WHERE name COLLATE NOCASE = 'x'",
     "SELECT ts AT TIME ZONE 'UTC', CAST(i AS uint8) FROM t",
     "SELECT array_agg(id), count_if(pay > 1), mode(id), median(id), quantile(id, 0.5), quantile_disc(id, 0.5) FROM emp",
     "SELECT first(id), last(id), any_value(id), bool_and(pay > 1), bool_or(pay > 1), min(id), string_agg(name, '-') FROM emp",

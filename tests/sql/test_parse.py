@@ -187,7 +187,7 @@ def test_nothing_is_no_statement():
         ("CREATE TABLE t (a INT) WITH (foo = 1)", UnsupportedError, "check_foreign_keys = true"),
         ("CREATE TABLE t (a INT) WITH (static = 1)", BindError, "static must be true or false"),
         ("CREATE TABLE t (a INT) WITH (check_foreign_keys = 1)", BindError, "true or false"),
-        ("CREATE TEMP TABLE t (a INT)", UnsupportedError, "TEMPORARY"),
+        ("CREATE UNLOGGED TABLE t (a INT)", UnsupportedError, "UNLOGGED"),
         ("CREATE TABLE t", ParseError, "needs its columns, or AS SELECT"),
         ("CREATE TABLE t (a INT) AS SELECT 1", UnsupportedError, "names of columns without types"),
         ("CREATE TABLE t WITH (static = true) AS SELECT 1", UnsupportedError, "declare the table, then INSERT INTO"),
@@ -258,7 +258,7 @@ def test_nothing_is_no_statement():
         ("COMMIT AND CHAIN", UnsupportedError, "takes no AND CHAIN"),
         ("ROLLBACK TO a", UnsupportedError, "as a whole"),
         ("SAVEPOINT a", UnsupportedError, "by ROLLBACK"),
-        ("EXPLAIN ANALYZE SELECT 1", UnsupportedError, "write EXPLAIN alone"),
+        ("EXPLAIN ANALYZE INSERT INTO t VALUES (1)", UnsupportedError, "EXPLAIN ANALYZE is for queries"),
         ("EXPLAIN DELETE FROM t", UnsupportedError, "EXPLAIN is for queries and views"),
     ],
 )
