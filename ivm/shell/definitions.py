@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from catalog.catalog import Catalog
 from catalog.names import MAIN, TEMP, as_literal, quoted
 from catalog.schema import Field, ForeignKey, Index, Table, View
-from sql.schemas import spelled_text
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -31,6 +30,8 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     if isinstance(entry, View):
         kind = f"{temp}MATERIALIZED VIEW" if entry.maintained else f"{temp}VIEW"
         feed = " WITH (change_feed = true)" if entry.change_feed else ""
+        from sql.schemas import spelled_text  # noqa: PLC0415  the prompt does not wait for its parser
+
         return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"
     parts = [_column(entry, field) for field in entry.fields]
     if entry.primary_key:
