@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from catalog.declared import carried, check_columns, check_key, completed, seen, spelled
 from catalog.errors import BindError
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import key, suggestion, twice, written
-from catalog.schema import ForeignKey, Index, Table, Unique, View
-from catalog.types import SqlType
+from catalog.names import MAIN, TEMP, as_literal, key, quoted, suggestion, written
+from catalog.schema import ForeignKey, Index, Table, View
+from catalog.sequence import Sequence, Sequences
+from catalog.types import SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 
@@ -18,6 +20,7 @@ Entry = TypeVar("Entry", Table, View)
 class Catalog:
     """Tables and views by name, in one name space and in order of creation. Names are found in any case.
 
+    What is in a schema other than main is called by both names, as s.t, here and wherever a name is told; see `parts`.
     Its content is replaced, never written to: a thread that reads while another adds or drops sees it as before or as
     after. `fixed` holds on to one. Not safe for concurrent writers.
     """
@@ -28,8 +31,13 @@ class Catalog:
         self.making = ""
         """The view that is being made, which is not there yet, nor any that it is to replace."""
         self.macros: Macros = {}
+        self.sequences: Sequences = {}
         """Replaced when a macro comes or goes, as the content is."""
+        self.database = "memory"
+        """What the database itself is called, in front of schemas."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
+        self._comments: Mapping[tuple[str, str], str] = {}  # by the keys of a name and of a column's, or nothing
+        self._schemas: Mapping[str, str] = {}  # the names of those beside main, by their keys
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -85,12 +93,13 @@ class Catalog:
         BindError if the name is taken, a column or key column is wrong, or a foreign key does not fit its target.
         """
         self._check_free(table.name, "table")
-        _check_columns(table)
+        self._let_in(table)
+        check_columns(table)
         fields = table.fields
         table = replace(
             table,
             primary_key=tuple(fields[i].name for i in table.key_indexes),
-            unique=tuple(dict.fromkeys(_spelled(table, each) for each in table.unique)),
+            unique=tuple(dict.fromkeys(spelled(table, each) for each in table.unique)),
         )
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
@@ -118,7 +127,7 @@ class Catalog:
         if found is None:
             known = suggestion(name, (each for each, _ in self._types.values()))
             raise BindError(f"there is no type {name!r}{known}")
-        users = tuple(table.name for table in self.tables if any(field.type == found[1] for field in table.fields))
+        users = tuple(table.name for table in self.tables if any(holds(field.type, found[1]) for field in table.fields))
         if users:
             raise BindError(f"cannot drop type {name!r}: used by {_listed('table', users)}; drop that first")
         self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
@@ -136,11 +145,155 @@ class Catalog:
             raise BindError(f"cannot drop {kind} {name!r}: there is none of that name{suggestion(name, known)}")
         self.macros = {each: macro for each, macro in self.macros.items() if macro is not found}
 
+    @property
+    def comments(self) -> tuple[tuple[Table | View, str, str], ...]:
+        """What was said of tables and views, and of their columns: the entry, a column's name or nothing, a text."""
+        found = []
+        for (name, column), text in self._comments.items():
+            entry = self.content[name]
+            spelled = written(column, (field.name for field in seen(entry))) if column else ""
+            if spelled is not None:  # the column may have gone
+                found.append((entry, spelled, text))
+        return tuple(found)
+
+    def comment(self, name: str, column: str, text: str | None) -> None:
+        """Say this of a table or view, or a column of it; None: nothing. BindError if there is none."""
+        entry = self.lookup(name)
+        names = [field.name for field in seen(entry)]
+        if column and written(column, names) is None:
+            raise BindError(f"cannot comment: {entry.name!r} has no column {column!r}{suggestion(column, names)}")
+        place = key(entry.name), key(column)
+        kept = {each: said for each, said in self._comments.items() if each != place}
+        self._comments = kept if text is None else {**kept, place: text}
+
+    @property
+    def schemas(self) -> tuple[str, ...]:
+        """The schemas that were created, in that order: all but main and temp."""
+        return tuple(name for name in self._schemas.values() if name != TEMP)
+
+    @property
+    def has_temporary(self) -> bool:
+        """Whether there is a table or view that ends with the connection."""
+        return TEMP in self._schemas
+
+    def schema(self, name: str) -> str | None:
+        """A schema's name as it was given; None if there is none of that name."""
+        return MAIN if key(name) == MAIN else self._schemas.get(key(name))
+
+    def parts(self, name: str) -> tuple[str, str]:
+        """The schema that what has this name is in, or would be, and what it is called there.
+
+        A name with a dot is that of a schema and one within, if there is such a schema; else there is a dot in it.
+        """
+        first, _, rest = name.partition(".")
+        found = self._schemas.get(key(first)) if rest and self._schemas else None
+        return (MAIN, name) if found is None else (found, rest)
+
+    def place(self, name: str) -> tuple[str, str, str]:
+        """The database that it is in, the schema there, and what it is called there, as DuckDB tells it."""
+        schema, own = self.parts(name)
+        return (TEMP, MAIN, own) if schema == TEMP else (self.database, schema, own)
+
+    def spelled(self, name: str) -> str:
+        """The name of a table or view as SQL writes it, in quotes: "s"."t"."""
+        schema, own = self.parts(name)
+        before = "" if schema == MAIN else f"{quoted(schema)}." if schema != TEMP else f"{quoted(TEMP)}.{quoted(MAIN)}."
+        return f"{before}{quoted(own)}"
+
+    def within(self, schema: str) -> tuple[Table | View, ...]:
+        """The tables and views of a schema, in order of creation."""
+        wanted = key(schema)
+        return tuple(entry for entry in self.content.values() if key(self.parts(entry.name)[0]) == wanted)
+
+    def add_schema(self, name: str) -> None:
+        """Let there be a schema; BindError if there is one of that name, or if its name has a dot."""
+        what = f"cannot create schema {name!r}"
+        if self.schema(name) is not None or key(name) in _SYSTEM:
+            raise BindError(f"{what}: there is a schema of that name; drop it or choose another")
+        self._check_apart(name, what)
+        if "." in name:
+            raise BindError(f"{what}: a dot stands between a schema and what is in it; choose a name without")
+        self._schemas = {**self._schemas, key(name): name}
+
+    def _check_apart(self, schema: str, what: str) -> None:
+        """BindError if something in main has a name that would be that of something in the schema."""
+        taken = [entry.name for entry in self.content.values() if key(entry.name).startswith(f"{key(schema)}.")]
+        if taken:
+            raise BindError(f"{what}: {taken[0]!r} is in main, and would seem to be in it; drop it or choose another")
+
+    def lasting(self) -> Catalog:
+        """What there is without what ends with the connection. Cost: none, if there is nothing of that."""
+        kept = self.fixed()
+        if self.has_temporary:
+            kept.content = {name: entry for name, entry in self.content.items() if not entry.temporary}
+            kept._schemas = {name: schema for name, schema in self._schemas.items() if name != TEMP}
+            kept._comments = {each: said for each, said in self._comments.items() if each[0] in kept.content}
+        if any(macro.temporary for macro in self.macros.values()):
+            kept.macros = {each: macro for each, macro in self.macros.items() if not macro.temporary}
+        return kept
+
+    def _let_in(self, entry: Table | View) -> None:
+        """Have the schema of temporary things, if this is one."""
+        if entry.temporary and not self.has_temporary:
+            self._check_apart(TEMP, f"cannot create temporary {entry.name!r}")
+            self._schemas = {**self._schemas, TEMP: TEMP}
+
+    def drop_schema(self, name: str) -> None:
+        """Let a schema go; BindError if there is none, or if anything is in it."""
+        found = self.schema(name)
+        if found is None:
+            raise BindError(f"there is no schema {name!r}{suggestion(name, self.schemas)}")
+        if found == MAIN:
+            raise BindError("cannot drop schema 'main', which is always there; drop what is in it")
+        users = tuple(entry.name for entry in self.within(found))
+        if users:
+            raise BindError(
+                f"cannot drop schema {found!r}, which has {', '.join(map(repr, users))}; drop that first, or CASCADE"
+            )
+        self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
+
+    def add_sequence(self, sequence: Sequence) -> None:
+        """Have this sequence, in place of the one of its name, if there is one."""
+        self.sequences = {**self.sequences, sequence.key: sequence}
+
+    def drop_sequence(self, name: str) -> None:
+        """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
+        found = self.sequences.get(key(name))
+        if found is None:
+            known = suggestion(name, (each.name for each in self.sequences.values()))
+            raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
+        called = as_literal(found.key)
+        users = (t.name for t in self.tables if any(called in key(each.value) for each in t.defaults))
+        if listed := tuple(users):
+            raise BindError(
+                f"cannot drop sequence {name!r}: a DEFAULT of {_listed('table', listed)} takes its numbers; "
+                "ALTER TABLE .. ALTER .. DROP DEFAULT first"
+            )
+        self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
+
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
-        """Give the table called `name` these indexes, and return it."""
+        """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""
         table = replace(self.table(name), indexes=indexes)
+        for index in indexes:
+            for column in index.columns if index.unique else ():
+                check_key(table, f"cannot create index {index.name!r}", "key", column)
         self.content = {**self.content, key(table.name): table}
         return table
+
+    def alter(self, name: str, entry: Table | View) -> None:
+        """Let this be what the table or view called `name` has become, in its place and order.
+
+        BindError if it has a new name that is taken, or its columns contradict each other.
+        """
+        if key(name) != key(entry.name):
+            self._check_free(entry.name, "table" if isinstance(entry, Table) else "view")
+        if isinstance(entry, Table):
+            check_columns(entry)
+        known, old = self.content, self.content[key(name)]
+        self.content = {key(entry.name if each == key(name) else each): kept for each, kept in known.items()} | {
+            key(entry.name): entry
+        }
+        self._comments = carried(self._comments, old, entry)
 
     def index(self, name: str) -> tuple[Table, Index] | None:
         """The index called `name` with its table, or None. Indexes have a name space of their own."""
@@ -151,7 +304,12 @@ class Catalog:
         """Add `view`; BindError if its name is taken or something that it uses does not exist."""
         self._check_free(view.name, "view")
         for name in view.uses:
-            self.lookup(name)
+            if self.lookup(name).temporary and not view.temporary:
+                raise BindError(
+                    f"cannot create view {view.name!r}: it reads {name!r}, which ends with the connection; write "
+                    "CREATE TEMP VIEW, or CREATE TEMP MATERIALIZED VIEW"
+                )
+        self._let_in(view)
         self.content = {**self.content, key(view.name): view}
 
     def drop_table(self, name: str) -> Table:
@@ -165,6 +323,9 @@ class Catalog:
     def _dropped(self, entry: Entry, kind: str) -> Entry:
         self._check_unused(entry.name, kind)
         self.content = {each: kept for each, kept in self.content.items() if each != key(entry.name)}
+        self._comments = {each: said for each, said in self._comments.items() if each[0] != key(entry.name)}
+        if entry.temporary and not any(each.temporary for each in self.content.values()):
+            self._schemas = {name: schema for name, schema in self._schemas.items() if name != TEMP}
         return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
@@ -183,13 +344,21 @@ class Catalog:
 
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
-        self._types, self.macros = other._types, other.macros
+        self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
+        self._comments, self.sequences = other._comments, other.sequences
         self.content = other.content
+
+    def is_like(self, other: Catalog) -> bool:
+        """Whether there is what another catalog has: the very same entries."""
+        named = ("content", "macros", "sequences", "_types", "_schemas", "_comments")
+        return all(getattr(self, name) is getattr(other, name) for name in named)
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
+        fixed.sequences, fixed._comments = self.sequences, self._comments
+        fixed._schemas, fixed.database = self._schemas, self.database
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:
@@ -215,58 +384,17 @@ class Catalog:
     def _complete(self, table: Table, given: ForeignKey) -> ForeignKey:
         what = f"cannot create table {table.name!r}: its foreign key ({', '.join(given.columns)})"
         target = table if key(given.table) == key(table.name) else self.find(given.table)
+        if self.parts(given.table)[0] != self.parts(table.name)[0]:
+            raise BindError(f"{what} references {given.table!r}, in another schema; have both tables in one")
         if not isinstance(target, Table):
             known = suggestion(given.table, (t.name for t in self.tables))
             raise BindError(f"{what} references {given.table!r}, which is not a table{known}; create that table first")
-        referenced = given.referenced or target.primary_key
-        if set(map(key, referenced)) != set(map(key, target.primary_key)) or not referenced:
-            named, known = ", ".join(referenced), ", ".join(target.primary_key) or "none declared"
-            raise BindError(f"{what} must reference the primary key of {target.name!r}, ({known}), not ({named})")
-        if len(given.columns) != len(referenced):
-            raise BindError(f"{what} has {len(given.columns)} columns, but references {len(referenced)}")
-        owns = [table.fields[table.index(name)] for name in given.columns]
-        others = [target.fields[target.index(name)] for name in referenced]
-        for own, other in zip(owns, others, strict=True):
-            if own.type != other.type:
-                one, two = f"{own.name!r}, {own.type}", f"{other.name!r}, {other.type}"
-                raise BindError(f"{what} compares {one}, with {two}; give both one type")
-        return replace(
-            given,
-            columns=tuple(field.name for field in owns),
-            table=target.name,
-            referenced=tuple(field.name for field in others),
-        )
+        return completed(table, given, target, what)
+
+
+_SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
+"""The schemas that are DuckDB's own."""
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(repr(name) for name in names)}"
-
-
-def _check_columns(table: Table) -> None:
-    names = [field.name for field in table.fields]
-    what = f"cannot create table {table.name!r}"
-    if not names:
-        raise BindError(f"{what}: it has no columns; declare at least one")
-    again = twice(names)
-    if again is not None:
-        raise BindError(f"{what}: column {again!r} is declared twice; rename one")
-    used = [("primary key", c) for c in table.primary_key]
-    used += [("foreign key", c) for each in table.foreign_keys for c in each.columns]
-    used += [(str(each), c) for each in table.unique for c in each.columns]
-    for kind, column in used:
-        if written(column, names) is None:
-            raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
-    if twice(table.primary_key) is not None:
-        raise BindError(f"{what}: its primary key names a column twice")
-    for unique in table.unique:
-        if twice(unique.columns) is not None:
-            raise BindError(f"{what}: {unique} names a column twice")
-    called = [*(each.name for each in table.unique), *(each.name for each in table.checks)]
-    named = twice(name for name in called if name)
-    if named is not None:
-        raise BindError(f"{what}: two constraints are called {named!r}; rename one")
-
-
-def _spelled(table: Table, unique: Unique) -> Unique:
-    """The constraint with its columns as they were declared."""
-    return replace(unique, columns=tuple(table.fields[table.index(name)].name for name in unique.columns))

@@ -55,6 +55,10 @@ class ViewDroppedError(OperationalError):
     """A view is read or listened to that was dropped, or whose place one has taken that cannot stand for it."""
 
 
+class TransactionError(OperationalError):
+    """A transaction cannot go on or commit: it was aborted, others were first, or there is none, or one already."""
+
+
 class MemoryLimitError(OperationalError):
     """A view is expected to need more memory than the database's limit leaves; it was not installed."""
 

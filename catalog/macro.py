@@ -16,6 +16,12 @@ class Parameter:
     default: str | None = None
 
 
+class RelationParameter(Parameter):
+    """One whose argument is what stands in FROM: no macro that somebody creates has such."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Overload:
     """One form of a macro: `body`, a text in DuckDB's dialect, in which its parameters are names."""
@@ -26,11 +32,15 @@ class Overload:
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """A macro: an expression, or a query that stands in FROM if `is_table`; these two have name spaces of their own."""
+    """A macro: an expression, or a query that stands in FROM if `is_table`; these two have name spaces of their own.
+
+    `temporary`: it ends with the connection, and is written down nowhere.
+    """
 
     name: str
     is_table: bool
     overloads: tuple[Overload, ...]
+    temporary: bool = False
 
     @property
     def key(self) -> tuple[bool, str]:

@@ -56,6 +56,23 @@ def twice(names: Iterable[str]) -> str | None:
     return None
 
 
+MAIN = "main"
+"""The schema that is always there."""
+TEMP = "temp"
+"""The schema of what ends with the connection."""
+
+
+def full_name(schema: str, name: str) -> str:
+    """What is called `name` in a schema is known by this one text: as s.t, in main by its name alone."""
+    return name if key(schema) == MAIN else f"{schema}.{name}"
+
+
+def database_name(path: str) -> str:
+    """What a database in a directory is called, as in DuckDB: by what stands before the first dot of its name."""
+    found = path.rstrip("/").rpartition("/")[2].partition(".")[0] or "memory"
+    return f"{found}_db" if key(found) in ("main", "temp", "system") else found
+
+
 def quoted(name: str) -> str:
     """The name as a quoted identifier of SQL, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'

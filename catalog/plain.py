@@ -7,7 +7,8 @@ from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.macro import Macro, Overload, Parameter
-from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
+from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
+from catalog.sequence import Sequence
 from catalog.types import Kind, SqlType
 
 Plain = dict[str, Any]
@@ -23,6 +24,8 @@ def plain_type(type_: SqlType) -> Plain:
         found["element"] = plain_type(type_.element)
     if type_.labels:
         found["labels"] = list(type_.labels)
+    if type_.fields:
+        found["fields"] = [[name, plain_type(field)] for name, field in type_.fields]
     return found
 
 
@@ -35,6 +38,7 @@ def type_of(plain: Plain) -> SqlType:
         plain.get("scale", 0),
         None if element is None else type_of(element),
         tuple(plain.get("labels", ())),
+        tuple((name, type_of(field)) for name, field in plain.get("fields", ())),
     )
     _check(found, SqlType)
     return found
@@ -42,7 +46,7 @@ def type_of(plain: Plain) -> SqlType:
 
 def plain_table(table: Table) -> Plain:
     """A table as it is declared."""
-    return asdict(table) | {"fields": _plain_schema(table.fields)}
+    return _lasting(table) | {"fields": _plain_schema(table.fields)}
 
 
 def table_of(plain: Plain) -> Table:
@@ -64,6 +68,9 @@ def table_of(plain: Plain) -> Table:
         tuple(Index(each["name"], tuple(each["columns"]), each["unique"]) for each in plain["indexes"]),
         tuple(plain.get("partitioned_by", ())),  # which earlier releases did not know
         plain.get("replicated", False),
+        plain.get("retention", ""),
+        plain.get("retention_column", ""),
+        generated=tuple(Generated(**each) for each in plain.get("generated", ())),
     )
     _check(table, Table)
     return table
@@ -71,7 +78,7 @@ def table_of(plain: Plain) -> Table:
 
 def plain_view(view: View) -> Plain:
     """A view by its text and its columns."""
-    return asdict(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
+    return _lasting(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
 
 
 def view_of(plain: Plain) -> View:
@@ -94,7 +101,7 @@ def view_of(plain: Plain) -> View:
 
 def plain_macro(macro: Macro) -> Plain:
     """A macro by its forms."""
-    return asdict(macro)
+    return _lasting(macro)
 
 
 def macro_of(plain: Plain) -> Macro:
@@ -106,6 +113,25 @@ def macro_of(plain: Plain) -> Macro:
     macro = Macro(plain["name"], plain["is_table"], tuple(overloads))
     _check(macro, Macro)
     return macro
+
+
+def _lasting(entry: Table | View | Macro) -> Plain:
+    """All fields but whether it is temporary: then it is written down nowhere."""
+    found = asdict(entry)
+    del found["temporary"]
+    return found
+
+
+def plain_sequence(sequence: Sequence) -> Plain:
+    """A sequence as it is declared."""
+    return asdict(sequence)
+
+
+def sequence_of(plain: Plain) -> Sequence:
+    """The sequence that `plain_sequence` made plain. TypeError for anything else."""
+    sequence = Sequence(**plain)
+    _check(sequence, Sequence)
+    return sequence
 
 
 def _plain_schema(schema: Schema) -> list[Plain]:

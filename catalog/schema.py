@@ -68,6 +68,14 @@ class Default:
 
 
 @dataclass(frozen=True, slots=True)
+class Generated:
+    """What `column` always holds: `value`, a text in DuckDB's dialect over the columns that are not generated."""
+
+    column: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Index:
     """An index that somebody created: knowledge that `columns` are `unique`, or else a name and nothing more.
 
@@ -85,6 +93,8 @@ class Table:
 
     `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
     `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice.
+    `retention`: how long rows stay by their `retention_column`, the text of an interval; "" for ever.
+    `temporary`: it ends with the connection, and is written down nowhere.
     """
 
     name: str
@@ -99,6 +109,16 @@ class Table:
     indexes: tuple[Index, ...] = ()
     partitioned_by: tuple[str, ...] = ()
     replicated: bool = False
+    retention: str = ""
+    retention_column: str = ""
+    temporary: bool = False
+    generated: tuple[Generated, ...] = ()
+
+    @property
+    def given(self) -> Schema:
+        """The columns that rows are given with: those that are not generated."""
+        of = {each.column for each in self.generated}
+        return tuple(field for field in self.fields if field.name not in of) if of else self.fields
 
     @property
     def unique_constraints(self) -> tuple[Unique, ...]:
@@ -136,7 +156,7 @@ class View:
     `unnamed` is the text before the view gave its columns other names, empty if it did not. `mark` tells it from all
     other views that there were of this name: a random number, or empty in databases of earlier releases.
     `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
-    each maintained view can be followed.
+    each maintained view can be followed. `temporary`: as of a table.
     """
 
     name: str
@@ -149,6 +169,7 @@ class View:
     unnamed: str = ""
     mark: str = ""
     change_feed: bool = False
+    temporary: bool = False
 
     @property
     def columns(self) -> Schema:

@@ -18,6 +18,7 @@ from catalog.errors import (
     ParseError,
     RecursionLimitError,
     StorageError,
+    TransactionError,
     TypeMismatchError,
     UnsupportedError,
     ViewDroppedError,
@@ -58,6 +59,7 @@ __all__ = [
     "Subscription",
     "TableInfo",
     "Transaction",
+    "TransactionError",
     "TypeMismatchError",
     "UnsupportedError",
     "VerificationError",
@@ -98,6 +100,7 @@ def connect(
     external_access: bool = False,
     threads: int | None = 1,
     shards: int | None = None,
+    ticks: str | float | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Database:
     """The database in a directory, as the last commit left it; or a new, empty one in memory.
@@ -140,6 +143,9 @@ def connect(
         shards: Spreads the tables over so many engines in this process, as a cluster would, each with a part of the
             rows, to try a distribution; `EXPLAIN` and `ivm_operators` say what it exchanges and how even that is. In
             memory only, without `memory_limit`. Default: None, one engine.
+        ticks: Lets time pass for views that compare with now() every so often, in seconds or as "1s" or "5 minutes", as
+            `Database.tick` does; by a thread of its own, which ends with the database and is not in a process that is
+            forked. Nothing happens while no view reads the clock. Default: None, when something is committed.
         progress: Called while a directory is opened, from this thread: with the bytes of the log that were read, as of
             a view without a name, then with each view that is filled. If it raises, nothing is opened. Default: None.
 
@@ -147,14 +153,15 @@ def connect(
         StorageError: The directory cannot be used, is held by another process, or is damaged.
         TypeMismatchError: A number is negative, too large or no whole number, there are no threads at all, or
             `compile` or `durability` is none of those.
-        UnsupportedError: `memory_limit` or `recursion_limit` with `shards`.
+        UnsupportedError: `memory_limit` or `recursion_limit` with `shards`; `ticks` with `read_only`.
     """
-    from ivm.arguments import at_least_one, callback, duration, one_of, whole_number  # noqa: PLC0415
+    from ivm.arguments import at_least_one, callback, duration, one_of, period, whole_number  # noqa: PLC0415
     from ivm.engine.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
     from ivm.session.core import Core  # noqa: PLC0415
-    from ivm.session.database import Database  # noqa: PLC0415
+    from ivm.session.database import Database, core_of  # noqa: PLC0415
+    from ivm.session.ticking import begin_ticks  # noqa: PLC0415
     from ivm.trace.helpers import Helpers, cores  # noqa: PLC0415
 
     history = whole_number(history, "history")
@@ -164,7 +171,10 @@ def connect(
     one_of(compile, ("background", "wait", "off"), "compile")
     one_of(durability, ("commit", "interval", "off"), "durability")
     interval = duration(interval, "interval")
+    seconds = None if ticks is None else period(ticks, "ticks")
     callback(progress, "progress")
+    if seconds is not None and read_only:
+        raise UnsupportedError("cannot let time pass in a database that is only read; leave ticks out")
     keep_freed_pages()
 
     def new() -> Core:
@@ -173,6 +183,11 @@ def connect(
         if recursion_limit is not None:
             engine.renderer.recursion_limit = recursion_limit
         return Core(engine, external_access=external_access)
+
+    def ticking(made: Database) -> Database:
+        if seconds is not None:
+            begin_ticks(core_of(made), seconds)
+        return made
 
     if shards is not None:
         from ivm.cluster.database import in_process  # noqa: PLC0415
@@ -183,14 +198,19 @@ def connect(
             raise UnsupportedError("cannot limit the memory of a database over shards; leave memory_limit out")
         if recursion_limit is not None:
             raise UnsupportedError("cannot limit recursion of a database over shards; give views a RECURSION LIMIT")
-        return in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access)
+        return ticking(in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access))
     if path is None or path == ":memory:":
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")
-        return Database(new())
+        return ticking(Database(new()))
+    from os import fspath  # noqa: PLC0415
+
+    from catalog.names import database_name  # noqa: PLC0415
     from ivm.durable.opening import held, seen  # noqa: PLC0415
 
-    return Database(seen(new, path, progress) if read_only else held(new, path, durability, interval, progress))
+    core = seen(new, path, progress) if read_only else held(new, path, durability, interval, progress)
+    core.catalog.database = database_name(fspath(path))
+    return ticking(Database(core))
 
 
 def __getattr__(name: str) -> Any:

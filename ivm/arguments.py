@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
+from catalog.calendar import DAY
 from catalog.errors import BindError, ParseError, TypeMismatchError
+from sql.types.calendar import interval
 
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
@@ -52,6 +55,23 @@ def whole_number(value: Any, name: str) -> int:
     return number
 
 
+def moment(value: Any, name: str) -> int:
+    """Microseconds since 1970 of a datetime or an ISO text of one, in UTC if it names no zone; TypeMismatchError."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise TypeMismatchError(
+            f"{name} is {value!r}, and must be a datetime or a text such as '2024-02-29T12:30:00+00:00'"
+        ) from error
+    if not isinstance(found, datetime):
+        raise TypeMismatchError(f"{name} is {_kind(value)}, and must be a datetime or an ISO text of one")
+    zoned = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return (zoned - _EPOCH) // timedelta(microseconds=1)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
 def at_least_one(value: Any, name: str) -> int:
     """A number from 1 to `MOST` that is given as `name`; TypeMismatchError for anything else."""
     number = whole_number(value, name)
@@ -65,6 +85,21 @@ def duration(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
         raise TypeMismatchError(f"{name} is {value!r}, and must be a positive number of seconds")
     return float(value)
+
+
+def period(value: Any, name: str) -> float:
+    """A positive number of seconds, or a text such as '1s' or '7 days', that is given as `name`; TypeMismatchError."""
+    if not isinstance(value, str):
+        return duration(value, name)
+    try:
+        found = interval(value)
+    except ValueError as error:
+        raise TypeMismatchError(
+            f"{name} is {value!r}, and must be a length of time such as '1s' or '7 days'"
+        ) from error
+    if found.months or (micros := found.days * DAY + found.micros) <= 0:
+        raise TypeMismatchError(f"{name} is {value!r}, and must be over zero, in weeks, days, hours and less")
+    return micros / 1e6
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:

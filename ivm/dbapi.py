@@ -1,7 +1,8 @@
 """The names by which DB-API 2 (PEP 249) finds things, for tools that are given a module of it.
 
-`connect` gives an `ivm.Database`, which is a connection: `cursor`, `commit` (each statement has committed by itself,
-so it does nothing, and there is no `rollback`: see `Database.transaction`), `close`. Parameters are ?, $1 or $name.
+`connect` gives an `ivm.Database`, which is a connection: `cursor`, `begin`, `commit`, `rollback`, `close`. As in DuckDB
+each statement commits by itself until `begin`, or BEGIN, says otherwise; `commit` without one does nothing, `rollback`
+raises. A transaction is that of a thread on a connection, and all its cursors are in it. Parameters are ?, $1 or $name.
 Threads may share the module and connections, and not cursors.
 """
 

@@ -17,7 +17,6 @@ from ivm.durable.check import Checked, checked
 from ivm.durable.copying import as_of, copy_files, new_directory
 from ivm.durable.history import Entry, history, whole_before
 from ivm.durable.manifest import read_manifest
-from ivm.durable.payload import COMMIT
 from ivm.progress import opening, progress
 from ivm.storage.directory import Directory
 from ivm.storage.pinned import Pinned, pinned
@@ -93,7 +92,7 @@ def _verified(path: Path) -> list[str]:
 
 def _steps(entry: Entry) -> int:
     """How many commits or definitions a record has."""
-    return len(entry.times) if entry.kind == COMMIT else 1
+    return len(entry.times) or 1
 
 
 def _extent(found: Checked) -> str:

@@ -162,6 +162,8 @@ def _value(type: SqlType, number: int) -> object:
         return str(number)
     if type.kind is Kind.BLOB:
         return str(number).encode()
+    if type.kind is Kind.INTERVAL:
+        return pa.MonthDayNano([0, number, 0])
     if type.kind is Kind.ENUM:
         return type.labels[number % len(type.labels)]
     if type.kind is Kind.BOOLEAN:

@@ -38,21 +38,27 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
           exp.Describe, exp.Filter, exp.From, exp.GroupingSets, exp.Having, exp.Identifier, exp.IgnoreNulls,
           exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PartitionedByProperty, exp.PrimaryKey,
           exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property, exp.Qualify, exp.Reference, exp.RespectNulls,
-          exp.Returning, exp.Show, exp.Summarize, exp.TruncateTable, exp.Var, exp.Where, exp.WithDataProperty)),
+          exp.Returning, exp.Summarize, exp.TemporaryProperty, exp.TruncateTable, exp.Var, exp.Where,
+          exp.WithDataProperty, exp.ToMap, exp.Dot, exp.PropertyEQ)),
+    (("keys", "values"), (exp.Map,)),
     (("this",), (exp.ColumnConstraint, exp.Count, exp.Mode, exp.Ntile, exp.Order, exp.UniqueColumnConstraint)),
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
-    (("expressions",), (exp.Anonymous, exp.Coalesce, exp.Cube, exp.Format, exp.Greatest, exp.GroupingId, exp.Least,
-                        exp.Rollup, exp.Tuple)),
+    (("expressions",), (exp.Anonymous, exp.Array, exp.Coalesce, exp.Cube, exp.Explode, exp.Format, exp.Greatest,
+                        exp.GroupingId, exp.Least, exp.Rollup, exp.Struct, exp.Tuple)),
     (("expression",), (exp.RegrCount, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope)),
-    (("alias",), (exp.Alias, exp.Lateral)),
-    (("this", "expression"), (exp.Slice,)),
+    (("alias",), (exp.Alias,)),
+    (("alias", "ordinality"), (exp.Lateral,)),
+    (("alias", "offset"), (exp.Unnest,)),
+    (("this", "expression", "step"), (exp.Slice,)),
+    (("this", "expressions"), (exp.Lambda,)),
+    (("expression", "iterator", "condition"), (exp.Comprehension,)),
     (("this", "expressions"), (exp.Schema,)),
-    (("expressions", "kind"), (exp.DataType,)),
+    (("expressions", "kind", "values"), (exp.DataType,)),
     # expressions
     (("db", "table"), (exp.Column,)),
     (("decimals",), (exp.Round, exp.Trunc)),
     (("default", "offset"), (exp.Lag, exp.Lead)),
-    (("expressions", "query"), (exp.In,)),
+    (("expressions", "query", "field"), (exp.In,)),
     (("expression", "position"), (exp.Trim,)),
     (("false",), (exp.If,)),
     (("fill_pattern",), (exp.Pad,)),
@@ -76,7 +82,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("with_", "distinct", "by_name", *ENDINGS), (exp.Union, exp.Intersect, exp.Except)),
     (("alias", *ENDINGS), (exp.Values,)),
     (("alias", "with_", "joins", *ENDINGS), (exp.Subquery,)),
-    (("this", "alias", "db", "joins"), (exp.Table,)),
+    (("this", "alias", "db", "joins", "ordinality"), (exp.Table,)),
     (("this", "columns"), (exp.TableAlias,)),
     (("on", "side", "kind", "using", "method"), (exp.Join,)),
     (("expressions", "recursive"), (exp.With,)),
@@ -86,9 +92,9 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("count", "limit_options"), (exp.Fetch,)),
     (("percent", "with_ties"), (exp.LimitOptions,)),
     (("expressions", "on"), (exp.Distinct,)),
-    (("except_",), (exp.Star,)),
+    (("except_", "replace", "rename", "ilike"), (exp.Star,)),
     (("partition_by", "order", "spec", "alias"), (exp.Window,)),
-    (("kind", "start", "start_side", "end", "end_side"), (exp.WindowSpec,)),
+    (("kind", "start", "start_side", "end", "end_side", "exclude"), (exp.WindowSpec,)),
     # statements
     (("expression", "exists", "replace", "properties", "unique"), (exp.Create,)),
     (("tables", "kind", "exists", "cascade"), (exp.Drop,)),
@@ -104,6 +110,8 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("columns", "where"), (exp.IndexParameters,)),
     (("kind", "constraints"), (exp.ColumnDef,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
+    (("this", "expression"), (exp.GeneratedAsIdentityColumnConstraint,)),
+    (("this", "persisted", "not_null"), (exp.ComputedColumnConstraint,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
 """What is read of kinds of nodes beyond what they require; functions and operators of which no more is are not here."""
@@ -131,6 +139,7 @@ def read_of(kind: type[exp.Expr]) -> frozenset[str] | None:
 
 
 IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Array: frozenset(["value_constructor", "bracket_notation"]),
     exp.Bracket: frozenset(["offset"]),  # from what positions are counted, which is what was written
     exp.CTE: frozenset(["materialized"]),  # how DuckDB is to compute it, not what
     exp.Coalesce: frozenset(["is_nvl", "is_null"]),  # IFNULL
@@ -179,16 +188,11 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.CTE, "key_expressions"): "USING KEY is not maintained; write WITH MUTUALLY RECURSIVE with GROUP BY the key",
     (exp.With, "search"): "SEARCH is not maintained; compute what rows are to be ordered by in a column",
     (exp.With, "cycle"): "CYCLE is not maintained; UNION ends on cycles by itself",
-    (exp.Slice, "step"): "a step in text[...] is not supported",
-    (exp.WindowSpec, "exclude"): "EXCLUDE in a window frame is not maintained; leave it out, or join and aggregate",
     (exp.Select, "sample"): "a sample changes without a change to a table; filter with WHERE instead",
     (exp.Select, "into"): "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",
     (exp.Select, "laterals"): "LATERAL VIEW is not supported; write FROM t, LATERAL (SELECT ...) AS x",
     (exp.Select, "pivots"): "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
-    (exp.Star, "replace"): "* REPLACE is not supported; list the columns",
-    (exp.Star, "rename"): "* RENAME is not supported; list the columns",
-    (exp.Star, "ilike"): "* ILIKE is not supported; list the columns",
     (exp.Insert, "overwrite"): "INSERT: OVERWRITE is not supported; write DELETE FROM first",
     (exp.OnConflict, "duplicate"): "ON DUPLICATE KEY is not supported; write ON CONFLICT (columns) DO UPDATE SET ...",
     (exp.OnConflict, "index_predicate"): (
@@ -237,6 +241,8 @@ _COMPUTED = (
     exp.Ordered,
     exp.CheckColumnConstraint,
     exp.DefaultColumnConstraint,
+    exp.GeneratedAsIdentityColumnConstraint,
+    exp.ComputedColumnConstraint,
 )
 
 

@@ -6,7 +6,7 @@ has exactly the table's columns, in order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from catalog.errors import BindError
@@ -42,8 +42,8 @@ def columns_to_insert(
     elif insert.columns:
         columns = insert.columns
     else:
-        return tuple([field.name for field in table.fields])
-    return declared_names(table, columns, f"INSERT INTO {table.name}")
+        return tuple([field.name for field in table.given])
+    return given_names(table, columns, f"INSERT INTO {table.name}")
 
 
 def check_width(table: Table, columns: tuple[str, ...], width: int, row: int | None = None) -> None:
@@ -164,8 +164,8 @@ def rows_after_conflict(
 
 def columns_to_copy(copy: Copy, table: Table) -> tuple[Field, ...]:
     """The columns that the file of a COPY holds, in its order; BindError for one that is unknown or named again."""
-    names = declared_names(table, copy.columns, f"COPY {table.name}")
-    return tuple(table.fields[table.index(name)] for name in names) or table.fields
+    names = given_names(table, copy.columns, f"COPY {table.name}")
+    return tuple(table.fields[table.index(name)] for name in names) or table.given
 
 
 def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field], keys: Mapping[str, str] = _NONE) -> str:
@@ -231,6 +231,7 @@ def assigned(assignments: Assignments, table: Table, alias: str, what: str) -> l
     """
     declared = _by_name(table)
     new = {_checked(declared, column, what): value for column, value in assignments}
+    _check_given(table, new, what)
     rows, values = _subqueries(assignments), []
     for field in table.fields:
         value = new.get(field.name, f"{quoted(alias)}.{quoted(field.name)}")
@@ -275,6 +276,20 @@ def declared_names(table: Table, columns: Sequence[str], what: str) -> tuple[str
     if again is not None:
         raise BindError(f"{what} names column {again!r} twice; name it once")
     return names
+
+
+def given_names(table: Table, columns: Sequence[str], what: str) -> tuple[str, ...]:
+    """As `declared_names`; BindError also for a column that is generated."""
+    names = declared_names(table, columns, what)
+    _check_given(table, names, what)
+    return names
+
+
+def _check_given(table: Table, names: Iterable[str], what: str) -> None:
+    generated = {each.column for each in table.generated}
+    for name in names if generated else ():
+        if name in generated:
+            raise BindError(f"{what}: column {name!r} is generated, so no value can be given; leave it out")
 
 
 def _by_name(table: Table) -> dict[str, str]:

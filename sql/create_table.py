@@ -11,18 +11,20 @@ from sqlglot.errors import SqlglotError
 
 from catalog.errors import UnsupportedError
 from catalog.names import key, written
-from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
-from catalog.types import INTERVAL, SqlType
-from sql.bind.check_condition import bind_condition
+from catalog.schema import Check, Default, Field, ForeignKey, Generated, Table, Unique
+from catalog.types import INTEGER, SqlType
+from sql.bind.check_condition import bind_condition, bind_generated
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
 from sql.statements import CreateTable
 from sql.tree import nodes_of, table_name
+from sql.types.calendar import Interval, interval
 from sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"
 APPEND_ONLY = "append_only"
 STATIC = "static"
+RETENTION, RETENTION_COLUMN = RETAINING = ("retention", "retention_column")
 OPTIONS = (CHECK_FOREIGN_KEYS, APPEND_ONLY, STATIC)
 """What may be set in WITH (name = true, ...)."""
 
@@ -38,6 +40,7 @@ class _Declaration:
     unique: list[Unique] = field(default_factory=list)
     checks: list[tuple[str, exp.Expr]] = field(default_factory=list)
     defaults: list[Default] = field(default_factory=list)
+    generated: dict[str, tuple[exp.Expr, SqlType | None]] = field(default_factory=dict)
 
 
 def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable:
@@ -48,8 +51,9 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
     is not checked: changes may come in any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all
     foreign keys of t checked at each commit; `append_only = true` refuses to delete or replace rows, `static = true` to
     change any that a maintained view reads. `PARTITIONED BY (columns)` or `REPLICATED`, behind the columns, say where
-    its rows are in a database over shards; for others they mean nothing.
-    UnsupportedError for what else may be declared (GENERATED, COLLATE, ...); BindError for a contradiction.
+    its rows are in a database over shards; for others they mean nothing. `retention = '7 days'` with
+    `retention_column = 'ts'` ends rows whose ts is longer ago. Generated columns are computed of the others.
+    UnsupportedError for what else may be declared (STORED, COLLATE, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
         source.misread(tree.this, "CREATE TABLE needs its columns, or AS SELECT ...; write them after the name")
@@ -71,14 +75,19 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
         defaults=tuple(declaration.defaults),
         partitioned_by=_partitioned_by(tree, declaration, source),
         replicated=any(isinstance(item, exp.Var) for item in _properties(tree)),
+        temporary=any(isinstance(item, exp.TemporaryProperty) for item in _properties(tree)),
     )
+    retention, retention_column = _retention(tree, table, source)
+    table = replace(table, retention=retention, retention_column=retention_column)
     if table.replicated and table.partitioned_by:
         source.fail(tree, f"CREATE TABLE {table.name}: it is REPLICATED or PARTITIONED BY columns; leave one out")
+    if declaration.generated:
+        table = _with_generated(declaration, table, source)
     table = replace(table, checks=_checks(declaration, table, source, dialect))
     return CreateTable(table, bool(tree.args.get("exists")), bool(tree.args.get("replace")))
 
 
-def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
+def table_like(name: str, columns: Sequence[tuple[str, str]], *, temporary: bool = False) -> Table:
     """The table of columns that DuckDB calls so and says to be of these types; one of nothing but NULL is an INTEGER.
 
     UnsupportedError for a type that a table does not hold.
@@ -87,18 +96,11 @@ def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
     for column, type_ in columns:
         what = f"CREATE TABLE {name}: column {column!r}"
         try:
-            kind = exp.DataType.build("INTEGER" if type_ == '"NULL"' else type_, dialect="duckdb")
+            kind = exp.DataType.build(type_.replace('"NULL"', "INTEGER"), dialect="duckdb")
         except SqlglotError as error:
             raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
-        fields.append(Field(column, _stored(declared_type(kind, SqlText(""), what), SqlText(""), what)))
-    return Table(name, tuple(fields))
-
-
-def _stored(type_: SqlType, source: SqlText, what: str, at: exp.Expr | None = None) -> SqlType:
-    """The type, if a column of a table may have it; UnsupportedError."""
-    if type_ == INTERVAL:
-        source.refuse(at, f"{what} is an INTERVAL, which cannot be stored; store days or dates")
-    return type_
+        fields.append(Field(column, declared_type(kind, SqlText(""), what)))
+    return Table(name, tuple(fields), temporary=temporary)
 
 
 def _checks(declaration: _Declaration, table: Table, source: SqlText, dialect: str) -> tuple[Check, ...]:
@@ -109,11 +111,14 @@ def _checks(declaration: _Declaration, table: Table, source: SqlText, dialect: s
 
 
 def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText) -> None:
-    name = item.name
+    name, generated = item.name, [each for each in item.constraints if _value_of(each.kind) is not None]
+    if generated:
+        _read_generated(declaration, item, generated[0].kind, source)
+        return
     what = f"CREATE TABLE {declaration.name}: column {name!r}"
     if not isinstance(item.kind, exp.DataType):
         source.fail(item, f"{what} has no type; write one after the name")
-    type_ = _stored(declared_type(item.kind, source, what, item), source, what, item)
+    type_ = declared_type(item.kind, source, what, item)
     nullable = True
     for constraint in item.constraints:
         kind = constraint.kind
@@ -132,6 +137,66 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
         else:
             _refuse(declaration, kind, source, item)
     declaration.fields.append(Field(name, type_, nullable))
+
+
+def _value_of(kind: exp.Expr) -> exp.Expr | None:
+    """What a column always holds, if this says so."""
+    if isinstance(kind, exp.GeneratedAsIdentityColumnConstraint):
+        return kind.expression
+    return kind.this if isinstance(kind, exp.ComputedColumnConstraint) else None
+
+
+def _read_generated(declaration: _Declaration, item: exp.ColumnDef, kind: exp.Expr, source: SqlText) -> None:
+    what = f"CREATE TABLE {declaration.name}: column {item.name!r}"
+    if len(item.constraints) > 1 or kind.args.get("not_null"):
+        what += " is generated, and can have no constraint or DEFAULT"
+        source.refuse(item, f"{what}; write CHECK at the table's end")
+    if isinstance(kind, exp.ComputedColumnConstraint) and not isinstance(kind.this, exp.Paren):
+        source.refuse(item, f"{what} is generated by what stands in parentheses; leave out what follows them")
+    if kind.args.get("persisted"):
+        source.refuse(item, f"{what} is generated, which STORED and PERSISTED say nothing of; leave the word out")
+    type_ = None
+    if isinstance(item.kind, exp.DataType):
+        type_ = declared_type(item.kind, source, what, item)
+    value = _value_of(kind)
+    assert value is not None, "it is generated"
+    declaration.generated[item.name] = value.unnest(), type_
+    declaration.fields.append(Field(item.name, type_ or INTEGER))
+
+
+def _with_generated(declaration: _Declaration, table: Table, source: SqlText) -> Table:
+    """The table with its generated columns, each computed of those that are not: what others compute stands in it."""
+    own = {key(name): name for name in declaration.generated}
+    values: dict[str, exp.Expr] = {}
+
+    def value(name: str, above: tuple[str, ...]) -> exp.Expr:
+        node, type_ = declaration.generated[name]
+        what = f"CREATE TABLE {table.name}: generated column {name!r}"
+        if name in above:
+            source.fail(node, f"{what} depends on itself; break the circle")
+        if name not in values:
+            node = node.copy()
+            for column in [each for each in nodes_of(node) if isinstance(each, exp.Column)]:
+                other = own.get(key(column.name))
+                if other is not None:
+                    inner = exp.Paren(this=value(other, (*above, name)).copy())
+                    node = inner if column is node else node
+                    column.replace(inner)
+            bound = bind_generated(node, replace(table, fields=given), source)
+            found = type_ or bound.type
+            types[name] = found
+            values[name] = exp.cast(node.copy(), exp.DataType.build(str(found), dialect="duckdb"), dialect="duckdb")
+        return values[name]
+
+    given = tuple(each for each in table.fields if each.name not in declaration.generated)
+    types: dict[str, SqlType] = {}
+    generated = tuple(Generated(name, duckdb_text(value(name, ()))) for name in declaration.generated)
+    fields = tuple(replace(each, type=types.get(each.name, each.type)) for each in table.fields)
+    for name in (*table.primary_key, *(c for u in table.unique for c in u.columns), *table.partitioned_by):
+        if key(name) in own:
+            what = f"CREATE TABLE {table.name}: {name!r} is generated, and cannot be of a key"
+            source.fail(declaration.generated[own[key(name)]][0], what)
+    return replace(table, fields=fields, generated=generated)
 
 
 def _set_default(declaration: _Declaration, column: str, value: exp.Expr, source: SqlText) -> None:
@@ -191,6 +256,8 @@ def _columns(node: exp.Expr) -> tuple[str, ...]:
 def _refuse(declaration: _Declaration, node: exp.Expr, source: SqlText, at: exp.Expr) -> NoReturn:
     text = text_of(node)
     known = "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY and REFERENCES are"
+    if isinstance(node, exp.GeneratedAsIdentityColumnConstraint):
+        known = "CREATE SEQUENCE s and DEFAULT nextval('s') are"
     what = f"CREATE TABLE {declaration.name}: {text} is not supported; {known}"
     source.refuse(at, what)
 
@@ -199,9 +266,11 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
     """Those of `OPTIONS` that are set to true."""
     values: dict[str, bool] = {}
     for item in _properties(tree):
-        if isinstance(item, exp.PartitionedByProperty | exp.Var):
+        if isinstance(item, exp.PartitionedByProperty | exp.TemporaryProperty | exp.Var):
             continue
         name, value = key(item.name), item.args.get("value")
+        if name in RETAINING:
+            continue
         if not isinstance(item, exp.Property) or name not in OPTIONS:
             known = ", ".join(f"{option} = true" for option in OPTIONS)
             source.refuse(tree, f"CREATE TABLE with {text_of(item)} is not supported; WITH ({known}) is, each of them")
@@ -209,6 +278,29 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
             source.fail(tree, f"{name} must be true or false")
         values[name] = bool(value.this)
     return frozenset(name for name, wanted in values.items() if wanted)
+
+
+def _retention(tree: exp.Create, table: Table, source: SqlText) -> tuple[str, str]:
+    """For how long rows stay, and by which column; empty where nothing is said of that."""
+    given = {key(item.name): item.args.get("value") for item in _properties(tree) if key(item.name) in RETAINING}
+    if not given:
+        return "", ""
+    what = f"CREATE TABLE {table.name}: retention"
+    texts = {name: each.name for name, each in given.items() if isinstance(each, exp.Literal) and each.is_string}
+    if texts.keys() != set(RETAINING):
+        source.fail(tree, f"{what} needs WITH (retention = '7 days', retention_column = 'ts')")
+    column = written(texts[RETENTION_COLUMN], [field.name for field in table.fields])
+    if column is None or not table.fields[table.index(column)].type.is_moment:
+        source.fail(tree, f"{what}_column {texts[RETENTION_COLUMN]!r} is no column of type DATE or TIMESTAMP; name one")
+    try:
+        length = interval(texts[RETENTION])
+    except ValueError as error:
+        source.fail(tree, f"{what}: {error}")
+    if min(length.months, length.days, length.micros) < 0 or length == Interval():
+        source.fail(tree, f"{what} {texts[RETENTION]!r} is not over zero; give a length of time such as '7 days'")
+    if table.append_only or table.static:
+        source.fail(tree, f"{what} deletes rows, and it is declared append_only or static; leave one of them out")
+    return texts[RETENTION], column
 
 
 def _properties(tree: exp.Create) -> Sequence[exp.Expr]:

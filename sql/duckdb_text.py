@@ -47,6 +47,9 @@ class _Writer(DuckDBGenerator):
 
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[[Any, Any], str]]] = {
         **DuckDBGenerator.TRANSFORMS,
+        # Which bind as no other signs do.
+        exp.JSONExtract: lambda self, node: self.func("JSON_EXTRACT", node.this, node.expression),
+        exp.JSONExtractScalar: lambda self, node: self.func("JSON_EXTRACT_STRING", node.this, node.expression),
         # As date + INTERVAL it would be a TIMESTAMP.
         exp.DateAdd: lambda self, node: self.func("DATE_ADD", node.this, node.expression),
     }

@@ -8,7 +8,7 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.macro import Overload
+from catalog.macro import Overload, RelationParameter
 from catalog.names import key
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, query, statement_tokens
@@ -41,9 +41,10 @@ def sites(overload: Overload, is_table: bool) -> tuple[tuple[int, int, str], ...
     """Where parameters stand in the body: from an offset to another, and the key of the parameter, in order.
 
     That is where a column of that name could stand, or a STRUCT before the name of a field; names of tables and aliases
-    are none.
+    are none, but for those of relations.
     """
     body, known = overload.body, {key(each.name) for each in overload.parameters}
+    given = {key(each.name) for each in overload.parameters if isinstance(each, RelationParameter)}
     shift = 0 if is_table else len(_SELECT)
     nodes = query_of(body, SqlText(body)) if is_table else trees(body, SqlText(body))
     relations = {key(each.alias_or_name) for each in nodes if isinstance(each, exp.Table | exp.Subquery)}
@@ -53,6 +54,8 @@ def sites(overload: Overload, is_table: bool) -> tuple[tuple[int, int, str], ...
             first = node.parts[0]
             if len(node.parts) == 1 or key(first.name) not in relations:
                 starts.add(first.meta.get("start"))
+        elif isinstance(node, exp.Table) and key(node.name) in given:
+            starts.add(node.this.meta.get("start"))
     tokens = statement_tokens(dialect_named("duckdb"), SqlText(body))
     return tuple(
         (token.start, token.end + 1, key(token.text))

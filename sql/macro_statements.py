@@ -25,8 +25,8 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     if tokens[0].text.upper() == "DROP":
         return _drop(tokens, source)
     replace, rest = _without(("OR", "REPLACE"), tokens[1:])
-    if rest[0].text.upper() in ("TEMP", "TEMPORARY"):
-        source.refuse(rest[0].start, f"{rest[0].text.upper()} macros are not supported; leave the word out")
+    temporary = rest[0].text.upper() in ("TEMP", "TEMPORARY")
+    rest = rest[temporary:]
     exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
     if replace and exists:
         source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
@@ -34,7 +34,7 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     forms = list(_forms(rest, source))
     if len({is_table for is_table, _ in forms}) > 1:
         source.fail(tokens[0].start, f"macro {name!r} has forms with TABLE and without; create one macro of each kind")
-    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms))
+    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms), temporary)
     return CreateMacro(macro, exists, replace)
 
 
@@ -59,7 +59,7 @@ def _name(rest: Sequence[Token], source: SqlText, tokens: Sequence[Token]) -> tu
     """The name of the macro, and what follows it."""
     if len(rest) > 2 and rest[1].token_type == TokenType.DOT:
         if key(rest[0].text) != "main":
-            source.refuse(rest[0].start, f"there is one schema; write {rest[2].text} alone")
+            source.refuse(rest[0].start, f"macros are in no schema; write {rest[2].text} alone")
         rest = rest[2:]
     if not rest or rest[0].token_type in _NOT_NAMES or not rest[0].text[0].isprintable() or rest[0].text[0] in "(.,":
         source.misread(rest[0].start if rest else tokens[-1].end, f"expected the name of a macro; write {_CREATE}")

@@ -18,6 +18,7 @@ from catalog.errors import ParseError
 from catalog.macro import Macro, Macros, Overload, macro_called
 from catalog.names import key, quoted
 from sql.bind.names.columns import column_name
+from sql.edits import Edit, edited
 from sql.macro_body import sites
 from sql.macro_calls import Call, find
 from sql.macro_statements import about_macro
@@ -25,6 +26,7 @@ from sql.macro_words import NAMING, is_about_macro, parts
 from sql.sql_text import Placed, SqlText
 from sql.statements import CreateMacro
 from sql.syntax import chunks, dialect_named, query, statement_tokens
+from sql.time_windows import WINDOWS, completed, mentions_windows
 from sql.tree import nodes_of
 
 MOST_CALLS = 10_000
@@ -34,8 +36,6 @@ MOST_CHARACTERS = 1_000_000
 _CREATES = re.compile(r"create\s.*\b(?:macro|function)\s", re.DOTALL)
 _ATOM = re.compile(r"[\w.]+|'[^']*'|\"[^\"]*\"")
 _DECORATED = frozenset(["OVER", "FILTER", "WITHIN"])
-Edit = tuple[int, int, str]
-"""From an offset to another there is to be a text."""
 
 
 def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
@@ -46,6 +46,8 @@ def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
     a macro or creates one; else a search.
     """
     folded = key(text)
+    if mentions_windows(folded):
+        macros = {**WINDOWS, **macros}
     if not any(name in folded for _, name in macros) and _CREATES.search(folded) is None:
         return text
     known, edits, source = dict(macros), list[Edit](), SqlText(text)
@@ -54,7 +56,7 @@ def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
             _learn(known, tokens, source, dialect)
         elif known:
             edits += _Expansion(known, dialect).edits(source, tokens)
-    return _edited(text, edits)
+    return edited(text, edits)
 
 
 def check_macro(macro: Macro, macros: Macros) -> None:
@@ -72,15 +74,6 @@ def _learn(known: dict[tuple[bool, str], Macro], tokens: Sequence[Token], source
             known.pop(gone.key)
     elif not (statement.if_not_exists and statement.macro.key in known):
         known[statement.macro.key] = statement.macro
-
-
-def _edited(text: str, edits: Sequence[Edit]) -> str:
-    """The text with its edits, of which none overlap."""
-    pieces, at = list[str](), 0
-    for start, end, written in sorted(edits, key=lambda edit: edit[:2]):
-        pieces += [text[at:start], written]
-        at = end
-    return "".join([*pieces, text[at:]])
 
 
 class _Expansion(Placed):
@@ -144,7 +137,11 @@ class _Expansion(Placed):
         overload = self._overload(macro, len(positional), named, at)
         values = {key(each.name): each.default or "" for each in overload.parameters}
         values |= {key(each.name): value for each, value in zip(overload.parameters, positional, strict=False)}
-        return f"({self.body(macro, overload, values | named, within)})"
+        try:
+            overload, given = completed(macro, overload, values | named)
+        except ValueError as error:
+            self.fail(at, f"cannot call {macro.name}: {error}")
+        return f"({self.body(macro, overload, given, within)})"
 
     def body(self, macro: Macro, overload: Overload, values: Mapping[str, str], within: tuple[Macro, ...]) -> str:
         """The body with these values of its parameters, and all that it calls replaced."""
@@ -161,7 +158,7 @@ class _Expansion(Placed):
             return text
         placed = SqlText(text)
         tokens = statement_tokens(dialect_named("duckdb"), placed)
-        return _edited(text, self.edits(placed, tokens, (*within, macro), value=not macro.is_table))
+        return edited(text, self.edits(placed, tokens, (*within, macro), value=not macro.is_table))
 
     def _count(self, macro: Macro, within: tuple[Macro, ...], at: int, calls: int, characters: int) -> None:
         name = next((each.name for each in within if each.name), macro.name)
@@ -202,7 +199,7 @@ class _Expansion(Placed):
         start = tokens[0].start
         edits = self.edits(self.source, tokens, within or _ARGUMENT, value=True)
         moved = [(begin - start, end - start, written) for begin, end, written in edits]
-        value = _edited(self.source.text[start : tokens[-1].end + 1], moved)
+        value = edited(self.source.text[start : tokens[-1].end + 1], moved)
         self.characters += len(value)
         return value
 

@@ -9,7 +9,7 @@ from catalog.errors import BindError
 from catalog.names import as_literal, quoted
 from catalog.schema import Table
 from sql.cast_text import cast_text
-from sql.changes import ROW, assigned, check_width, declared_names, default_text, numbered, rows_beside
+from sql.changes import ROW, assigned, check_width, default_text, given_names, numbered, rows_beside
 from sql.statements import Merge, When
 
 ACTION = "merge_action"
@@ -58,10 +58,10 @@ def _with_columns(merge: Merge, when: When, table: Table, given: Sequence[str]) 
     """The clause, with the source's columns written out if it takes these."""
     if not when.takes:
         return when
-    names = tuple(field.name for field in table.fields)
+    names = tuple(field.name for field in table.given)
     what = f"MERGE INTO {table.name}"
     if when.takes == "name":
-        names = declared_names(table, given, what)
+        names = given_names(table, given, what)
     elif len(given) != len(names):
         raise BindError(
             f"{what} takes the columns of {merge.source_alias} by position: the table has {len(names)} "
@@ -120,8 +120,8 @@ def _changed(merge: Merge, when: When, place: int, table: Table) -> str:
 
 def _inserted(when: When, table: Table) -> list[str]:
     """The table's columns of a row that a clause inserts."""
-    columns = declared_names(table, when.columns, f"MERGE INTO {table.name}")
-    columns = columns or tuple(field.name for field in table.fields)
+    columns = given_names(table, when.columns, f"MERGE INTO {table.name}")
+    columns = columns or tuple(field.name for field in table.given)
     if when.values:
         check_width(table, columns, len(when.values))
     given = dict(zip(columns, when.values, strict=False))

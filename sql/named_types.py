@@ -26,8 +26,8 @@ _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER])
 def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> str:
     """The text with the SQL of each type in the place of its name; `types` has it by the keys of their names.
 
-    Looked at are casts and the columns of CREATE TABLE. Types that the text creates are known behind that. Cost: that
-    of tokens, where the text holds a name or CREATE TYPE; else a search.
+    Looked at are casts and the columns of CREATE and ALTER TABLE. Types that the text creates are known behind that.
+    Cost: that of tokens, where the text holds a name or CREATE TYPE; else a search.
     """
     folded = key(text)
     if not any(name in folded for name in types) and _CREATES.search(folded) is None:
@@ -58,6 +58,7 @@ def _created(tokens: list[Token], text: str) -> tuple[str, str] | None:
 def _types(tokens: list[Token]) -> Iterator[Token]:
     """The tokens that stand where a type does."""
     yield from _of_columns(tokens)
+    yield from _of_altered(tokens)
     casts: list[bool] = []
     for place, token in enumerate(tokens):
         before = tokens[place - 1] if place else token
@@ -85,6 +86,24 @@ def _of_columns(tokens: list[Token]) -> Iterator[Token]:
         starts = depth == 1 and kind in (TokenType.L_PAREN, TokenType.COMMA)
         if starts and words[place + 1] not in _CONSTRAINTS and tokens[place + 2].token_type not in _NOT_NAMES:
             yield tokens[place + 2]
+
+
+def _of_altered(tokens: list[Token]) -> Iterator[Token]:
+    """The type that ALTER TABLE gives a column: behind TYPE, or behind the name of one that is added."""
+    words = [token.text.upper() for token in tokens]
+    if words[:2] != ["ALTER", "TABLE"]:
+        return
+    at = 5 if words[2:4] == ["IF", "EXISTS"] else 3
+    if words[at : at + 1] == ["."]:
+        at += 2
+    if words[at : at + 1] == ["ADD"]:
+        at += 2 if words[at + 1 : at + 2] == ["COLUMN"] else 1
+        at += 3 if words[at : at + 3] == ["IF", "NOT", "EXISTS"] else 0
+    elif "TYPE" in words[at:]:
+        at = words.index("TYPE", at)
+    else:
+        return
+    yield from tokens[at + 1 : at + 2]
 
 
 _CREATE = "CREATE TYPE name AS ENUM ('a', 'b')"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
@@ -16,8 +16,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError
+from catalog.intervals import interval_text, packed
 from catalog.names import as_literal, suggestion
 from catalog.types import MAX_DIGITS
+from sql.edits import edited
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
 
@@ -31,9 +33,9 @@ Place = tuple[int, int, str]
 def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str:
     """The text with a literal in the place of each parameter; the text itself if it has none.
 
-    A value is None, a bool, int, float, Decimal, str, date, datetime (with a time zone a TIMESTAMPTZ) or time. ? are
-    counted over the whole text, which may hold several statements. BindError for a parameter without a value, a value
-    without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
+    A value is None, a bool, int, float, Decimal, str, date, datetime (with a time zone a TIMESTAMPTZ), timedelta or
+    time. ? are counted over the whole text, which may hold several statements. BindError for a parameter without a
+    value, a value without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
     """
     if values is None and "?" not in text and "$" not in text:
         return text
@@ -59,10 +61,15 @@ def _places(text: str, dialect: str) -> tuple[Place, ...]:
     """The parameters of a text, in order."""
     found: list[Place] = []
     tokens: Sequence[Token] = statement_tokens(dialect_named(dialect), SqlText(text))
-    before = None
+    before, is_prepared = TokenType.SEMICOLON, False
     for token, following in pairwise([*tokens, None]):
         assert token is not None, "None stands last"
         kind = token.token_type
+        if before == TokenType.SEMICOLON:
+            is_prepared = token.text.upper() == _PREPARE
+        if is_prepared:  # its values come with EXECUTE
+            before = kind
+            continue
         if (kind == TokenType.PLACEHOLDER and token.text == "?") or (kind in _BEGIN_SO and before not in _END_VALUES):
             found.append((token.start, token.start + 1, ""))
             kind = TokenType.PLACEHOLDER
@@ -75,6 +82,7 @@ def _places(text: str, dialect: str) -> tuple[Place, ...]:
     return tuple(found)
 
 
+_PREPARE = "PREPARE"
 _BEGIN_SO = frozenset((TokenType.QDCOLON, TokenType.QMARK_AMP, TokenType.QMARK_PIPE))
 """Operators such as ?:: and ?|, which some dialects have between values; elsewhere a ? stands there before :: or ||."""
 _END_VALUES = frozenset((
@@ -131,11 +139,11 @@ def _literal(source: SqlText, start: int, name: str, value: Any) -> exp.Expr:
         return literal
     shown = f"parameter ${name}" if name else "this parameter"
     what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value!s}"
-    kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, or time without a time zone"
+    kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, timedelta, or time without a time zone"
     source.mismatch(start, f"{what}, which has no literal; give {kinds}")
 
 
-_KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, time)
+_KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, timedelta, time)
 
 
 def _text_as(text: str, type_: exp.DataType | exp.DType) -> exp.Expr:
@@ -177,6 +185,10 @@ def _of_datetime(value: datetime) -> exp.Expr | None:
     return _text_as(value.isoformat(sep=" "), exp.DType.TIMESTAMP)
 
 
+def _span(value: timedelta) -> str:
+    return interval_text(packed(0, value.days, value.seconds * 1_000_000 + value.microseconds))
+
+
 _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (type(None), lambda value: exp.Null()),
     (bool, lambda value: exp.Boolean(this=value)),
@@ -187,9 +199,17 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (bytes, lambda value: _text_as("".join(f"\\x{byte:02X}" for byte in value), exp.DType.VARBINARY)),
     (UUID, lambda value: _text_as(str(value), exp.DType.UUID)),
     (datetime, _of_datetime),
+    (timedelta, lambda value: _text_as(_span(value), exp.DType.INTERVAL)),
     (time, lambda value: None if value.tzinfo is not None else _text_as(value.isoformat(), exp.DType.TIME)),
     (date, lambda value: _text_as(value.isoformat(), exp.DType.DATE)),
 )
+
+
+def filled_with_texts(text: str, values: Sequence[str] | Mapping[str, str]) -> str:
+    """The text with the SQL of a value in the place of each parameter; BindError as for `filled`."""
+    places = _places_in(text, "duckdb")
+    chosen = _chosen(SqlText(text), places, values)
+    return edited(text, [(start, end, value) for (start, end, _), value in zip(places, chosen, strict=True)])
 
 
 _ONLY_PLACES = re.compile(r"\(\s*\?\s*(?:,\s*\?\s*)*\)")

@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from catalog.names import key, quoted
 from catalog.schema import Index
 from sql import parse_changes
+from sql.alter import alter
 from sql.arguments import declared, refuse_unread
 from sql.asked_loops import asked_loops, text_without
 from sql.create_table import create_table
@@ -21,12 +22,19 @@ from sql.macro_statements import about_macro
 from sql.macro_words import is_about_macro
 from sql.named_types import about_type, is_about_type
 from sql.parse_changes import copy
+from sql.parse_comment import comment_on
 from sql.parse_merge import merge
+from sql.parse_prepared import deallocate, execute, prepare
+from sql.parse_settings import about_call, about_extension, about_pragma, about_setting, about_upkeep
 from sql.reader import MUTUALLY
 from sql.refused import STARTS
+from sql.schema_statements import CreateSchema
+from sql.sequence_statements import about_sequence
+from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
     SHOWN,
+    Analyze,
     Checkpoint,
     CreateIndex,
     CreateTable,
@@ -40,7 +48,9 @@ from sql.statements import (
     Statement,
     Summarize,
 )
-from sql.syntax import Syntax, part, statements
+from sql.syntax import BY_TOKENS, Syntax, part, statements
+from sql.transaction_statements import about_transaction
+from sql.transaction_words import is_about_transaction
 from sql.tree import names_read, nodes_of, table_name
 
 
@@ -65,18 +75,35 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
                 refuse_unread(declared(tree), source)
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
-        if tree.name.upper() == "SHOW":
-            return _show(syntax, source, dialect)
+        if syntax.analyze and tree.name.upper() in ("VIEW", "MATERIALIZED"):
+            return _analyzed(syntax.tokens, source)
+        if tree.name.upper() in BY_TOKENS:
+            found = _by_tokens(syntax.tokens, source, dialect)
+            return _explained(found, syntax, source) if syntax.explain else found
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
+        if is_about_transaction(syntax.tokens) and not syntax.explain:
+            return about_transaction(syntax.tokens, source)
+        if is_about_sequence(syntax.tokens) and not syntax.explain:
+            return about_sequence(syntax.tokens, source)
         if is_about_macro(syntax.tokens) and not syntax.explain:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
 
 
+def _by_tokens(tokens: Sequence[Token], source: SqlText, dialect: str) -> Statement:
+    """A statement that begins with one of `BY_TOKENS`."""
+    word = tokens[0].text.upper()
+    if word == "ALTER":
+        return alter(tokens, source, dialect)
+    found = _READ.get(word, about_setting)(tokens, source)
+    return parse(found)[0] if isinstance(found, str) else found
+
+
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
 _CREATED = frozenset(["TABLE", "VIEW"])
+Created = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSchema
 CHANGE_FEED = "change_feed"
 """What may be set in CREATE MATERIALIZED VIEW v WITH (name = true)."""
 
@@ -96,16 +123,29 @@ def _explain_unreadable(syntax: Syntax, source: SqlText, dialect: str) -> NoRetu
     source.misread(first.start, "syntax error in this CREATE statement; check its name and commas")
 
 
-def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain:
+def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain | Analyze:
+    if syntax.analyze:
+        if isinstance(statement, Query):
+            return Analyze(statement)
+        what = "EXPLAIN ANALYZE is for queries, which are run, and views; write EXPLAIN ANALYZE SELECT ... or VIEW name"
+        source.refuse(syntax.tokens[0].start, what)
     if isinstance(statement, Query | CreateView):
         return Explain(statement)
     what = "EXPLAIN is for queries and views; write EXPLAIN SELECT ... or EXPLAIN CREATE MATERIALIZED VIEW ..."
     source.refuse(syntax.tokens[0].start, what)
 
 
+def _analyzed(tokens: Sequence[Token], source: SqlText) -> Analyze:
+    words = [token.text.upper() for token in tokens]
+    if words[:-1] not in (["VIEW"], ["MATERIALIZED", "VIEW"]):
+        source.misread(tokens[0].start, "cannot read this EXPLAIN ANALYZE; write EXPLAIN ANALYZE VIEW name")
+    return Analyze(tokens[-1].text)
+
+
 def _query(syntax: Syntax, source: SqlText, dialect: str) -> Query:
-    query = _query_within(syntax.tree, syntax.tokens, source, dialect, answered=not syntax.explain)
-    read = part(syntax.tree, syntax.tokens[0].start) if dialect == "duckdb" and syntax.explain else None
+    query = _query_within(syntax.tree, syntax.tokens, source, dialect, answered=syntax.analyze or not syntax.explain)
+    is_bound = dialect == "duckdb" and syntax.explain and not syntax.analyze
+    read = part(syntax.tree, syntax.tokens[0].start) if is_bound else None
     return replace(query, syntax=read)
 
 
@@ -133,7 +173,7 @@ def _refuse_within(tree: exp.Expr, source: SqlText, *, answered: bool) -> None:
             source.refuse(node, f"{what}; write CREATE MATERIALIZED VIEW v AS .., and read v")
 
 
-def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:
+def _create(syntax: Syntax, source: SqlText, dialect: str) -> Created:
     tree = syntax.tree
     assert isinstance(tree, exp.Create), "dispatched by class"
     if tree.args.get("replace") and tree.args.get("exists"):
@@ -145,7 +185,22 @@ def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | Crea
         return _create_view(tree, syntax, source, dialect)
     if tree.kind == "INDEX":
         return _create_index(tree, syntax, source)
-    source.refuse(syntax.tokens[0].start, f"CREATE {tree.kind} is not supported; tables, views and indexes are")
+    if tree.kind == "SCHEMA":
+        return _create_schema(tree, syntax, source)
+    source.refuse(
+        syntax.tokens[0].start, f"CREATE {tree.kind} is not supported; tables, views, indexes and schemas are"
+    )
+
+
+def _create_schema(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateSchema:
+    if tree.args.get("replace"):
+        source.refuse(syntax.tokens[0].start, "CREATE OR REPLACE SCHEMA is not supported; write IF NOT EXISTS")
+    return CreateSchema(tree.this.db, tree.this.catalog, bool(tree.args.get("exists")))
+
+
+def _schema_named(node: exp.Table) -> str:
+    """The name of a schema; that of its database stands in front, if it is written."""
+    return ".".join(part for part in (node.catalog, node.db) if part)
 
 
 def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str) -> CreateTableAs:
@@ -155,7 +210,11 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect:
     name = table_name(target, source, "CREATE TABLE")
     tokens, empty = _after(syntax.tokens, _after_as(syntax.tokens, offset_of(target) or 0)), False
     properties = tree.args.get("properties")
+    temporary = False
     for item in properties.expressions if properties else ():
+        if isinstance(item, exp.TemporaryProperty):
+            temporary = True
+            continue
         if not isinstance(item, exp.WithDataProperty) or item.args.get("statistics"):
             what = f"CREATE TABLE AS with {text_of(item)} is not supported; declare the table, then INSERT INTO it"
             source.refuse(syntax.tokens[0].start, what)
@@ -163,7 +222,7 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect:
         tokens = tokens[: -3 if empty else -2]  # WITH [NO] DATA
     query = _query_within(tree.expression, tokens, source, dialect)
     flags = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
-    return CreateTableAs(name, query, columns, *flags, empty)
+    return CreateTableAs(name, query, columns, *flags, empty, temporary)
 
 
 def _plain_columns(schema: exp.Schema, source: SqlText) -> tuple[str, ...]:
@@ -194,15 +253,18 @@ def _create_index(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateIn
     return CreateIndex(table, Index(index.name, tuple(columns), unique), bool(tree.args.get("exists")))
 
 
-def _show(syntax: Syntax, source: SqlText, dialect: str) -> Show | Describe:
-    """SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS; of any other name DESCRIBE, as in DuckDB."""
-    named = isinstance(syntax.tree, exp.Show)
-    words = str(syntax.tree.args["this"]) if named else " ".join(token.text for token in syntax.tokens[1:])
-    if words.lower() in SHOWN:
-        return Show(words.lower())
-    if len(syntax.tokens) == 2:
-        return Describe(words)
-    source.refuse(0, f"SHOW {words} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are")
+def _show(tokens: Sequence[Token], source: SqlText) -> Show | Describe:
+    """SHOW TABLES [FROM schema], SHOW ALL TABLES, SHOW VIEWS; of any other name DESCRIBE, as in DuckDB."""
+    words = [token.text for token in tokens[1:]]
+    begins = next((place for place, word in enumerate(words) if word.upper() == "FROM"), len(words))
+    what, of = " ".join(words[:begins]).lower(), "".join(words[begins + 1 :])
+    if what in SHOWN and (begins == len(words) or of):
+        return Show(what, of)
+    if len(words) == 1:
+        return Describe(words[0])
+    source.refuse(
+        0, f"SHOW {' '.join(words)} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are"
+    )
 
 
 def _describe(syntax: Syntax, source: SqlText, dialect: str) -> Describe | Summarize:
@@ -224,7 +286,7 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name for item in target.expressions)
-    maintained, change_feed = _view_options(tree, syntax, source)
+    maintained, change_feed, temporary = _view_options(tree, syntax, source)
     name = table_name(target, source, "CREATE VIEW")
     body = _after_as(syntax.tokens, offset_of(target) or 0)
     if tree.expression is None or body is None:
@@ -233,16 +295,19 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
     read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
     replaces = bool(tree.args.get("replace"))
-    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed)
+    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed, temporary)
 
 
-def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool]:
-    """Whether it is MATERIALIZED, and whether its changes are written down."""
+def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool, bool]:
+    """Whether it is MATERIALIZED, whether its changes are written down, and whether it is TEMP."""
     properties, start = tree.args.get("properties"), syntax.tokens[0].start
-    maintained = change_feed = False
+    maintained = change_feed = temporary = False
     for item in properties.expressions if properties else ():
         if isinstance(item, exp.MaterializedProperty):
             maintained = True
+            continue
+        if isinstance(item, exp.TemporaryProperty):
+            temporary = True
             continue
         if not isinstance(item, exp.Property) or key(item.name) != CHANGE_FEED:
             known = f"WITH ({CHANGE_FEED} = true) is"
@@ -253,7 +318,7 @@ def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bo
         change_feed = bool(value.this)
     if change_feed and not maintained:
         source.fail(start, f"{CHANGE_FEED} is for views that are maintained; write CREATE MATERIALIZED VIEW")
-    return maintained, change_feed
+    return maintained, change_feed, temporary
 
 
 _IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))
@@ -280,15 +345,21 @@ def _after(tokens: tuple[Token, ...], first: Token | None) -> tuple[Token, ...]:
 def _drop(syntax: Syntax, source: SqlText, dialect: str) -> Drop:
     tree, start = syntax.tree, syntax.tokens[0].start
     kind = tree.args.get("kind")
-    if kind not in ("TABLE", "VIEW", "INDEX"):
-        source.refuse(start, f"DROP {kind} is not supported; tables, views and indexes are")
+    if kind not in ("TABLE", "VIEW", "INDEX", "SCHEMA"):
+        source.refuse(start, f"DROP {kind} is not supported; tables, views, indexes and schemas are")
     targets = tree.args.get("tables") or [tree.this]
     if len(targets) != 1:
         source.refuse(targets[1], "DROP takes one name; write one statement for each")
-    name = table_name(targets[0], source, f"DROP {kind}")
+    name = _schema_named(targets[0]) if kind == "SCHEMA" else table_name(targets[0], source, f"DROP {kind}")
     return Drop(kind, name, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
 
 
+_READ: dict[str, Callable[[Sequence[Token], SqlText], Statement | str]] = {
+    "SHOW": _show, "COMMENT": comment_on, "PRAGMA": about_pragma, "CALL": about_call, "VACUUM": about_upkeep,
+    "ANALYZE": about_upkeep, "LOAD": about_extension, "INSTALL": about_extension, "PREPARE": prepare,
+    "EXECUTE": execute, "DEALLOCATE": deallocate,
+}  # fmt: skip
+"""What reads statements by their tokens; those that are not here `about_setting` does. A text is parsed instead."""
 _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Create: _create,
     exp.Drop: _drop,
@@ -298,7 +369,6 @@ _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Merge: merge,
     exp.TruncateTable: parse_changes.truncate,
     exp.Copy: copy,
-    exp.Show: _show,
     exp.Describe: _describe,
     exp.Summarize: _describe,
     exp.Query: _query,

@@ -14,6 +14,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType
 
 from sql.aggregate_nodes import OWN
+from sql.ir.functions.nested import LAMBDAS, NAMES
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -23,7 +24,11 @@ MOST_ROUNDS = 2**31 - 1
 MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
 
-AS_WRITTEN = frozenset(("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "TO_BINARY"))
+AS_WRITTEN = frozenset(
+    ("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "JSON", "JSON_EXTRACT", "JSON_EXTRACT_PATH",
+     "JSON_EXTRACT_PATH_TEXT", "JSON_EXTRACT_STRING", "JSON_KEYS", "JSON_TYPE", "STRUCT_EXTRACT", "STRUCT_INSERT",
+     "TO_BINARY", *(name.upper() for name in (*NAMES, *LAMBDAS) if name not in ("contains", "len", "length", "map")))
+)  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
 TAKES = "takes"
@@ -36,6 +41,8 @@ def parser_of(dialect: Dialect) -> Parser:
     """The parser of a dialect, with what it loses kept."""
     reader = copy(dialect)
     reader.INDEX_OFFSET = 0
+    if isinstance(dialect, DuckDB):  # of which a path without $ is a key, whatever stands in it
+        reader.to_json_path = lambda path: path  # type: ignore[method-assign]
     return _keeping(type(dialect))(dialect=reader)
 
 
@@ -47,6 +54,9 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
     functions = {name: _kept(build) for name, build in known.items() if name not in others}
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
+    if others:  # in DuckDB an arrow reads JSON, and makes no lambda any more
+        members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
+    members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
     return type(f"Keeping{base.__name__}", (_Keeping, base), members)
 
 
@@ -94,6 +104,12 @@ def _is_rewritten(arg: exp.Expr, node: exp.Expr) -> bool:
 _LITERALS = frozenset((TokenType.NUMBER, TokenType.STRING))
 _AFTER_ITEMS = frozenset((TokenType.COMMA, TokenType.R_PAREN))
 _AFTER_OPERANDS = _AFTER_ITEMS | {TokenType.AND, TokenType.OR}
+
+
+_PIVOTS: dict[TokenType, Callable[[Any], exp.Expr]] = {
+    TokenType.PIVOT: lambda self: self.pivot_statement(unpivot=False),
+    TokenType.UNPIVOT: lambda self: self.pivot_statement(unpivot=True),
+}
 
 
 class _Keeping(Parser):
@@ -150,6 +166,40 @@ class _Keeping(Parser):
         clause.set("recursive", True)
         clause.meta[MUTUALLY] = limited
         return clause
+
+    def _parse_ddl_select(self) -> exp.Expr | None:
+        """PIVOT and UNPIVOT are queries in CREATE .. AS, too."""
+        if self._match_set((TokenType.PIVOT, TokenType.UNPIVOT)):
+            return self.pivot_statement(unpivot=self._prev.token_type is TokenType.UNPIVOT)
+        return super()._parse_ddl_select()
+
+    def pivot_statement(self, *, unpivot: bool) -> exp.Expr:
+        """PIVOT .. or UNPIVOT .. [ORDER BY ..] as SELECT * FROM (PIVOT ..) ORDER BY ..; the first word is read."""
+        pivot = exp.Subquery(this=self._parse_simplified_pivot(is_unpivot=unpivot))
+        query = self._parse_query_modifiers(exp.Select(expressions=[exp.Star()], from_=exp.From(this=pivot)))
+        assert query is not None, "it is what was given"
+        return query
+
+    def _parse_simplified_pivot(self, is_unpivot: bool | None = None) -> exp.Pivot:
+        """PIVOT t ON column IN (value [AS name], ..) USING expressions: sqlglot has neither names nor expressions."""
+        table = self._parse_table()
+        columns = self._parse_csv(self._parse_pivoted) if self._match(TokenType.ON) else None
+        into = self._parse_unpivot_columns()
+        using = (
+            self._parse_csv(lambda: self._parse_alias(self._parse_bitwise())) if self._match(TokenType.USING) else None
+        )
+        group = self._parse_group()
+        return exp.Pivot(this=table, expressions=columns, using=using, group=group, unpivot=is_unpivot, into=into)
+
+    def _parse_pivoted(self) -> exp.Expr | None:
+        """A column with its values, or one of UNPIVOT with its name."""
+        this = self._parse_bitwise()
+        if not self._match(TokenType.IN):
+            return self._parse_alias(this) if self._match(TokenType.ALIAS, advance=False) else this
+        if self._curr.token_type is not TokenType.L_PAREN or self._next.token_type is TokenType.SELECT:
+            return self._parse_in(this)
+        values = self._parse_wrapped_csv(lambda: self._parse_alias(self._parse_bitwise()))
+        return exp.In(this=this, expressions=values)
 
     def _parse_round_limit(self) -> tuple[int, bool]:
         """What stands in the parentheses, up to the last: how many rounds, and whether it is an error to want more."""

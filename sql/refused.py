@@ -8,29 +8,17 @@ import sys
 from sql.sql_text import SqlText
 
 STARTS = (
-    "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE, CHECKPOINT or "
-    "EXPLAIN"
+    "CREATE, ALTER, DROP, COMMENT, SELECT, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, "
+    "SHOW, DESCRIBE, SUMMARIZE, USE, SET, RESET, CHECKPOINT or EXPLAIN"
 )
-_FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|COMMENT|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
-    "IMPORT|INSTALL|LOAD|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
-    "UNPIVOT|USE|VACUUM"
-)
+_FOREIGN_STARTS = re.compile("ATTACH|DETACH|EXPORT|GRANT|IMPORT|REFRESH|RELEASE|REVOKE|SAVEPOINT")
 _INSTEAD = {
-    "BEGIN": "use `with db.transaction() as tx:`",
-    "COMMIT": "use `with db.transaction() as tx:`",
-    "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
-    "ALTER": "create a new table and copy the rows",
+    "SAVEPOINT": "a transaction is undone as a whole, by ROLLBACK",
+    "RELEASE": "a transaction is undone as a whole, by ROLLBACK",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",
-    "INSTALL": "a SELECT installs the extensions that it needs where ivm.connect(external_access=True) allows it",
-    "LOAD": "a SELECT loads the extensions that it needs where ivm.connect(external_access=True) allows it",
-    "SET": "leave it out, SQL text configures nothing",
-    "RESET": "leave it out, SQL text configures nothing",
-    "PRAGMA": "leave it out, SQL text configures nothing",
     "REFRESH": "leave it out, views are always up to date",
-    "ANALYZE": "write EXPLAIN alone",
 }
 
 

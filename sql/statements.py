@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from catalog.altering import Alteration
 from catalog.macro import Macro
 from catalog.schema import Index, Table
+from catalog.sequence import Sequence
 from catalog.types import SqlType
+from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.syntax import Syntax
 
 
@@ -33,6 +37,7 @@ class CreateTableAs:
     if_not_exists: bool = False
     replace: bool = False
     empty: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class CreateView:
     syntax: Syntax | None = field(default=None, compare=False, repr=False)
     replace: bool = False
     change_feed: bool = False
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +73,12 @@ class CreateIndex:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP TABLE, VIEW, INDEX, TYPE or MACRO [TABLE]; with `cascade` the views that read a table or view go too."""
+    """DROP TABLE, VIEW, INDEX, SCHEMA, TYPE or MACRO [TABLE].
 
-    kind: Literal["TABLE", "VIEW", "INDEX", "TYPE", "MACRO", "MACRO TABLE"]
+    With `cascade` the views that read a table or view go too, and all that is in a schema.
+    """
+
+    kind: Literal["TABLE", "VIEW", "INDEX", "SCHEMA", "TYPE", "MACRO", "MACRO TABLE", "SEQUENCE"]
     name: str
     if_exists: bool = False
     cascade: bool = False
@@ -91,6 +100,25 @@ class CreateMacro:
     macro: Macro
     if_not_exists: bool = False
     replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateSequence:
+    """CREATE [OR REPLACE] SEQUENCE."""
+
+    sequence: Sequence
+    if_not_exists: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER TABLE or VIEW: `change` what is called `name`."""
+
+    kind: Literal["TABLE", "VIEW"]
+    name: str
+    change: Alteration
+    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +280,10 @@ SHOWN = ("tables", "all tables", "views")
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """SHOW, of one of `SHOWN`."""
+    """SHOW, of one of `SHOWN`; tables of the schemas of the search path, or `of` one."""
 
     what: str
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,10 +321,34 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN, START TRANSACTION: what follows takes effect together; nothing is changed if it is `read_only`."""
+
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT, END: what came since BEGIN takes effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK, ABORT: what came since BEGIN has never been."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
     inner: Query | CreateView
+
+
+@dataclass(frozen=True, slots=True)
+class Analyze:
+    """EXPLAIN ANALYZE: what DuckDB does to answer a query, or what has been done for the maintained view of a name."""
+
+    inner: Query | str
 
 
 Statement = (
@@ -305,16 +358,31 @@ Statement = (
     | CreateIndex
     | CreateType
     | CreateMacro
+    | CreateSchema
+    | CommentOn
     | Drop
+    | CreateSequence
+    | Alter
     | Query
     | Insert
     | Delete
     | Update
     | Merge
     | Show
+    | Set
+    | SetVariable
+    | Idle
+    | Load
+    | Prepare
+    | Execute
+    | Deallocate
     | Describe
     | Summarize
     | Checkpoint
+    | Begin
+    | Commit
+    | Rollback
     | Copy
     | Explain
+    | Analyze
 )

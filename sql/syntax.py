@@ -22,17 +22,45 @@ from catalog.names import suggestion
 from sql.macro_words import is_about_macro
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
+from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText
+from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
 
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """One statement: its tree, its tokens, and whether EXPLAIN stood before it. Offsets are those of the whole text."""
+    """One statement: its tree, its tokens, and whether EXPLAIN, or EXPLAIN ANALYZE, stood before it.
+
+    Offsets are those of the whole text.
+    """
 
     tree: exp.Expr
     tokens: tuple[Token, ...]
     explain: bool
+    analyze: bool = False
+
+
+BY_TOKENS = frozenset((
+    "ALTER", "ANALYZE", "CALL", "COMMENT", "DEALLOCATE", "EXECUTE", "INSTALL", "LOAD", "PRAGMA", "PREPARE", "RESET",
+    "SET", "SHOW", "USE", "VACUUM",
+))  # fmt: skip
+"""The first words of statements that are read by their tokens."""
+
+
+def _without_virtual(chunk: list[Token]) -> list[Token]:
+    """The tokens of CREATE TABLE without VIRTUAL behind a generated column, which sqlglot does not know."""
+    words = [token.text.upper() for token in chunk]
+    if words[0] != "CREATE" or "VIRTUAL" not in words:
+        return chunk
+    return [
+        token
+        for place, token in enumerate(chunk)
+        if words[place] != "VIRTUAL" or words[place - 1] != ")" or words[place + 1 : place + 2] not in ([","], [")"])
+    ]
+
+
+_ABOUT = (is_about_macro, is_about_sequence, is_about_transaction)
 
 
 def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
@@ -45,9 +73,15 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
-        # What sqlglot cannot read of macros is read by its tokens.
-        tree = exp.Command(this=chunk[0].text) if is_about_macro(chunk) else _parse(reader, chunk, text, source)
-        found.append(Syntax(tree, tuple(chunk), explain))
+        # What sqlglot cannot read, or not as DuckDB does, is read by its tokens.
+        word = chunk[0].text.upper()
+        analyze = explain and word == _ANALYZE and len(chunk) > 1
+        chunk = chunk[1:] if analyze else chunk  # noqa: PLW2901
+        by_tokens = word in BY_TOKENS or any(is_about(chunk) for is_about in _ABOUT)
+        if analyze:
+            by_tokens = chunk[0].text.upper() in ("VIEW", "MATERIALIZED")
+        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, _without_virtual(chunk), text, source)
+        found.append(Syntax(tree, tuple(chunk), explain, analyze))
     return tuple(found)
 
 
@@ -98,6 +132,7 @@ def _dialect(name: str) -> Dialect:
 
 
 _EXPLAIN = "EXPLAIN"
+_ANALYZE = "ANALYZE"
 _EXPLAINED = re.compile(rf"\s*({_EXPLAIN})(?=\s)", re.IGNORECASE)
 _EXPORT_STATE = "EXPORT_STATE"
 
@@ -124,10 +159,27 @@ def _without_explain(source: SqlText, reader: Dialect) -> tuple[str, list[Token]
 
 def _tokens(reader: Dialect, text: str, source: SqlText) -> list[Token]:
     try:
-        return reader.tokenize(text)
+        return _opened(reader, reader.tokenize(text), text)
     except TokenError as error:
         start = _unclosed(text)
         raise ParseError(source.locate("a quote or comment is opened and not closed", start)) from error
+
+
+def _opened(reader: Dialect, read: list[Token], text: str) -> list[Token]:
+    """The tokens, with those that follow some words, which sqlglot takes for one text."""
+    found: list[Token] = []
+    for token in read:
+        begin = token.end + 1 - len(token.text)
+        is_begun = bool(found) and found[-1].token_type in _SWALLOW and found[-1].text.upper() in BY_TOKENS
+        if is_begun and token.token_type == TokenType.STRING and text[begin : token.end + 1] == token.text:
+            before = "".join(each if each == "\n" else " " for each in text[:begin])
+            found += reader.tokenize(before + token.text)
+        else:
+            found.append(token)
+    return found
+
+
+_SWALLOW = frozenset([TokenType.COMMAND, TokenType.EXECUTE])
 
 
 def _unclosed(text: str) -> int:
@@ -177,18 +229,31 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: SqlText) -> e
     _refuse_chains(nodes, source)
     _refuse_states(nodes, chunk, source)
     _restore_all(nodes)
+    _restore_maps(nodes)
     return tree
 
 
 def _restore_all(nodes: Sequence[exp.Expr]) -> None:
-    """ALL ((SELECT ..)), which sqlglot takes for a function called ALL."""
+    """X = ALL (..), which sqlglot takes for a function called ALL."""
     for call in nodes:
         if (
             isinstance(call, exp.Anonymous)
             and call.name.upper() == "ALL"
-            and [type(each) for each in call.expressions] == [exp.Subquery]
+            and len(call.expressions) == 1
+            and isinstance(call.parent, _COMPARISONS)
         ):
             call.replace(exp.All(this=call.expressions[0]))
+
+
+def _restore_maps(nodes: Sequence[exp.Expr]) -> None:
+    """MAP {..}[key], which sqlglot takes for a map of {..}[key]."""
+    for node in nodes:
+        if isinstance(node, exp.ToMap) and isinstance(node.this, exp.Bracket):
+            whole = inner = node.this
+            while isinstance(inner.this, exp.Bracket):
+                inner = inner.this
+            node.replace(whole)
+            inner.set("this", exp.ToMap(this=inner.this))
 
 
 def _check_names(nodes: Sequence[exp.Expr], source: SqlText) -> None:

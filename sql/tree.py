@@ -40,11 +40,11 @@ def nodes_of(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def table_name(node: exp.Expr | None, source: SqlText, what: str) -> str:
-    """The name of a table as written; UnsupportedError if it stands in a catalog or in a schema other than main."""
+    """The name of a table; BindError if a schema stands in front still, after `sql.schemas`: there is none."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         source.refuse(node, f"{what} needs a plain name; write it as {what} name")
     if node.args.get("catalog") or key(node.db) not in ("", "main"):
-        source.refuse(node, f"{what} {text_of(node)}: there is one schema; write {node.name} alone")
+        source.fail(node, f"{what} {text_of(node)}: there is no schema {node.db!r}; CREATE SCHEMA makes one")
     return node.name
 
 
@@ -53,14 +53,20 @@ def names_read(tree: exp.Expr) -> tuple[str, ...]:
 
     DuckDB's relations of what there is, such as information_schema.tables and duckdb_tables(), are `CATALOG`.
     """
-    tables = [table for table in nodes_of(tree) if isinstance(table, exp.Table) and not _is_expression(table)]
+    tables = (table for table in nodes_of(tree) if isinstance(table, exp.Table) and not _is_expression(table))
     read = (CATALOG if _is_of_catalog(table) else _name_of(table) for table in tables)
     return tuple(by_key((name, name) for name in read if name).values())
 
 
+def tables_read(tree: exp.Expr) -> list[exp.Table]:
+    """Where the tree names a table or view, to read it or not: no expression of a WITH, nothing of DuckDB's own."""
+    tables = (table for table in nodes_of(tree) if isinstance(table, exp.Table) and _name_of(table))
+    return [table for table in tables if key(table.db) not in _SCHEMAS and not _is_expression(table)]
+
+
 CATALOG = "ivm_catalog"
 _SCHEMAS = frozenset(["information_schema", "pg_catalog"])
-_OBJECTS = "columns constraints databases dependencies functions indexes schemas tables types views"
+_OBJECTS = "columns constraints databases dependencies functions indexes schemas sequences tables types views"
 _FUNCTIONS = frozenset(f"duckdb_{each}" for each in _OBJECTS.split())
 
 

@@ -22,6 +22,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -126,6 +127,8 @@ def column_below(relation: Relation, column: int) -> int | None:
         case Map():
             width = len(relation.input.schema)
             return column if column < width else _plain(relation.scalars[column - width])
+        case Unnest():
+            return column if column < len(relation.input.schema) else None
         case Reduce() if column < len(relation.keys):
             return _plain(relation.keys[column])
         case TopK() if column in relation.group:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.unique_keys import is_unique
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold
+from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, Unnest
 from sql.ir.scalar import Column, columns_of
 
 
@@ -38,6 +38,9 @@ def _below(relation: Relation, given: frozenset[int]) -> frozenset[int]:
                 if columns_of(scalar) <= found:
                     found |= {width + i}
             return found
+        case Unnest():
+            width = len(relation.input.schema)
+            return given | determined(relation.input, (c for c in given if c < width))
         case Project():
             fixed = determined(relation.input, {relation.columns[c] for c in given})
             return frozenset(i for i, c in enumerate(relation.columns) if c in fixed)

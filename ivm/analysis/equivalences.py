@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 from ivm.analysis.fact import fact
 from sql.ir.classes import Classes, merged_classes, representatives
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import (
+    Filter,
+    Join,
+    LetRec,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Unnest,
+    Window,
+)
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 
@@ -49,7 +62,7 @@ def equivalences(relation: Relation) -> Equivalences:
         case Reduce():
             columns = tuple(k.index if isinstance(k, Column) else -1 - i for i, k in enumerate(relation.keys))
             return _of_columns(equivalences(relation.input), columns)
-        case TopK() | Window() | Negate() | Threshold():
+        case Unnest() | TopK() | Window() | Negate() | Threshold():
             return equivalences(relation.input)
         case LetRec():
             return equivalences(relation.last)

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, LetRec, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import (
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Unnest,
+    Window,
+)
 from sql.ir.scalar import Column, Scalar, columns_of, remap
 
 
@@ -16,7 +30,7 @@ def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
             return relation.holding
         case Filter():
             return tuple(dict.fromkeys((*known_predicates(relation.input), *relation.predicates)))
-        case Map() | Negate() | Threshold() | TopK() | Window():
+        case Map() | Unnest() | Negate() | Threshold() | TopK() | Window():
             return known_predicates(relation.input)
         case LetRec():
             return known_predicates(relation.last)

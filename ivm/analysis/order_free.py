@@ -27,6 +27,7 @@ from sql.ir.relation import (
     Reduce,
     Relation,
     Union,
+    Unnest,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
@@ -142,6 +143,11 @@ class _Walk:
                 for scalar in relation.scalars:
                     below = (*below, _mapped(scalar, relation.input, below, largest))
                 return below
+            case Unnest():
+                below = self.kinds(relation.input, largest)
+                if any(below[c] for each in relation.lists for c in columns_of(each)):
+                    raise _NotFreeError
+                return (*below, *(_Kind.NOTHING for _ in relation.added))
             case Filter():
                 below = self.kinds(relation.input, largest)
                 for predicate in relation.predicates:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
+from sql.ir.reference import Reference
 from sql.ir.relation import (
     Filter,
     Get,
@@ -15,10 +16,10 @@ from sql.ir.relation import (
     Map,
     Project,
     Reduce,
-    Reference,
     Relation,
     Threshold,
     TopK,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Column
@@ -36,7 +37,7 @@ def references(relation: Relation) -> tuple[Reference, ...]:
     match relation:
         case Get():
             return relation.references
-        case Map() | Filter() | Threshold() | TopK() | Window():
+        case Map() | Unnest() | Filter() | Threshold() | TopK() | Window():
             return references(relation.input)
         case LetRec():
             return references(relation.last)

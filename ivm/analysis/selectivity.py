@@ -1,4 +1,4 @@
-"""How many of the rows a predicate keeps: textbook shares, by the function that it is."""
+"""How many of the rows a predicate keeps: textbook shares, by the function that it is; how many a list makes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _UNKNOWN = 0.5
+ELEMENTS = 4.0
+"""The elements of a list of which nothing is known."""
 
 
 def selectivity(predicate: Scalar) -> float:

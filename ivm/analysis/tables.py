@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from catalog.clock import CLOCK
 from ivm.analysis.fact import fact
+from sql.ir.clock import reads_clock
+from sql.ir.rebuild import scalars_of
 from sql.ir.relation import Get, Relation, inputs_of
 
 
 @fact
 def tables_of(relation: Relation) -> tuple[str, ...]:
-    """The tables and views that a relation reads, each once."""
+    """The tables and views that a relation reads, the clock too, each once."""
     if isinstance(relation, Get):
         return (relation.name,)
-    return tuple(dict.fromkeys(name for each in inputs_of(relation) for name in tables_of(each)))
+    own = (CLOCK.name,) if any(map(reads_clock, scalars_of(relation))) else ()
+    return tuple(dict.fromkeys((*(name for each in inputs_of(relation) for name in tables_of(each)), *own)))

@@ -8,7 +8,21 @@ from itertools import islice, product
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Constant, Filter, Get, Join, LetRec, Map, Project, Reduce, Relation, Threshold, TopK, Window
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    LetRec,
+    Map,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Unnest,
+    Window,
+)
 
 Key = frozenset[int]
 
@@ -50,6 +64,9 @@ def _keys(relation: Relation) -> Iterable[Key]:
             return _joined(relation)
         case Reduce():
             return (frozenset(range(len(relation.keys))),)
+        case Unnest(numbered=True):
+            place = len(relation.schema) - 1
+            return (key | {place} for key in unique_keys(relation.input))
         case Window():
             own = enumerate(relation.functions, len(relation.input.schema))
             numbered = [frozenset((*relation.partition, i)) for i, each in own if each.function == "row_number"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError
 from ivm.cluster.versions import Version
@@ -43,8 +44,16 @@ class Definitions:
     def __init__(self, driver: Defines) -> None:
         self._driver = driver
 
-    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Version:
-        """See `Journal.define`."""
+    def define(
+        self,
+        old: Catalog,
+        new: Catalog,
+        time: int,
+        made: Mapping[str, ArrowRows | None],
+        altered: Sequence[Altered] = (),
+    ) -> Version:
+        """See `Journal.define`; nothing is altered over shards."""
+        assert not altered, "that is refused before"
         return self._driver.define(old, new, made)
 
     def keep(self, written: Version) -> None:

@@ -18,7 +18,8 @@ from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.distribute.exchange import Channel
 from ivm.engine.applying import applied
-from ivm.engine.engine import Decided, Engine
+from ivm.engine.decided import Decided
+from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned, Progress
 from ivm.engine.transaction import Change
 from ivm.engine.view import Installed

@@ -16,7 +16,7 @@ from ivm.dataflow.routing import Router, Wants
 from ivm.operators.operator import Leading, Operator
 from ivm.operators.walk import LastStage
 from ivm.trace.delta import Delta
-from ivm.trace.state import Marks, State
+from ivm.trace.state import Held, Marks, State
 
 _MOST_WAYS = 1 << 8
 _ROUTED = 8
@@ -88,6 +88,13 @@ class _Way:
                     parts[reader] = delta.take(rows)
 
 
+class StillRead:
+    """A time of which somebody reads, for as long as he holds this."""
+
+    def __init__(self, time: int) -> None:
+        self.time = time
+
+
 class Graph:
     """Nodes, each after what it reads. One step carries one physical batch, which may hold many logical times.
 
@@ -103,6 +110,8 @@ class Graph:
         self.marks = Marks()
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
+        self.still_read: Held[StillRead] = Held()
+        """What those who hold them read as of a time; nobody lets go of what there was then."""
         self._made = 0
         self._loose: set[int] = set()
         self._ways: dict[tuple[int, tuple[Node, ...]], _Way] = {}
@@ -272,6 +281,14 @@ class Graph:
                 if parts is not None:
                     way.route(node, delta, due, parts)
         return deltas
+
+    def kept_since(self, since: int) -> int:
+        """The earliest time that is to be readable after a commit: `since`, or what somebody reads who is not done."""
+        if self.installation is not None:
+            since = min(since, self.installation.since)
+        for each in self.still_read.each():
+            since = min(since, each.time)
+        return since
 
     def seal(self, time: int, since: int) -> None:
         """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""

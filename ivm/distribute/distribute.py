@@ -36,6 +36,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Column
@@ -117,7 +118,7 @@ class _Planner:
                 return self._grouped(relation, relation.partition)
             case Union():
                 return union_options(relation, self.options, self.exchanges)
-            case Negate():
+            case Negate() | Unnest():
                 return self._over(relation)
             case Threshold():
                 return self._grouped(relation, range(len(relation.schema)))
@@ -125,7 +126,7 @@ class _Planner:
                 return loop_options(relation, self.options, self.exchanges)
         raise AssertionError(f"no distribution of {type(relation).__name__}")
 
-    def _over(self, relation: Negate | Map | Filter) -> Iterator[Option]:
+    def _over(self, relation: Negate | Unnest | Map | Filter) -> Iterator[Option]:
         """The node over each option, where its rows are."""
         for option in self.options(relation.input):
             yield replace(option, relation=with_inputs(relation, (option.relation,)))

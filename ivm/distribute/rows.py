@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from catalog.types import BOOLEAN, DATE, VARCHAR, SqlType
-from ivm.analysis.selectivity import selectivity
+from ivm.analysis.selectivity import ELEMENTS, selectivity
 from ivm.analysis.unique_keys import unique_keys
 from sql.ir.rebuild import nodes, offsets
 from sql.ir.relation import (
@@ -24,6 +24,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     inputs_of,
 )
 from sql.ir.scalar import Column
@@ -79,6 +80,8 @@ class Rows:
                 return self.sizes[relation.name]
             case Constant():
                 return float(len(relation.rows))
+            case Unnest():
+                return self.count(relation.input) * ELEMENTS
             case Filter():
                 return self.count(relation.input) * prod(map(selectivity, relation.predicates))
             case Join():
@@ -123,7 +126,7 @@ class Rows:
                 return self.distinct(relation.input, column)
             case Project():
                 return self.distinct(relation.input, relation.columns[column])
-            case Map() if column < len(relation.input.schema):
+            case Map() | Unnest() if column < len(relation.input.schema):
                 return self.distinct(relation.input, column)
             case Join():
                 return self._of_join(relation, column)

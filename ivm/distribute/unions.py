@@ -11,7 +11,7 @@ from ivm.distribute.placement import ANYWHERE, REPLICATED, SINGLE, Hashed, Place
 from ivm.distribute.spread import targets
 from ivm.transform.rewrite import names
 from sql.ir.rebuild import offsets
-from sql.ir.relation import Filter, Get, Join, Map, Negate, Project, Relation, Union
+from sql.ir.relation import Filter, Get, Join, Map, Negate, Project, Relation, Union, Unnest
 
 OptionsOf = Callable[[Relation], Sequence[Option]]
 Origin = tuple[str, int]
@@ -107,7 +107,7 @@ def _origin(relation: Relation, column: int) -> Origin | None:
             return _origin(relation.input, relation.columns[column])
         case Filter() | Negate():
             return _origin(relation.input, column)
-        case Map():
+        case Map() | Unnest():
             return _origin(relation.input, column) if column < len(relation.input.schema) else None
         case Join():
             starts = offsets(relation.inputs)

@@ -110,7 +110,7 @@ def as_of(entries: Sequence[Entry], time: int, begun: int) -> tuple[Sequence[Ent
             if entry.times and entry.times[0] <= time:
                 return entries[: count - 1], Part(entry, time)
             break
-        if entry.kind == COMMIT or entry.time > last or last == 0:
+        if entry.times or entry.time > last or last == 0:
             kept, last = count, entry.time
     return entries[:kept], None
 

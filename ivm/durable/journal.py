@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from os import PathLike
 from time import monotonic
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
-from ivm.durable.payload import DEFINITION, Batch, Commit, definition_payload
+from ivm.durable.payload import DEFINITION, TRANSACTION, Batch, Commit, definition_payload, transaction_payload
 from ivm.durable.streams import Streams, size_of
 from ivm.engine.transaction import Change
 from ivm.storage.backlog import Backlog, Handed
@@ -59,24 +60,53 @@ class Journal:
     def begin(self, changes: Sequence[Change], time: int, batch: Batch | None) -> None:
         """Begin to write a commit of many rows that is worked on, so that another thread does it meanwhile."""
         if self._backlog is None and sum(change.data.num_rows for change in changes) >= LARGE:
-            commit = Commit.of(changes, time, batch)
+            commit = _commit_of(changes, time, batch)
             self._begun = Errand(partial(self._log.put_ahead, draft_of(commit, self._streams)))
             self._helpers.put(self._begun)
 
     def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Written:
         """What `keep` is to put down of a commit that is about to take effect. StorageError if nothing is any more."""
         if self._backlog is not None:
-            return self._backlog.put(Commit.of(changes, time, batch), _bytes_of(changes))
+            return self._backlog.put(_commit_of(changes, time, batch), _bytes_of(changes))
         if self._begun is None:
-            return self._log.put(draft_of(Commit.of(changes, time, batch), self._streams))
+            return self._log.put(draft_of(_commit_of(changes, time, batch), self._streams))
         put = self._begun.get()
         self._begun = None
         return put
 
-    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Written:
-        """As `commit`: that `new` is what exists, with tables `made` of rows."""
-        pieces = definition_payload(old, new, time, made, self._streams)
+    def define(
+        self,
+        old: Catalog,
+        new: Catalog,
+        time: int,
+        made: Mapping[str, ArrowRows | None],
+        altered: Sequence[Altered] = (),
+    ) -> Written:
+        """As `commit`: that `new` is what exists, with tables `made` of rows, and others `altered`; nothing of what is
+        temporary.
+
+        `time`: that of the last commit; rows of tables that were not there are one more.
+        """
+        there = {each.table.name for each in altered}
+        time += any(rows is not None and rows.num_rows > 0 for name, rows in made.items() if name not in there)
+        kept = new.lasting()
+        made = {name: rows for name, rows in made.items() if kept.find(name) is not None}
+        altered = [each for each in altered if not each.table.temporary]
+        pieces = definition_payload(old.lasting(), kept, time, made, self._streams, altered)
         draft = Draft(DEFINITION, time, lambda: pieces)
+        return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
+
+    def transaction(
+        self, old: Catalog, new: Catalog, made: Collection[str], changes: Sequence[Change], time: int
+    ) -> Written:
+        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows; see
+        `define`.
+        """
+        kept = new.lasting()
+        made = [name for name in made if kept.find(name) is not None]
+        commit = _commit_of(changes, time, None)
+        pieces = transaction_payload(old.lasting(), kept, made, commit, self._streams)
+        draft = Draft(TRANSACTION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def keep(self, written: Written) -> None:
@@ -164,6 +194,11 @@ class Journal:
             self._helpers.close()
             self._log.close()
             self._storage.close()
+
+
+def _commit_of(changes: Sequence[Change], time: int, batch: Batch | None) -> Commit:
+    """A single commit, without changes of what is temporary."""
+    return Commit.of([change for change in changes if not change.table.temporary], time, batch)
 
 
 def _bytes_of(changes: Sequence[Change]) -> int:

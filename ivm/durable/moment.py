@@ -51,14 +51,15 @@ def moment_of(
             same = written.get(plan) == (node.number, node.updates_in)
             segments = None if same else [state.segments() for state in node.operator.states]
             states[plan] = Kept(node.number, node.updates_in, segments)
+    tables = {name: store for name, store in engine.tables.items() if not store.table.temporary}
     return Moment(
         record,
         engine.time,
-        catalog.fixed(),
+        catalog.lasting(),
         dict(engine.batches),
-        {name: installed.sizes for name, installed in engine.views.items()},
-        {name: [each.key for each in store.arrangements()] for name, store in engine.tables.items()},
-        {name: store.reader() for name, store in engine.tables.items()},
+        {name: each.sizes for name, each in engine.views.items() if not each.definition.temporary},
+        {name: [each.key for each in store.arrangements()] for name, store in tables.items()},
+        {name: store.reader() for name, store in tables.items()},
         states,
     )
 
@@ -76,9 +77,15 @@ def of_view(plan: str) -> str:
 
 
 def nodes_that_keep(engine: Engine, identities: Identities) -> Iterator[tuple[str, Node]]:
-    """The nodes that keep anything, by the identities of their plans; tables keep their indexes themselves."""
+    """The nodes that keep anything, by the identities of their plans; tables keep their indexes themselves. Those that
+    serve temporary views alone are left out.
+    """
+    ending = {name for name, installed in engine.views.items() if installed.definition.temporary}
+    users = engine.users_of_nodes() if ending else {}
     for plan, node in engine.rendered():
-        if node.operator.states:
+        if node.operator.states and not (users.get(id(node)) and ending.issuperset(users[id(node)])):
             yield identities.of(plan), node
-    for installed in engine.views.values():
+    for name, installed in engine.views.items():
+        if name in ending:
+            continue
         yield of_view(identities.of(installed.plan)), installed.node

@@ -11,7 +11,7 @@ import pyarrow as pa
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.manifest import read_manifest
-from ivm.durable.payload import DEFINITION, catalog_of, read_head
+from ivm.durable.payload import COMMIT, catalog_of, read_head
 from ivm.storage.certain import check_end
 from ivm.storage.directory import Directory
 from ivm.storage.log import first_of, log_files
@@ -47,7 +47,7 @@ def outline(path: str | PathLike[str]) -> Outline:
             try:
                 head, _ = read_head(found.payload)
                 time = int(head["time"])
-                if found.kind == DEFINITION:
+                if found.kind != COMMIT:
                     catalog = catalog_of(head, catalog)
             except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
                 raise StorageError(

@@ -11,22 +11,40 @@ the columns of the table, or of its key alone where all rows go; behind them `_d
 
 The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
 and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names;
-`macros`, all there are, which may be missing; and `made`, for each
-table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows.
+`macros` and `sequences`, all there are, which may be missing; and `made`, for each
+table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows;
+`altered`, which may be missing, for each table that keeps its rows in other columns or under another name, the `table`,
+what it `was` called, and `taken`, for each column the place that it had, or null for one that is new, in which rows
+that are there have its default; where it is among `made`, too, its rows are written anew, at no new time.
+
+The head of a TRANSACTION is that of a DEFINITION and that of a COMMIT in one: its changes come when all is there that
+is new, and tables that are new begin without rows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.names import key
-from catalog.plain import macro_of, plain_macro, plain_table, plain_type, plain_view, table_of, type_of, view_of
+from catalog.plain import (
+    macro_of,
+    plain_macro,
+    plain_sequence,
+    plain_table,
+    plain_type,
+    plain_view,
+    sequence_of,
+    table_of,
+    type_of,
+    view_of,
+)
 from catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
 from ivm.engine.transaction import Change
@@ -34,7 +52,7 @@ from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import Missing, Mode
 
-COMMIT, DEFINITION = 1, 2
+COMMIT, DEFINITION, TRANSACTION = 1, 2, 3
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _STEP = 8
 _WORD = 4
@@ -69,24 +87,46 @@ class Commit(NamedTuple):
 
 def commit_payload(commit: Commit, streams: Streams) -> Pieces:
     """What a commit's record says. Cost: 30 microseconds and a copy of the rows."""
+    head, bodies = _committed(commit, streams)
+    return [*_head(head), *bodies]
+
+
+def transaction_payload(old: Catalog, new: Catalog, made: Collection[str], commit: Commit, streams: Streams) -> Pieces:
+    """What the record of a commit says with which other things come to exist; see `definition_payload`."""
+    head, bodies = _committed(commit, streams)
+    none = [{"table": name, "bytes": 0} for name in made]
+    return [*_head(head | {"made": none} | definition_of(new, old)), *bodies]
+
+
+def _committed(commit: Commit, streams: Streams) -> tuple[dict[str, Any], Pieces]:
+    """The head of a commit, and its streams."""
     heads, bodies = [], Pieces()
     for given in commit.given:
         pieces = streams.pieces(given.table, given.rows, given.diffs, given.times)
         length = _add(bodies, pieces)
         said = {"table": given.table, "mode": given.mode, "missing": given.missing, "bytes": length}
         heads.append(said | {"diffs": given.diffs is not None, "times": given.times is not None})
-    return [*_head({"time": commit.time, "commits": commit.made, "changes": heads}), *bodies]
+    return {"time": commit.time, "commits": commit.made, "changes": heads}, bodies
 
 
 def definition_payload(
-    old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None], streams: Streams
+    old: Catalog,
+    new: Catalog,
+    time: int,
+    made: Mapping[str, ArrowRows | None],
+    streams: Streams,
+    altered: Sequence[Altered] = (),
 ) -> Pieces:
-    """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows."""
+    """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows,
+    `altered` those that keep theirs.
+    """
     bodies, heads = Pieces(), []
     for name, rows in made.items():
         pieces = [] if rows is None else streams.pieces(name, rows, None, None)
         heads.append({"table": name, "bytes": _add(bodies, pieces)})
-    return [*_head({"time": time, "made": heads} | definition_of(new, old)), *bodies]
+    kept = [{"table": each.table.name, "was": each.old.name, "taken": each.taken} for each in altered]
+    said = {"time": time, "made": heads, "altered": kept} if kept else {"time": time, "made": heads}
+    return [*_head(said | definition_of(new, old)), *bodies]
 
 
 def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
@@ -99,6 +139,9 @@ def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
         "views": [plain_view(entry) for entry in changed if not isinstance(entry, Table)],
         "types": {name: plain_type(type_) for name, type_ in new.named_types()},
         "macros": [plain_macro(macro) for macro in new.macros.values()],
+        "sequences": [plain_sequence(each) for each in new.sequences.values()],
+        "schemas": list(new.schemas),
+        "comments": [[entry.name, column, text] for entry, column, text in new.comments],
     }
 
 
@@ -112,7 +155,13 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
         catalog.add_type(name, type_of(type_))
     for plain in head.get("macros", ()):  # which earlier releases did not know
         catalog.add_macro(macro_of(plain))
+    for plain in head.get("sequences", ()):
+        catalog.add_sequence(sequence_of(plain))
+    for name in head.get("schemas", ()):  # nor these
+        catalog.add_schema(name)
     catalog.content = {key(name): entries[key(name)] for name in head["names"]}
+    for name, column, text in head.get("comments", ()):
+        catalog.comment(name, column, text)
     return catalog
 
 
@@ -150,6 +199,12 @@ def read_made(head: dict[str, Any], payload: pa.Buffer, at: int) -> dict[str, pa
     """The new tables, each with its first rows, or None."""
     made = _streams(head["made"], payload, at)
     return {each["table"]: read_stream(stream)[0] if each["bytes"] else None for each, stream in made}
+
+
+def read_altered(head: dict[str, Any], old: Catalog, new: Catalog) -> list[Altered]:
+    """The tables that keep their rows, as they were and as they are."""
+    found = head.get("altered", ())  # which earlier releases did not know
+    return [Altered(old.table(each["was"]), new.table(each["table"]), tuple(each["taken"])) for each in found]
 
 
 def _streams(

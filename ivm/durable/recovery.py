@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.errors import ConstraintError, Error, NumericError, StorageError
 from catalog.names import key
 from catalog.plain import table_of
@@ -16,11 +17,22 @@ from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import read_manifest
 from ivm.durable.on_disk import OnDisk
-from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_commit, read_head, read_made
+from ivm.durable.payload import (
+    COMMIT,
+    DEFINITION,
+    TRANSACTION,
+    catalog_of,
+    read_altered,
+    read_commit,
+    read_head,
+    read_made,
+)
 from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
 from ivm.engine.installing import Progress
+from ivm.engine.tables import Declared
+from ivm.intake.incoming import default_values
 from ivm.session.core import Core
 from ivm.storage.certain import check_end
 from ivm.storage.log import Durability, Log, first_of, log_files, log_name, reason
@@ -167,9 +179,11 @@ class _Known:
         head, at = read_head(record.payload)
         if record.kind == COMMIT:
             self._replay.add(read_commit(head, record.payload, at))
-        elif record.kind == DEFINITION:
+        elif record.kind in (DEFINITION, TRANSACTION):
             self._replay.flush()
             self._define(head, read_made(head, record.payload, at))
+            if record.kind == TRANSACTION:
+                self._replay.add(read_commit(head, record.payload, at))
         else:
             raise StorageError(f"it is of kind {record.kind}, which this release of ivm does not know")
 
@@ -200,14 +214,32 @@ class _Known:
                 engine.put(entry.name, None, None)
                 there.content = {each: kept for each, kept in there.content.items() if each != name}
         core.catalog.become(there)
+        changes = read_altered(head, self._catalog, catalog)
+        altered = {each.table.name: self._altered(each, made) for each in changes}
         for name in [*engine.tables]:
             if catalog.content.get(key(name)) is None or catalog.content[key(name)].name != name or name in made:
                 engine.put_table(name, None)
         for table in map(table_of, head["tables"]):
             new = table.name in made
             rows = made.get(table.name)
-            declared = engine.tables.made(table, rows, engine.time + 1) if new else engine.tables.indexed(table)
+            declared = altered.get(table.name)
+            if declared is None:
+                declared = engine.tables.made(table, rows, engine.time + 1) if new else engine.tables.indexed(table)
             engine.put_table(table.name, declared)
+        for table in catalog.tables:
+            if any(each.enforced and (each.table in made or each.table in altered) for each in table.foreign_keys):
+                engine.put_table(table.name, engine.tables.indexed(table))
         self._catalog = catalog
         if engine.history:  # so that it is known what has changed in new views since
             self.finish()
+
+    def _altered(self, change: Altered, made: Mapping[str, pa.Table | None]) -> Declared:
+        """The table as it is from now on, with the rows that it had, or is made of."""
+        engine = self._core.engine
+        tables, table, store = engine.tables, change.table, engine.tables[change.old.name]
+        if table.name in made:
+            return tables.made(table, made[table.name], engine.time)
+        if change.has_other_columns:
+            new = [table.fields[place] for place, old in enumerate(change.taken) if old is None]
+            store = tables.with_columns(change, default_values(table, new), engine.time)
+        return tables.declared(table, store)

@@ -129,7 +129,7 @@ def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Tabl
         names = ", ".join(part.written.file for part in files.parts)
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
     core.engine.put_table(table.name, declared)
-    on_disk.tables[table.name] = as_read(files, numbering, len(dead))
+    on_disk.tables[table.name] = as_read(files, numbering, [field.name for field in table.fields], len(dead))
 
 
 def _made_indexes(core: Core, manifest: Manifest) -> list[Arrangement]:

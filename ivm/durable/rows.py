@@ -36,9 +36,12 @@ class _Stretch:
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """What is on disk of a table whose rows have these numbers; so many of its rows are dead."""
+    """What is on disk of a table whose rows have these numbers, and its columns these names; so many of its rows are
+    dead.
+    """
 
     numbering: object
+    names: tuple[str, ...]
     stretches: tuple[_Stretch, ...]
     dead: int
     living: Written | None
@@ -80,13 +83,13 @@ def _values(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
-def as_read(files: TableFiles, numbering: object, dead: int) -> WrittenRows:
+def as_read(files: TableFiles, numbering: object, names: Sequence[str], dead: int) -> WrittenRows:
     """What is on disk of a table whose rows have just been read."""
     stretches, first = [], 0
     for part in files.parts:
         stretches.append(_Stretch(part, first, first + part.rows, _NONE))
         first += part.rows
-    return WrittenRows(numbering, tuple(stretches), dead, files.living)
+    return WrittenRows(numbering, tuple(names), tuple(stretches), dead, files.living)
 
 
 def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: WrittenRows | None) -> WrittenRows:
@@ -94,7 +97,8 @@ def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: Wr
 
     Cost: writes the rows that came, a few times over where they come in small numbers, and a bit a row.
     """
-    stretches = known.stretches if known is not None and known.numbering is reader.numbering else ()
+    is_known = known is not None and known.numbering is reader.numbering and known.names == tuple(names)
+    stretches = known.stretches if known is not None and is_known else ()
     alive = reader.living()
     kept, first = _left(stretches, reader.rows)
     for start in range(first, reader.rows, _PART_ROWS):
@@ -104,10 +108,10 @@ def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: Wr
         kept = (*kept, _Stretch(part, start, stop, np.flatnonzero(~live)))
     there = np.concatenate([np.delete(alive[each.first : each.stop], each.gone) for each in kept] or [_ALL])
     dead = len(there) - int(np.count_nonzero(there))
-    if known is not None and kept is known.stretches and dead == known.dead:
+    if known is not None and is_known and kept is known.stretches and dead == known.dead:
         return known
     living = files.write("living", [pa.record_batch({_LIVING: bools_from(there)})]) if dead else None
-    return WrittenRows(reader.numbering, kept, dead, living)
+    return WrittenRows(reader.numbering, tuple(names), kept, dead, living)
 
 
 def _left(stretches: tuple[_Stretch, ...], rows: int) -> tuple[tuple[_Stretch, ...], int]:

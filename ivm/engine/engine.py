@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from time import perf_counter, perf_counter_ns
@@ -12,18 +11,19 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from catalog.errors import MemoryLimitError, NumericError, StorageError
+from catalog.errors import NumericError, StorageError
 from catalog.schema import Schema
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
-from ivm.durable.journal import Journal, Written
+from ivm.durable.journal import Journal
 from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
-from ivm.engine.installing import Pause, Planned, counting, put_or_drop
-from ivm.engine.subscription import Listeners, Subscription
+from ivm.engine.decided import Also, Decided
+from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
+from ivm.engine.subscription import Listeners
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
@@ -32,7 +32,7 @@ from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
 from ivm.operators.operator import Operator
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.estimate import Estimate, bytes_text, total
+from ivm.plan.estimate import Estimate, total
 from ivm.plan.existing import Existing, added_state
 from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
@@ -50,28 +50,12 @@ from ivm.trace.view_log import ViewLog
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 
-
-@dataclass(slots=True)
-class Decided:
-    """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
-
-    time: int
-    since: int
-    updates: int
-    started: int
-    told: Sequence[tuple[Subscription, pa.Table]]
-    put: Written | None = None
-    batch: Batch | None = None
-
-
 _COMMITS = 10_000
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
 class Engine:
-    """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call, but for those
-    that say that they need none.
-    """
+    """Tables and views at one logical time. The database holds a lock around every call, but where none is needed."""
 
     is_whole = True
     """All rows are here, not spread over shards."""
@@ -151,19 +135,23 @@ class Engine:
             plan = lower(optimize(relation), self.renderer.existing.above(known))
         return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
 
-    def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:
+    def installed(
+        self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once,
+        renderer: Renderer | None = None,
+    ) -> Installed:  # fmt: skip
         """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
 
         On any error nothing is left behind.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
-        it is given; it returns once the caller is alone again.
+        it is given; it returns once the caller is alone again. `renderer`: see `beside`.
         """
-        started, plan, renderer = perf_counter(), planned.plan, self.renderer
-        self._check_limit(definition.name, plan)
+        started, plan, renderer = perf_counter(), planned.plan, renderer or self.renderer
+        if self._memory_limit is not None:
+            check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
-            renderer = self.renderer.apart()
+            renderer = renderer.apart()
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
@@ -195,21 +183,38 @@ class Engine:
         return node
 
     def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
-        """The view of a name is this one from now on, in place of the one that was there; without SQL there is none.
+        """The view of a name is this one from now on; see `put_all`."""
+        self.put_all({name: (installed, oracle_sql)})
 
-        None for what is not maintained. It may be interrupted, and called again.
+    def put_all(self, views: Mapping[str, Put], renderer: Renderer | None = None) -> None:
+        """The views of these names are these from now on, in place of those that were there; without SQL there is none.
+
+        None for what is not maintained. `renderer`: in which they were installed `beside` the others, all of whose
+        readers are among them. It may be interrupted, and called again.
         """
-        old = self.views.get(name)
-        if old is not None and old is not installed:
-            old.node.owners.pop(name, None)
-            self._ends.pop(old.node, None)
-        if installed is not None:
-            installed.node.owners[name] = None
-            self._ends[installed.node] = name
-        put_or_drop(self.views, name, installed)
-        put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
-        put_or_drop(self.oracle_sql, name, oracle_sql)
+        for name, (installed, _) in views.items():
+            old = self.views.get(name)
+            if old is not None and old is not installed:
+                old.node.owners.pop(name, None)
+                self._ends.pop(old.node, None)
+        if renderer is not None:
+            renderer.tables, self.renderer = self.tables, renderer
+        for name, (installed, oracle_sql) in views.items():
+            if installed is not None:
+                installed.node.owners[name] = None
+                self._ends[installed.node] = name
+            put_or_drop(self.views, name, installed)
+            put_or_drop(self.renderer.views, name, None if installed is None else installed.node)
+            put_or_drop(self.oracle_sql, name, oracle_sql)
         self.sweep()
+
+    def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
+        """What renders views that are to take the place of others, and reads these `tables` in place of those of their
+        names, and none of what reads those, nor what reads `views`, though they are there.
+
+        The caller puts each view that it installs among its `views`. Cost: looks at all nodes.
+        """
+        return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
 
     def sweep(self) -> None:
         """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again."""
@@ -223,22 +228,27 @@ class Engine:
         self._apart = [renderer for renderer in self._apart if renderer.rendered]
         self.renderer.graph.installation = None
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
+    def commit(
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False,
+        also: Also | None = None,
+    ) -> int:  # fmt: skip
         """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
 
-        `batch`: what source they are from, and which of its batches they are. A `trial` is undone, whether it fails or
-        not, and not written down. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
+        `batch`: which of which source they are. A `trial` is undone, whether it fails or not, and not written down.
+        `also` takes effect with it. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
         StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
         """
         started, journal, graph = perf_counter_ns(), None if trial else self.journal, self.renderer.graph
         time, are_apart = last_time(changes, max(graph.time + 1, time))
         try:
-            if journal is not None:
+            if journal is not None and also is None:
                 journal.begin(changes, time, batch)
             with self._errands:
                 decided = self._prepared(changes, started, time, are_apart)
             decided.batch = batch
-            if journal is not None:
+            if also is not None:
+                decided.put, decided.work = also.written(changes, time), also.work
+            elif journal is not None:
                 decided.put = journal.commit(changes, time, batch)
             self._decided = None if trial else decided
         except NumericError as error:
@@ -321,17 +331,6 @@ class Engine:
         """The state that installing `plan` would add; under None the view's contents."""
         return added_state(plan, Sizes(self.sizes()), lambda each: each in self.renderer.rendered)
 
-    def _check_limit(self, name: str, plan: Plan) -> None:
-        if self._memory_limit is None:
-            return
-        needed, used = total(self.estimate(plan).values()), self.state_bytes()
-        if used + needed.bytes > self._memory_limit:
-            raise MemoryLimitError(
-                f"cannot create view {name}: it is expected to add {needed}, and of the memory limit of "
-                f"{bytes_text(self._memory_limit)} {bytes_text(used)} are in use; raise memory_limit, drop views "
-                "that are not needed, or see EXPLAIN for what takes the most"
-            )
-
     def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
         """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""
         for renderer in (self.renderer, *self._apart):
@@ -348,9 +347,7 @@ class Engine:
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph, read = self.renderer.graph, self.renderer.sources
-        since = max(time - self.history, self._begins)
-        if graph.installation is not None:
-            since = min(since, graph.installation.since)
+        since = graph.kept_since(max(time - self.history, self._begins))
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
@@ -387,6 +384,8 @@ class Engine:
         graph.seal(decided.time, decided.since)
         for subscription, table in decided.told:
             subscription.push(table, decided.time)
+        decided.told = ()
+        decided.work()
         if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
             self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
+from catalog.errors import MemoryLimitError
+from ivm.engine.view import Installed
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.existing import rows_to_read
+from ivm.plan.estimate import Estimate, bytes_text
+from ivm.plan.existing import Existing, rows_to_read
 from ivm.plan.node import Plan, Sizes
+from ivm.render.renderer import Renderer
+from ivm.trace.rows.table_store import TableStore
 
 T = TypeVar("T")
 
@@ -33,6 +38,8 @@ class Planned:
     millis: float
 
 
+Put = tuple[Installed | None, str | None]
+"""A view that is maintained, or None, and the SQL by which DuckDB knows it, or None if it is gone."""
 Pause = Callable[[Callable[[], Progress]], None]
 
 
@@ -59,6 +66,36 @@ def counting(
         pause(progress)
 
     return report
+
+
+def check_limit(name: str, needed: Estimate, used: int, limit: int) -> None:
+    """MemoryLimitError if a view needs more than is left of a limit, of which so many bytes are used."""
+    if used + needed.bytes > limit:
+        raise MemoryLimitError(
+            f"cannot create view {name}: it is expected to add {needed}, and of the memory limit of "
+            f"{bytes_text(limit)} {bytes_text(used)} are in use; raise memory_limit, drop views "
+            "that are not needed, or see EXPLAIN for what takes the most"
+        )
+
+
+def beside(renderer: Renderer, tables: dict[str, TableStore], changed: Set[str], views: Set[str]) -> Renderer:
+    """One for the same graph and these `tables`; it has nothing rendered of what reads those that have `changed`, nor
+    what reads these `views`. See `Engine.beside`.
+    """
+    gone = {node for name, node in renderer.sources.items() if name in changed}
+    ends = {node for name, node in renderer.views.items() if name in views}
+    for node in renderer.graph.nodes:
+        if not gone.isdisjoint(read := {*node.inputs, *node.waits}) or not ends.isdisjoint(read):
+            gone.add(node)
+    rendered = {plan: node for plan, node in renderer.rendered.items() if node not in gone}
+    existing = Existing()
+    existing.add(rendered)
+    sources = renderer.sources
+    if changed:  # else those that are new are those of commits, too, which others make meanwhile
+        sources = {name: node for name, node in sources.items() if name not in changed}
+    return replace(
+        renderer, tables=tables, sources=sources, rendered=rendered, existing=existing, views=dict(renderer.views)
+    )
 
 
 def put_or_drop(all_there_are: dict[str, T], name: str, one: T | None) -> None:

@@ -206,6 +206,13 @@ class Listeners(Held[Subscription]):
         if each.view in self._of:
             self._of[each.view].let_go(each)
 
+    def rename(self, view: str, name: str) -> None:
+        """The view is called so from now on. It may be interrupted, and called again."""
+        for each in self.of(view):
+            each.view = name
+            self._of.setdefault(name, Held()).hold(each)
+        self._of.pop(view, None)
+
     def of(self, view: str | None = None) -> list[Subscription]:
         """The subscriptions to all views, or to one."""
         if view is None:

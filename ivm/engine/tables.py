@@ -5,11 +5,15 @@ that a commit brings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Check, ForeignKey, Table, Unique
 from ivm.plan.mfp import identity
@@ -25,6 +29,7 @@ from ivm.trace.text.dictionary import TextDictionary
 from sql.bind.check_condition import condition_of
 from sql.ir.conditions import negation
 
+_NONE: Mapping[Any, Any] = MappingProxyType({})
 _SHOWN = 3
 """So many of the rows that break a promise are told."""
 
@@ -46,16 +51,16 @@ class Declared:
     foreign: Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
 
     def indexed(self, table: Table) -> Declared:
-        """The same rows, with the UNIQUE constraints that `table` declares of them.
+        """The same rows, with the UNIQUE constraints that `table` declares of them; its columns may have other names.
 
         ConstraintError if rows break one that is new. Cost: that of indexing the rows and of a probe for each.
         """
-        store = self.store
+        store, there = self.store, {index.key: index for index in self.unique.values()}
         found = {
-            each: self.unique.get(each) or store.arrangement(table.places(each.columns))
+            each: there.get(table.places(each.columns)) or store.arrangement(table.places(each.columns))
             for each in table.unique_constraints
         }
-        new = {unique: index for unique, index in found.items() if unique not in self.unique}
+        new = {unique: index for unique, index in found.items() if index.key not in there}
         for index in new.values():
             for _ in index.fill():
                 pass
@@ -153,6 +158,25 @@ class Tables(dict[str, TableStore]):
         if rows is not None and rows.num_rows:
             store.apply(rows, None, time)
             store.seal(time + 1, time)
+        return self.declared(table, store)
+
+    def indexed(self, table: Table) -> Declared:
+        """The table there is, declared as `table`, whose columns are the same, of other names perhaps, with the indexes
+        that it has; see `Declared.indexed`.
+        """
+        there = self.constrained.get(table.name)
+        return self.declared(table, self[table.name], {} if there is None else there.unique)
+
+    def declared(
+        self,
+        table: Table,
+        store: TableStore,
+        unique: Mapping[Unique, Arrangement] = _NONE,
+        others: Mapping[str, Declared] = _NONE,
+    ) -> Declared:
+        """The rows of `store` as those of `table`. `unique`: the constraints that they keep already, by their indexes;
+        `others`: tables that are to be others than they are.
+        """
         every = identity(len(table.fields))
         checks = [
             (check, MfpProgram(every.filter((negation(condition_of(check.condition, table)),)), self._dictionary))
@@ -161,14 +185,37 @@ class Tables(dict[str, TableStore]):
         foreign = {}
         for key in table.foreign_keys:
             if key.enforced:
-                parent = store if key.table == table.name else self[key.table]
+                parent, referred = (store, table) if key.table == table.name else self._parent(key.table, others)
                 referring = store.arrangement(table.places(key.columns))
-                foreign[key] = referring, parent.arrangement(parent.table.places(key.referenced))
-        return Declared(table, store, checks, {}, foreign).indexed(table)
+                foreign[key] = referring, parent.arrangement(referred.places(key.referenced))
+        return Declared(table, store, checks, unique, foreign).indexed(table)
 
-    def indexed(self, table: Table) -> Declared:
-        """The table there is, with the indexes that `table` has; see `Declared.indexed`."""
-        return (self.constrained.get(table.name) or Declared(table, self[table.name], (), {}, {})).indexed(table)
+    def _parent(self, name: str, others: Mapping[str, Declared]) -> tuple[TableStore, Table]:
+        """The rows of a table that others refer to, and what it is declared as."""
+        if name in others:
+            return others[name].store, others[name].table
+        return self[name], self[name].table
+
+    def with_columns(self, change: Altered, values: Sequence[pa.Scalar], time: int) -> TableStore:
+        """The rows of a table in the columns that it is to have; those that are new hold these values.
+
+        Of columns that stay nothing is copied where they are kept as they came. Cost: that of their batches, and of
+        writing the columns that are new.
+        """
+        new = dict(zip((place for place, old in enumerate(change.taken) if old is None), values, strict=True))
+        reader, names = self[change.old.name].reader(), [field.name for field in change.table.fields]
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for kept in reader.kept(0, reader.rows):
+                rows = len(kept[0])
+                arrays = [
+                    pa.repeat(new[place], rows) if old is None else kept[old] for place, old in enumerate(change.taken)
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+        store = TableStore(change.table, self._dictionary)
+        store.load(batches(), np.empty(0, np.int64), time)
+        return store
 
     def put(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on; None: there is none. Called again, it changes nothing."""

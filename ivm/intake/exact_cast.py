@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
+from ivm.intake.intervals import as_intervals, intervals_of, is_time_span
+from ivm.intake.nested_cast import nested_cast
 from ivm.trace.columns.arrow import arrow_type, is_direct
 from ivm.trace.columns.stand_ins import UUID_BYTES, to_enum, to_uuids
 
@@ -22,6 +24,7 @@ _FORMS: dict[Kind, str] = {
     Kind.TIMESTAMP: "YYYY-MM-DD HH:MM:SS, without a time zone and with at most 6 decimals",
     Kind.TIMESTAMPTZ: "YYYY-MM-DD HH:MM:SS with Z or +HH:MM, and with at most 6 decimals",
     Kind.TIME: "HH:MM:SS, with at most 6 decimals",
+    Kind.INTERVAL: "numbers with their units, such as '1 month 2 days', and a time as HH:MM:SS",
     Kind.DECIMAL: "digits with at most {scale} decimals, {precision} digits in all",
 }
 
@@ -44,12 +47,16 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
         return to_enum(values, type)
     if arrow.is_null(given):
         return values.cast(arrow_type(type))
+    if type.is_nested:
+        return nested_cast(values, type, exact_cast)
     if not _goes_into(given, type):
         raise TypeError(f"it has Arrow type {given}")
     if type.kind is Kind.VARCHAR:
         return _to_text(values)
     if type.kind is Kind.UUID:
         return to_uuids(values)
+    if type.kind is Kind.INTERVAL:
+        return as_intervals(values)
     if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
         return _to_decimal(values, type)
     if type.is_integer and arrow.is_decimal(given):
@@ -113,6 +120,8 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
         return bool(arrow.is_time(given))
     if type.kind is Kind.UUID and arrow.is_fixed_size_binary(given):
         return bool(given.byte_width == UUID_BYTES)
+    if type.kind is Kind.INTERVAL and is_time_span(given):
+        return True
     value = given.value_type if arrow.is_dictionary(given) else given
     return type.kind in (Kind.VARCHAR, Kind.ENUM, Kind.UUID) and _is_text(value)
 
@@ -178,7 +187,7 @@ def from_texts(values: Sequence[Any], type: SqlType) -> pa.ChunkedArray:
 def _read(texts: pa.Array, type: SqlType) -> pa.Array:
     try:
         return _cast(texts, type)
-    except pa.ArrowException as error:
+    except (pa.ArrowException, ValueError) as error:
         row, text = next((r, t) for r, t in enumerate(texts.to_pylist()) if not _is_read(t, type))
         form = _FORMS[type.kind].format(scale=type.scale, precision=type.precision)
         raise TextError(f"row {row} counted from 0: {text!r} is no {type}; write {form}") from error
@@ -187,12 +196,14 @@ def _read(texts: pa.Array, type: SqlType) -> pa.Array:
 def _is_read(text: str | None, type: SqlType) -> bool:
     try:
         _cast(pa.array([text], pa.string()), type)
-    except pa.ArrowException:
+    except (pa.ArrowException, ValueError):
         return False
     return True
 
 
 def _cast(texts: pa.Array, type: SqlType) -> pa.Array:
+    if type.kind is Kind.INTERVAL:
+        return intervals_of(texts)
     if type.kind is not Kind.TIME:
         return texts.cast(arrow_type(type))
     # Arrow reads no time of its own.

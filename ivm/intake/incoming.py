@@ -4,36 +4,68 @@ columns that they leave out (DEFAULT, computed by DuckDB); needs no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import ConstraintError, Error
-from catalog.names import key
-from catalog.schema import Default, Table, View
+from catalog.clock import in_duckdb, is_own
+from catalog.errors import BindError, ConstraintError, Error
+from catalog.names import key, quoted
+from catalog.schema import Default, Field, Table, View
+from catalog.types import BIGINT, INTEGER
 from ivm.arguments import Tabular
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake
+from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.rows.table_store import Mode
 from ivm.trace.time import LAST
 
+if TYPE_CHECKING:
+    import duckdb
+
 _MOST_NAMES = 1 << 10
+
+
+class Told(Protocol):
+    """Knows what time it is."""
+
+    @property
+    def unknown(self) -> int | None:
+        """What time it is, where DuckDB does not know by itself: microseconds since 1970."""
+
+
+class Gives(Protocol):
+    """Gives the numbers of sequences."""
+
+    def answer(self, duck: duckdb.DuckDBPyConnection, text: str, *, tries: bool = False) -> pa.Table:
+        """The rows of a query, which may ask for some; if it only `tries`, none is given."""
+
+    def default(self, text: str) -> str | None:
+        """The key of a sequence, where the text of a DEFAULT is its next number and nothing else."""
+
+    def take(self, name: str, count: int) -> list[int]:
+        """The next numbers of a sequence."""
 
 
 class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
-    def __init__(self, catalog: Catalog, helpers: Helpers) -> None:
-        self._catalog = catalog
+    def __init__(
+        self, catalog: Catalog, helpers: Helpers, clock: Told | None = None, numbers: Gives | None = None
+    ) -> None:
+        self.catalog = catalog
+        self._clock, self.numbers = clock, numbers
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
+        self._of: dict[str, Table] = {}
         self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
         """What the catalog had when tables were found by these names, as they were given."""
 
@@ -43,7 +75,8 @@ class Incoming:
         """
         table, intake = self.intake(name)
         with Errands(self._helpers):
-            return table, *intake.rows(data, keys_only=keys_only and bool(table.primary_key))
+            rows, addresses = intake.rows(data, keys_only=keys_only and bool(table.primary_key))
+        return (table, self.completed(table, rows), None) if table.generated else (table, rows, addresses)
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
@@ -55,29 +88,83 @@ class Incoming:
         else:
             with Errands(self._helpers):
                 rows, times, diffs, addresses = intake.updates(data)
+        if table.generated:
+            rows, addresses = self.completed(table, rows), None
         if mode == "diff":
             return Change(table, rows, addresses, diffs, times)
         return Change(table, rows, addresses, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
 
+    def completed(self, table: Table, rows: ArrowRows) -> ArrowRows:
+        """The rows with what their generated columns hold, whatever was given; of keys alone the same.
+
+        Cost: a query to DuckDB, if the table has such columns.
+        """
+        if not table.generated or rows.num_columns != len(table.fields):
+            return rows
+        import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
+
+        from ivm.duck import Use, answer, connection, offer, told, with_hugeints  # noqa: PLC0415
+
+        whole = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+        values = {each.column: each.value for each in table.generated}
+        computed = ", ".join(f"{value} AS {quoted(name)}" for name, value in values.items())
+        try:
+            with connection(Use.CLOSED) as duck:
+                offer(duck, table.name, with_hugeints(whole, table.fields))
+                found = answer(duck, f"SELECT {computed} FROM {quoted(table.name)}")
+        except duckdb.Error as error:
+            raise told(error, Use.CLOSED) from error
+        fields = [field for field in table.fields if field.name in values]
+        made, _ = Intake(tuple(fields), f"table {table.name}").rows(found)
+        for field in fields:
+            whole = whole.set_column(table.index(field.name), field.name, pa.chunked_array(made.column(field.name)))
+        return whole
+
     def intake(self, name: str) -> tuple[Table, Intake]:
         """The table of a name, and what checks its rows."""
         content, known = self._known
-        found = known.get(name) if content is self._catalog.content else None
+        found = known.get(name) if content is self.catalog.content else None
         return self._found(name) if found is None else found
 
     def _found(self, name: str) -> tuple[Table, Intake]:
-        content, table = self._catalog.content, self._catalog.table(name)
+        content, table = self.catalog.content, self.catalog.table(name)
+        if is_own(table.name):
+            raise BindError(f"cannot change table {table.name}: it is the engine's own; it can only be read")
         if content is not self._known[0]:
             self._intakes = {each: intake for each, intake in self._intakes.items() if key(each) in content}
         intake = self._intakes.get(table.name)
-        if intake is None or intake.fields is not table.fields:
-            defaults = {default.column: _maker(table, default) for default in table.defaults}
+        if intake is None or self._of.get(table.name) is not table:
+            defaults = {default.column: self._maker(table, default) for default in table.defaults}
+            defaults |= {each.column: _nulls(table, each.column) for each in table.generated}
             intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
-            self._intakes[table.name] = intake
+            if table.generated:
+                intake.plain = None  # what takes rows as they are leaves nothing to be computed
+            self._intakes[table.name], self._of[table.name] = intake, table
         known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
         known[name] = table, intake
         self._known = content, known
         return table, intake
+
+    def _maker(self, table: Table, default: Default) -> Callable[[int], pa.Array]:
+        """Makes values of a default: a constant one is computed when it is first needed, any other for each row."""
+        if not default.constant:
+            numbers, type_ = self.numbers, table.fields[table.index(default.column)].type
+            sequence = None if numbers is None else numbers.default(default.value)
+            if numbers is not None and sequence is not None and type_ in (INTEGER, BIGINT):
+                return lambda count: pa.array(numbers.take(sequence, count), pa.int64()).cast(arrow_type(type_))
+            return lambda count: _values(table, default, count, self.numbers, self._clock)
+
+        @cache
+        def value() -> pa.Scalar:
+            return _values(table, default, 1)[0]
+
+        return lambda count: pa.repeat(value(), count)
+
+
+def _nulls(table: Table, column: str) -> Callable[[int], pa.Array]:
+    """Makes NULLs for a column that is computed afterwards."""
+    type_ = arrow_type(table.fields[table.index(column)].type)
+    return lambda count: pa.nulls(count, type_)
 
 
 def check_times(table: Table, times: Ints | None, present: int) -> None:
@@ -96,29 +183,35 @@ def check_times(table: Table, times: Ints | None, present: int) -> None:
         )
 
 
-def check_defaults(table: Table) -> None:
+def check_defaults(table: Table, numbers: Gives | None = None) -> None:
     """Raise, for a table that is to be created, what computing one of its defaults raises."""
     for default in table.defaults:
         try:
-            _values(table, default, 1)
+            _values(table, default, 1, numbers, tries=True)
         except Error as error:
             what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
 
 
-def _maker(table: Table, default: Default) -> Callable[[int], pa.Array]:
-    """Makes values of a default: a constant one is computed when it is first needed, any other anew for each row."""
-    if not default.constant:
-        return lambda count: _values(table, default, count)
-
-    @cache
-    def value() -> pa.Scalar:
-        return _values(table, default, 1)[0]
-
-    return lambda count: pa.repeat(value(), count)
+def default_values(table: Table, fields: Sequence[Field]) -> list[pa.Scalar]:
+    """What columns of a table hold where rows leave them out, of defaults that are the same for all rows; else NULL."""
+    found = []
+    for field in fields:
+        default = table.default(field.name)
+        known = default if default is not None and default.constant else None
+        found.append(pa.scalar(None, arrow_type(field.type)) if known is None else _values(table, known, 1)[0])
+    return found
 
 
-def _values(table: Table, default: Default, count: int) -> pa.Array:
+def _values(
+    table: Table,
+    default: Default,
+    count: int,
+    numbers: Gives | None = None,
+    clock: Told | None = None,
+    *,
+    tries: bool = False,
+) -> pa.Array:
     import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
 
     from ivm.duck import Use, answer, connection, told  # noqa: PLC0415
@@ -126,7 +219,11 @@ def _values(table: Table, default: Default, count: int) -> pa.Array:
     type_ = table.fields[table.index(default.column)].type
     try:
         with connection(Use.CLOSED) as duck:
-            rows = answer(duck, f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})")
+            now = None if clock is None else clock.unknown
+            for told_time in () if now is None else in_duckdb(now):
+                duck.execute(told_time)
+            text = f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})"
+            rows = answer(duck, text) if numbers is None else numbers.answer(duck, text, tries=tries)
     except duckdb.Error as error:
         raise told(error, Use.CLOSED) from error
     return rows.column(0).combine_chunks()

@@ -23,6 +23,7 @@ _TAKEN: dict[Kind, str] = {
     Kind.TIMESTAMP: "datetime without a time zone, or text such as '2020-02-29 12:00:00'",
     Kind.TIMESTAMPTZ: "datetime with a time zone, or text such as '2020-02-29 12:00:00Z'",
     Kind.TIME: "time without a time zone, or text such as '12:00:00'",
+    Kind.INTERVAL: "timedelta, or text such as '1 month 2 days'",
     Kind.VARCHAR: "str",
     Kind.ENUM: "str",
     Kind.UUID: "UUID or str",

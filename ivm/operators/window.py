@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from ivm.kernels.windows.functions import CELL, DIFF
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
-from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
+from ivm.operators.window_functions import FunctionSpec
+from ivm.operators.window_layout import Types, WindowLayout
 from ivm.trace.columns.column import Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of

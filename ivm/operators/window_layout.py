@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
 from ivm.kernels.groups.accumulate import COUNT
 from ivm.kernels.groups.finalize import finalize
-from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
-from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
+from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TERM, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
 from ivm.operators.group_step import fields_of
+from ivm.operators.window_functions import (
+    DOUBLES,
+    KINDS,
+    OF_PEERS,
+    REACHES,
+    Argument,
+    Bound,
+    FunctionSpec,
+    words_of,
+)
 from ivm.trace.columns.arrow import numbers_from
-from ivm.trace.columns.column import Array, Column, Ints, zeroed
+from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.delta import Delta
-from ivm.trace.ordered.row_order import RowOrder, ordered_words, values_of
+from ivm.trace.ordered.row_order import RowOrder, values_of
 from ivm.trace.ordered.window_rows import Rows
 from ivm.trace.text.dictionary import Literals, TextDictionary
 from ivm.trace.text.texts import Strings
@@ -30,67 +38,6 @@ Types = tuple[tuple[SqlType, bool], ...]
 
 _SEGMENT = "window rows"
 _LINKS = 3  # words of a node between its key and its arguments
-_KINDS = {
-    "row_number": window_values.ROW_NUMBER,
-    "rank": window_values.RANK,
-    "dense_rank": window_values.DENSE_RANK,
-    "percent_rank": window_values.PERCENT_RANK,
-    "cume_dist": window_values.CUME_DIST,
-    "ntile": window_values.NTILE,
-    "lag": window_values.LAG,
-    "nth_value": window_values.NTH,
-    "last_value": window_values.LAST,
-    "min": window_values.EXTREME,
-    "max": window_values.EXTREME,
-}
-_DOUBLES = ("percent_rank", "cume_dist")
-_OF_PEERS = ("rank", "dense_rank", "percent_rank", "cume_dist")
-REACHES = {
-    "near": window_reach.NEAR,
-    "onward": window_reach.ONWARD,
-    "backward": window_reach.BACKWARD,
-    "ranked": window_reach.RANKED,
-    "numbered": window_reach.NUMBERED,
-    "shared": window_reach.SHARED,
-    "partition": window_reach.PARTITION,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionSpec:
-    """One window function: `function` over column `argument` of the input, with its result's type.
-
-    row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag (lead has a negative `number`), nth_value,
-    last_value, or an aggregate. `start` and `end` are the frame's offsets, None where unbounded; with `peers` offset 0
-    means them. `number` is that of lag, ntile and nth_value; `default`, in engine form, lag's. `reach`, `before` and
-    `after` say which rows a change may concern: see `ivm.kernels.windows.reach`.
-    """
-
-    function: str
-    argument: int | None
-    type: SqlType
-    start: int | None
-    end: int | None
-    peers: bool
-    skips_nulls: bool
-    number: int
-    default: int | float | bool | str | None
-    reach: str
-    before: int
-    after: int
-
-    @property
-    def is_sum(self) -> bool:
-        """Whether it is computed from sums and counts."""
-        return self.function not in _KINDS
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """An argument whose values are kept: its place in a node, its words (without that for NULL)."""
-
-    at: int
-    words: int
 
 
 class WindowLayout:
@@ -116,8 +63,9 @@ class WindowLayout:
         self._literals = Literals(dictionary)
         self.kinds = np.append(order.kinds, 0)
         self._peers = sum(term.words for term in order.terms[:terms])
-        self.uses_peers = any(f.peers or f.function in _OF_PEERS for f in self.functions)
-        self._values = self._place_values()
+        self.uses_peers = any(f.frame.asks_for_peers or f.function in OF_PEERS for f in self.functions)
+        self._values, self._bounds = self._place_values()
+        self._kept: list[tuple[int, Argument | Bound]] = [*self._values.items(), *self._bounds.items()]
         self._aggregates = self._wanted_aggregates()
         self.sums = Accumulators(tuple(self._aggregates)) if self._aggregates else None
         self._lay_out()
@@ -135,20 +83,24 @@ class WindowLayout:
         sums = [f for f in self.functions if f.is_sum]
         if not sums:
             return True
-        if len({(f.start, f.end, f.peers) for f in sums}) > 1 or any(f.skips_nulls for f in self.functions):
+        if len({f.frame for f in sums}) > 1 or any(f.skips_nulls for f in self.functions):
             return False
         return all(f.function in ("count", "count_star", "sum") and f.type != DOUBLE for f in sums)
 
-    def _place_values(self) -> dict[int, _Value]:
-        values: dict[int, _Value] = {}
+    def _place_values(self) -> tuple[dict[int, Argument], dict[int, Bound]]:
+        values: dict[int, Argument] = {}
+        bounds: dict[int, Bound] = {}
         at = len(self.kinds) + _LINKS
         for f in self.functions:
             if f.argument is not None and not f.is_sum and f.argument not in values:
-                words = 2 if self.types[f.argument][0].physical is Physical.WIDE else 1
-                values[f.argument] = _Value(at, words)
-                at += 1 + words
+                values[f.argument] = Argument(at, self.types[f.argument][0])
+                at += values[f.argument].words
+        for column in (column for f in self.functions for column in f.frame.bounds):
+            if column not in bounds:
+                bounds[column] = Bound(at, self.order.terms[0])
+                at += bounds[column].words
         self._own = at
-        return values
+        return values, bounds
 
     def _wanted_aggregates(self) -> dict[AggregateSpec, int]:
         """The aggregates over sums, and the counts by which NULLs are skipped, each with its number."""
@@ -177,13 +129,14 @@ class WindowLayout:
         self.shape = np.zeros(SHAPE, np.int64)
         self.shape[[KEY, PAYLOAD, OWN, TREE, VALUES]] = key, key + _LINKS, self._own, self._own + fields, at
         self.shape[[PEERS, INPUT]] = self._peers, self._own + fields - _LINKS
+        self.shape[TERM] = self.order.terms[0].words if self.order.terms else 0
         self.blocks: dict[tuple[object, ...], int] = {}
         self.places: list[int] = []
         self._planned: list[FunctionSpec] = []
         rows: list[list[int]] = []
         self.words = 0
         for f in self.functions:
-            block = ("sums", f.start, f.end, f.peers) if f.is_sum else (len(self.places),)
+            block = ("sums", f.frame) if f.is_sum else (len(self.places),)
             if block not in self.blocks:
                 self.blocks[block] = self.words
                 rows.append(self._function_row(f, self.words, fields))
@@ -192,7 +145,7 @@ class WindowLayout:
             self.places.append(self.blocks[block])
         self.shape[WORDS] = self.words
         self.node_words = at + self.words
-        self.plan = np.array(rows, np.int64).reshape(len(rows), window_reach.COLUMNS)
+        self.plan = np.array(rows, np.int64).reshape(len(rows), window_values.COLUMNS)
 
     def _place_extremes(self, at: int) -> tuple[Ints, int]:
         """The extremes (see `ivm.kernels.windows.tree`), and the place behind them."""
@@ -201,35 +154,39 @@ class WindowLayout:
             if f.function in ("min", "max") and (f.argument, f.function == "max") not in rows:
                 assert f.argument is not None
                 value, is_text = self._values[f.argument], self.types[f.argument][0].physical is Physical.CODE
-                rows[f.argument, f.function == "max"] = [value.at, value.words, f.function == "max", is_text, at]
-                at += 1 + value.words
+                rows[f.argument, f.function == "max"] = [value.at, value.words - 1, f.function == "max", is_text, at]
+                at += value.words
         self._extreme_numbers = {key: number for number, key in enumerate(rows)}
         return np.array(list(rows.values()), np.int64).reshape(len(rows), 5), at
 
     def _function_row(self, f: FunctionSpec, at: int, fields: int) -> list[int]:
         """Its row of the kernels' plan."""
-        kind, words, argument, counted = _KINDS.get(f.function, window_values.SUMS), 1, 0, -1
+        kind, words, argument, counted = KINDS.get(f.function, window_values.SUMS), 1, 0, -1
         if f.is_sum:
             words = fields
         elif f.argument is not None:
             value = self._values[f.argument]
-            words, argument = 1 + value.words, value.at
+            words, argument = value.words, value.at
             if kind == window_values.EXTREME:
                 argument = self._extreme_numbers[f.argument, f.function == "max"]
             if f.skips_nulls and self.types[f.argument][1]:
                 assert self.sums is not None
                 counted = self.sums.parts[COUNT, f.argument, False].at
-        start = -int(FAR) if f.start is None else f.start
-        end = int(FAR) if f.end is None else f.end
+        frame = f.frame
+        start = -int(FAR) if frame.start is None else frame.start
+        end = int(FAR) if frame.end is None else frame.end
+        peers = int(frame.peers and kind != window_values.LAG)
+        lower, upper = (-1 if c is None else self._bounds[c].at for c in (frame.lower, frame.upper))
         return [
-            kind, at, words, argument, start, end, int(f.peers), counted, f.number, REACHES[f.reach], f.before, f.after,
+            kind, at, words, argument, start, end, peers, counted, f.number, REACHES[f.reach], f.before, f.after,
+            lower, upper, frame.hole,
         ]  # fmt: skip
 
     def codes(self, nodes: Ints) -> Iterator[Array]:
         """The codes in nodes, those of arguments and values where there are any; see `State.codes`."""
         words = np.flatnonzero(self.kinds).tolist()
-        for argument, value in self._values.items():
-            if self.types[argument][0].physical is Physical.CODE:
+        for value in self._values.values():
+            if value.type.physical is Physical.CODE:
                 words.append(value.at + 1)
         for f, at in zip(self.functions, self.places, strict=True):
             if f.type.physical is Physical.CODE:
@@ -243,13 +200,13 @@ class WindowLayout:
         for row, f in zip(words, self._planned, strict=True):
             if f.default is not None:
                 row[0] = 1
-                row[1:] = np.resize(_words_of(f.default, f.type.physical, self._literals), 2)
+                row[1:] = np.resize(words_of(f.default, f.type.physical, self._literals), 2)
         return words
 
     def encode(self, delta: Delta) -> Ints:
         """The rows of a delta as kernels take them (n, input words); its sums of doubles must have room."""
         n = len(delta)
-        rows = self._without_sums(self.order.encode_delta(delta), map(delta.column, self._values), n)
+        rows = self._without_sums(self.order.encode_delta(delta), [delta.column(c) for c, _ in self._kept], n)
         if self.sums is not None:
             rows[:, self._own - _LINKS :] = fields_of(self.sums, [delta.column(c) for c in self.sums.arguments], n)
         return rows
@@ -257,20 +214,16 @@ class WindowLayout:
     def _without_sums(self, keys: Ints, arguments: Iterable[Column], n: int) -> Ints:
         rows = np.zeros((n, int(self.shape[INPUT])), np.int64)
         rows[:, : keys.shape[1]] = keys
-        for column, (argument, value) in zip(arguments, self._values.items(), strict=True):
-            at = value.at - _LINKS
-            rows[:, at] = True if column.valid is None else column.valid
-            rows[:, at + 1 : at + 1 + value.words] = ordered_words(column.values, self.types[argument][0].physical)
-            rows[:, at + 1 : at + 1 + value.words] *= rows[:, at : at + 1]
+        for column, (_, value) in zip(arguments, self._kept, strict=True):
+            value.encode(column, rows[:, value.at - _LINKS : value.at - _LINKS + value.words])
         return rows
 
     def segment(self, given: Rows, strings: Strings) -> Segment:
         """Rows, as kernels take them, with their partitions' slots and diffs, as a segment."""
         slots, rows, diffs = given
         columns = self.order.decode(rows[:, : len(self.kinds) - 1])
-        for argument, value in self._values.items():
-            at = value.at - _LINKS
-            columns.append(self._argument(argument, rows[:, at : at + 1 + value.words]))
+        for _, value in self._kept:
+            columns.append(value.decode(rows[:, value.at - _LINKS : value.at - _LINKS + value.words]))
         arrays = {"slot": numbers_from(slots), **columns_to_arrow(columns, self._kept_types, strings)}
         if diffs is not None:
             arrays["diff"] = numbers_from(diffs)
@@ -295,8 +248,8 @@ class WindowLayout:
 
     @property
     def _kept_types(self) -> list[SqlType]:
-        """Those of the row's columns, then of the arguments."""
-        return [self.types[place][0] for place in (*range(self.width), *self._values)]
+        """Those of the row's columns, then of the arguments and bounds."""
+        return [*(type_ for type_, _ in self.types[: self.width]), *(value.type for _, value in self._kept)]
 
     def widened(self, delta: Delta) -> WindowLayout | None:
         """The layout with room for the doubles of a delta too; None if this one has. Cost: a pass over the doubles."""
@@ -349,20 +302,12 @@ class WindowLayout:
 
     def _value_column(self, f: FunctionSpec, at: int, values: Ints) -> Column:
         physical = f.type.physical
-        if f.function in _DOUBLES:
+        if f.function in DOUBLES:
             return Column(np.ascontiguousarray(values[:, at]).view(np.float64))
         if f.argument is None:
             return Column(values_of(np.ascontiguousarray(values[:, at : at + 1]), physical))
-        return self._argument(f.argument, values[:, at : at + 1 + self._values[f.argument].words])
-
-    def _argument(self, argument: int, words: Ints) -> Column:
-        """The values of an argument from a word that says whether there is one, and its ordered words."""
-        physical = self.types[argument][0].physical
-        plain = values_of(np.ascontiguousarray(words[:, 1:]), physical)
-        valid = words[:, 0] != 0
-        if valid.all():
-            return Column(plain)
-        return Column(zeroed(plain, valid), valid)
+        value = self._values[f.argument]
+        return value.decode(values[:, at : at + value.words])
 
     def _sum_column(self, f: FunctionSpec, at: int, values: Ints) -> Column:
         assert self.sums is not None
@@ -374,14 +319,3 @@ class WindowLayout:
             raise overflow_error(spec)
         values = np.ascontiguousarray(out[first : first + words].T)
         return Column(aggregate_values(values, spec), None if valid[o].all() else valid[o])
-
-
-def _words_of(value: int | float | bool | str, physical: Physical, literals: Literals) -> Ints:
-    """The words by which a value is kept."""
-    if isinstance(value, str):
-        return np.array([literals.code(value)], np.int64)
-    if physical is Physical.WIDE:
-        low = int(value) & (2**64 - 1)
-        pair = np.array([[low - (low >> 63 << 64), int(value) >> 64]], np.int64)
-        return ordered_words(pair, physical)[0]
-    return ordered_words(np.array([value]), physical)[0]

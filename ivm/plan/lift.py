@@ -31,6 +31,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -239,6 +240,10 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
         case Map():
             mapped, more = Map(lifted, relation.scalars, relation.names), len(relation.scalars)
             return Project(mapped, (*range(width), *range(width + 1, width + 1 + more), width))
+        case Unnest():
+            made = Unnest(lifted, relation.lists, relation.names, relation.numbered, relation.optional)
+            more = len(relation.added)
+            return Project(made, (*range(width), *range(width + 1, width + 1 + more), width))
         case Filter():
             return Filter(lifted, relation.predicates)
         case Project():

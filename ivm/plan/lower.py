@@ -15,6 +15,7 @@ from ivm.plan.node import Plan, nodes_of
 from ivm.plan.reduce import lower_reduce
 from ivm.plan.table import ConstantPlan, lower_get
 from ivm.plan.top_k import lower_top_k
+from ivm.plan.unnest import lower_unnest
 from ivm.plan.window import lower_window
 from ivm.plan.within_loop import (
     DelayedPlan,
@@ -40,6 +41,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -110,6 +112,8 @@ class _Lowering:
                 return lower_reduce(relation, self.mapped)
             case TopK():
                 return lower_top_k(relation, self.lower)
+            case Unnest():
+                return lower_unnest(relation, self.mapped)
             case Window():
                 return lower_window(relation, self.mapped)
             case Union():

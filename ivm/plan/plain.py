@@ -23,6 +23,7 @@ from ivm.plan.node import Plan
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
+from ivm.plan.unnest import UnnestPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.plan.within_loop import (
     ByRoundPlan,
@@ -40,7 +41,7 @@ from sql.ir.window_function import Frame
 
 PARTS = (
     *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan),
-    *(UnionPlan, NegatePlan, ThresholdPlan, ArrangementPlan, PathPlan, RacePlan, StagePlan, BoundPlan),
+    *(UnionPlan, NegatePlan, ThresholdPlan, UnnestPlan, ArrangementPlan, PathPlan, RacePlan, StagePlan, BoundPlan),
     *(
         IteratePlan,
         LoopResultPlan,

@@ -75,6 +75,11 @@ class TablePlan(Named):
         """As declared."""
         return self.append_only or self.static
 
+    @cached_property
+    def most_rows(self) -> int | None:  # type: ignore[override]
+        """One, if it is known to have no more."""
+        return 1 if () in self.unique else None
+
     def passed(self, change: Change, rate: float) -> float:
         """The change itself, if it is of this table."""
         return float(self.name == change.table)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from catalog.types import SqlType
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
+from sql.ir.aggregates import AGGREGATES, Reduction
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row, row_of
 from sql.ir.relation import Order, Relation, Window
@@ -24,11 +25,15 @@ REACHES = {
     "backward": "back from the change, while values change",
     "ranked": "from the change on, while values change",
     "numbered": "from the change on, while values change",
+    "behind": "all rows from the change on",
+    "before": "all rows back from the change",
     "shared": "one value for the partition",
     "partition": "the partition is read anew",
 }
 """What each reach says of the rows that a change may concern."""
 _PARTITION = ("percent_rank", "cume_dist", "ntile")
+_FAR = 1 << 40
+"""How far a function looks that looks at all rows."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class WindowFunctionPlan:
     """One window function over column `argument` of the input (None: of the row's place alone).
 
     lead is a lag of negative `number`, first_value the first nth_value. `reach` says which rows a change may concern,
-    `before` and `after` how many rows the function looks back and ahead: see `ivm.kernels.windows.reach`.
+    `before` and `after` how many rows, or groups of peers, the function looks back and ahead: see
+    `ivm.kernels.windows.reach`. `bounds` are the columns with the values up to which a frame by RANGE goes.
     """
 
     function: str
@@ -49,6 +55,7 @@ class WindowFunctionPlan:
     reach: str
     before: int
     after: int
+    bounds: tuple[int | None, int | None] = (None, None)
 
     def text(self, names: Names) -> str:
         """The function, its frame, and the rows that a change may concern."""
@@ -56,7 +63,8 @@ class WindowFunctionPlan:
         if self.function in ("lag", "ntile", "nth_value"):
             parts.append(str(self.number))
         nulls = " ignore nulls" if self.skips_nulls else ""
-        framed = f" over {frame_text(self.frame).lower()}" if self.function not in UNFRAMED else ""
+        start, end = (None if bound is None else names[bound] for bound in self.bounds)
+        framed = f" over {frame_text(self.frame, (start, end)).lower()}" if self.function not in UNFRAMED else ""
         return f"{self.function}({', '.join(parts)}){nulls}{framed}: {REACHES[self.reach]}"
 
 
@@ -104,7 +112,8 @@ class WindowPlan(PlanOver):
         if reaches & {"partition", "shared"}:
             met = rows
         elif reaches == {"near"}:
-            met = min(rows, max(float(f.before + f.after) for f in self.functions))
+            by_value = any(f.bounds != (None, None) for f in self.functions)
+            met = rows / 2.0 if by_value else min(rows, max(float(f.before + f.after) for f in self.functions))
         else:
             met = rows / 2.0
         change.visited += rate * (log2(1.0 + rows) + met)
@@ -120,7 +129,7 @@ class WindowPlan(PlanOver):
 def lower_window(window: Window, lower_mapped: LowerMapped) -> WindowPlan:
     """Arguments are computed by the MFP below, each distinct one once; plain columns are read where they stand."""
     columns = row(window.input)
-    arguments = tuple(dict.fromkeys(f.args[0] for f in window.functions if _has_argument(f)))
+    arguments = tuple(dict.fromkeys(s for f in window.functions for s in _computed(f)))
     places: dict[Scalar, int] = {column: column.index for column in columns}
     computed = [argument for argument in arguments if argument not in places]
     places.update({argument: len(columns) + i for i, argument in enumerate(computed)})
@@ -132,6 +141,13 @@ def lower_window(window: Window, lower_mapped: LowerMapped) -> WindowPlan:
 
 def _has_argument(f: WindowFunction) -> bool:
     return bool(f.args) and f.function != "ntile"
+
+
+def _computed(f: WindowFunction) -> Iterator[Scalar]:
+    """What is computed of the row below."""
+    if _has_argument(f):
+        yield f.args[0]
+    yield from f.scalars[len(f.args) :]
 
 
 def _function(f: WindowFunction, places: dict[Scalar, int]) -> WindowFunctionPlan:
@@ -146,10 +162,11 @@ def _function(f: WindowFunction, places: dict[Scalar, int]) -> WindowFunctionPla
     elif function in ("first_value", "nth_value"):
         number = 1 if function == "first_value" else _integer(f.args[1])
         function = "nth_value"
-    reach, before, after = _reach(function, frame, number, skips)
+    start, end = (None if bound is None else places[bound] for bound in f.bounds)
+    reach, before, after = _reach(function, frame, number, skips, (start, end) != (None, None))
     return WindowFunctionPlan(
         function, None if argument is None else places[argument], f.type, frame, skips, number, default,
-        reach, before, after,
+        reach, before, after, (start, end),
     )  # fmt: skip
 
 
@@ -164,8 +181,8 @@ def _literal(scalar: Scalar) -> int | float | bool | str | None:
     return scalar.value
 
 
-def _reach(function: str, frame: Frame, number: int, skips: bool) -> tuple[str, int, int]:
-    """The reach, and how many rows a function looks back and ahead, where that is bounded."""
+def _reach(function: str, frame: Frame, number: int, skips: bool, by_value: bool) -> tuple[str, int, int]:
+    """The reach, and how many rows or groups a function looks back and ahead, where that is bounded."""
     if function in _PARTITION:
         return "partition", 0, 0
     if function in ("rank", "dense_rank"):
@@ -175,6 +192,8 @@ def _reach(function: str, frame: Frame, number: int, skips: bool) -> tuple[str, 
     if function == "lag":
         return "near", max(number, 0), max(-number, 0)
     start, end = frame.start, frame.end
+    if frame.exclude and (start is None or end is None) and (frame.is_whole or not _is_sum(function)):
+        return _reach_with_a_hole(frame)
     if start is None and end is None:
         return "shared", 0, 0
     if start is None:
@@ -183,7 +202,20 @@ def _reach(function: str, frame: Frame, number: int, skips: bool) -> tuple[str, 
         numbered = function == "nth_value" and not skips
         return "near" if near else "numbered" if numbered else "onward", max(-end, 0), max(end, 0)
     if end is None:
+        if function == "nth_value" and number == 1 and not skips and (start or by_value):
+            return "near", max(-start, 0), max(start, 0)
         if function != "nth_value" or skips or (frame.peers and number == 1):
             return "backward", max(-start, 0), max(start, 0)
         return ("partition", 0, 0) if frame.peers else ("near", max(-start, 0), max(start, 0) + number - 1)
     return "near", max(-start, 0), max(end, 0)
+
+
+def _is_sum(function: str) -> bool:
+    return function in AGGREGATES and AGGREGATES[function].reduction is Reduction.ACCUMULABLE
+
+
+def _reach_with_a_hole(frame: Frame) -> tuple[str, int, int]:
+    """The reach where what a frame leaves out decides of each row anew whether a change matters."""
+    if frame.is_whole:
+        return "partition", 0, 0
+    return ("behind", _FAR, max(frame.end or 0, 0)) if frame.start is None else ("before", max(-frame.start, 0), _FAR)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ivm.operators.top_k import AppendOnlyTopK, TopK
 from ivm.operators.window import Window
-from ivm.operators.window_layout import FunctionSpec
+from ivm.operators.window_functions import FrameSpec, FunctionSpec
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.render.context import types_of
@@ -29,10 +29,10 @@ def window_operator(plan: WindowPlan, dictionary: TextDictionary) -> Window:
 
 
 def _spec(plan: WindowFunctionPlan) -> FunctionSpec:
-    frame = plan.frame
+    frame = FrameSpec(plan.frame.start, plan.frame.end, plan.frame.peers, plan.frame.exclude, *plan.bounds)
     return FunctionSpec(
-        plan.function, plan.argument, plan.type, frame.start, frame.end, frame.peers, plan.skips_nulls, plan.number,
-        plan.default, plan.reach, plan.before, plan.after,
+        plan.function, plan.argument, plan.type, frame, plan.skips_nulls, plan.number, plan.default, plan.reach,
+        plan.before, plan.after,
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
+from ivm.plan.unnest import UnnestPlan
 from ivm.plan.window import WindowPlan
 from ivm.plan.within_loop import ByRoundPlan, DelayedPlan, EnteredPlan, FedPlan, NumberedPlan, SignedPlan, UnsignedPlan
 from ivm.render.arrangement import render_arrangement
@@ -42,6 +43,7 @@ from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator, round_extreme, round_reduce
 from ivm.render.scalars.columns import stored
+from ivm.render.unnest import unnest_operator
 from ivm.render.wants import wants_of
 from ivm.trace.columns.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
@@ -145,6 +147,8 @@ class Renderer(RenderContext):
                 return top_k_operator(plan, self.dictionary)
             case WindowPlan():
                 return window_operator(plan, self.dictionary)
+            case UnnestPlan():
+                return unnest_operator(self, plan)
             case UnionPlan():
                 return Union()
             case NegatePlan():

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from ivm.trace.columns.intervals import INTERVAL, durations
+
 if TYPE_CHECKING:
     import pandas as pd
-
-_DAYS_OF_MONTH = 30
-_MICROS_OF_DAY = 86_400_000_000
 
 
 def pandas_frame(table: pa.Table, pandas: Any) -> pd.DataFrame:
@@ -29,8 +28,8 @@ def pandas_frame(table: pa.Table, pandas: Any) -> pd.DataFrame:
 
 def _series(column: pa.ChunkedArray, pandas: Any) -> Any:
     given = column.type
-    if given == pa.month_day_nano_interval():
-        column = pa.chunked_array([[_micros(value) for value in column.to_pylist()]], pa.duration("us"))
+    if given == INTERVAL:
+        column = durations(column)
     for to in (_plain(given, pa.string()), _plain(given, pa.float64())):  # Arrow itself does not round to the nearest
         column = column if to == given else column.cast(to)
     nullable = None
@@ -50,9 +49,3 @@ def _plain(given: pa.DataType, number: pa.DataType) -> pa.DataType:
     if arrow.is_date(given):
         return pa.timestamp("us")
     return pa.list_(_plain(given.value_type, number)) if arrow.is_list(given) else given
-
-
-def _micros(value: Any) -> int | None:
-    if value is None:
-        return None
-    return (value.months * _DAYS_OF_MONTH + value.days) * _MICROS_OF_DAY + value.nanoseconds // 1000

@@ -19,6 +19,7 @@ from ivm.results.cells import Head, head_of, type_names, visible
 from ivm.results.frames import pandas_frame
 from ivm.results.python_values import python_values
 from ivm.trace.columns.arrow import array_from
+from ivm.trace.columns.intervals import INTERVAL, durations
 from ivm.trace.columns.stand_ins import huge_columns
 
 if TYPE_CHECKING:
@@ -263,8 +264,11 @@ def frame_of(table: pa.Table) -> pd.DataFrame:
 
 
 def polars_of(table: pa.Table) -> pl.DataFrame:
-    """The rows of an Arrow table as a polars DataFrame. HUGEINT is polars' Int128."""
+    """The rows of an Arrow table as a polars DataFrame. HUGEINT is polars' Int128, INTERVAL its Duration."""
     pl = _imported("polars")
+    for place, column in enumerate(table.columns):
+        if column.type == INTERVAL:
+            table = table.set_column(place, table.column_names[place], durations(column))
     return pl.DataFrame(table).with_columns(
         pl.col(table.column_names[place]).cast(pl.Int128) for place in huge_columns(table)
     )

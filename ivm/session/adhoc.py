@@ -13,8 +13,9 @@ from typing import Protocol, TypeVar
 import duckdb
 import pyarrow as pa
 
+from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, Error, UnsupportedError
-from catalog.names import key, quoted, reached
+from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
@@ -24,6 +25,7 @@ from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, Reading
 from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
+from ivm.session.where import say_where
 from sql.bind.query import has_answer
 from sql.duckdb_text import translated
 from sql.sql_text import SqlText
@@ -39,12 +41,13 @@ class Snapshot:
 
     Relations by the keys of their names: `stored` those that hold rows, `definitions` the SQL of views that do not,
     with what they use. `versions` are what the rows depend on: each entry of the catalog, and of tables the time of
-    their last change.
+    their last change. `now`: what time it is, where DuckDB does not know by itself.
     """
 
     stored: Mapping[str, Reading]
     definitions: Mapping[str, tuple[str, Sequence[str]]]
     versions: Mapping[str, tuple[Table | View | None, int]]
+    now: int | None = None
 
 
 class Ask(Protocol):
@@ -124,14 +127,14 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
 
     def registered(name: str) -> Sequence[str]:
         entry = catalog.find(name)
-        return () if isinstance(entry, View) and entry.maintained else uses(name)
+        return () if isinstance(entry, View) and core.has_rows(entry) else uses(name)
 
     with core.lock:
         for name in reached(names, registered):
             entry = catalog.find(name)
             if isinstance(entry, Table):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.tables[entry.name].reading()), entry.fields)
-            elif isinstance(entry, View) and entry.maintained:
+            elif isinstance(entry, View) and core.has_rows(entry):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.contents(entry.name).arrow), entry.schema)
             elif isinstance(entry, View) and has_answer(core.engine.oracle_sql[entry.name]):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
@@ -142,7 +145,8 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
         stored.update((key(loop.name), base.loop(loop)) for loop in loops)
         base.define(catalog.fixed(), {*definitions, *stored})
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
-        return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
+        versions = {name: _version(name, core) for name in below}
+        return Snapshot(stored, definitions, versions, core.clock.unknown)
 
 
 def _version(name: str, core: Core) -> tuple[Table | View | None, int]:
@@ -181,7 +185,8 @@ def _answer(
         with _over(names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
             for name, table in given.items():
                 offer(duck, name, table)
-            return answer(duck, text)
+            say_where(duck, core.settings, text)
+            return core.numbers.answer(duck, text)
     except UnknownNameError as error:
         for name in names:
             if key(name) not in held.stored:
@@ -205,6 +210,8 @@ def _over(names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.Duc
     """A connection on which these names stand for what was seen of them. DuckDB's errors are told as ours."""
     try:
         with connection(use) as duck:
+            for told_time in () if held.now is None else in_duckdb(held.now):
+                duck.execute(told_time)
             done: set[str] = set()
             for name in names:
                 _provide(duck, name, held, done)
@@ -241,19 +248,32 @@ def described(core: Core, statement: Show | Describe | Summarize, dialect: str) 
 def _shown(core: Core, statement: Show) -> Result:
     """The tables and views by name, in the columns that DuckDB gives them."""
     catalog = core.catalog.fixed()
-    entries: list[Table | View] = [*catalog.tables, *catalog.views]
-    if statement.what == "views":
-        entries = list(catalog.views)
-    entries.sort(key=lambda entry: entry.name)
+    shown: Sequence[Table | View] = catalog.views if statement.what == "views" else (*catalog.tables, *catalog.views)
+    entries = [entry for entry in shown if not is_own(entry.name)]
+    entries.sort(key=lambda entry: catalog.parts(entry.name))
     if statement.what != "all tables":
-        return Result(table_of(((entry.name,) for entry in entries), name=pa.string()))
+        schemas = _shown_schemas(core, statement.of)
+        named = (catalog.parts(entry.name) for entry in entries)
+        return Result(table_of(sorted((name,) for schema, name in named if schema in schemas), name=pa.string()))
     rows = []
     for entry in entries:
         fields = entry.fields if isinstance(entry, Table) else entry.schema
         kind = "table" if isinstance(entry, Table) else "materialized view" if entry.maintained else "view"
-        rows.append((entry.name, kind, [field.name for field in fields], [str(field.type) for field in fields]))
-    texts = pa.list_(pa.string())
-    return Result(table_of(rows, name=pa.string(), kind=pa.string(), column_names=texts, column_types=texts))
+        told = [field.name for field in fields], [str(field.type) for field in fields]
+        rows.append((*catalog.place(entry.name), *told, entry.temporary, kind))
+    text, texts = pa.string(), pa.list_(pa.string())
+    columns = {"column_names": texts, "column_types": texts}
+    return Result(table_of(rows, database=text, schema=text, name=text, **columns, temporary=pa.bool_(), kind=text))
+
+
+def _shown_schemas(core: Core, of: str) -> tuple[str, ...]:
+    """The schemas whose tables SHOW lists: one, or those in which names are looked up."""
+    if not of:
+        return (TEMP, *core.settings.path, MAIN)
+    found = core.settings.names.schema_of(of)
+    if found is None:
+        raise BindError(f"there is no schema {of!r}{suggestion(of, core.catalog.schemas)}")
+    return (found,)
 
 
 def _columns_of(core: Core, of: str | Query, dialect: str) -> Result:

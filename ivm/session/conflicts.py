@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.schema import Table
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.columns.column import Ints
+from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import TextDictionary
@@ -52,14 +52,19 @@ def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[l
 
     Of each row its key as bytes, None if a NULL is in it; and (position, number of a living row with the same key).
     """
-    arrangement = _index(store, key)
-    words, dropped = arrangement.layout.pack([batch.column(c) for c in key], len(batch))
-    positions, numbers = arrangement.probe(words, dropped, store.last_time, True)
+    words, dropped, positions, numbers = _probed(store, key, batch, store.last_time)
     packed = np.ascontiguousarray(words.reshape(len(batch), -1))
     keys: list[bytes | None] = packed.view(f"V{8 * packed.shape[1]}").ravel().tolist()
     if dropped is not None:
         keys = [None if gone else each for each, gone in zip(keys, dropped.tolist(), strict=True)]
     return keys, positions, numbers
+
+
+def _probed(store: TableStore, key: tuple[int, ...], batch: Batch, time: int) -> tuple[Ints, Bools | None, Ints, Ints]:
+    """The keys of rows as an index by `key` packs them, and (position, number of a row of that key) as of a time."""
+    arrangement = _index(store, key)
+    words, dropped = arrangement.layout.pack([batch.column(c) for c in key], len(batch))
+    return words, dropped, *arrangement.probe(words, dropped, time, True)
 
 
 def _index(store: TableStore, key: tuple[int, ...]) -> Arrangement:
@@ -73,15 +78,28 @@ def _index(store: TableStore, key: tuple[int, ...]) -> Arrangement:
     return made
 
 
-def met_by(store: TableStore, dictionary: TextDictionary, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
-    """The rows of the table that meet some of `rows` on any of the `keys`, each once.
+def met_by(
+    store: TableStore,
+    dictionary: TextDictionary,
+    keys: Sequence[tuple[int, ...]],
+    rows: pa.Table,
+    as_of: int | None = None,
+) -> pa.Table:
+    """The rows of the table that meet some of `rows` on any of the `keys`, each once, now or as of a time.
 
     Of `rows`, which have the table's columns, only those of keys are looked at. Cost: a probe for each row and key, and
     for a key that has no index that of an index.
     """
     batch = _batch(store, dictionary, rows)
-    found = [_looked_up(store, key, batch)[2] for key in keys]
+    time = store.last_time if as_of is None else as_of
+    found = [_probed(store, key, batch, time)[3] for key in keys]
     return _gathered(store, dictionary, np.unique(np.concatenate([np.empty(0, np.int64), *found])))
+
+
+def unmet(store: TableStore, dictionary: TextDictionary, key: tuple[int, ...], rows: pa.Table) -> pa.Table:
+    """Those of `rows`, which have the table's columns, that meet none of the table on `key`; see `met_by`."""
+    met = _probed(store, key, _batch(store, dictionary, rows), store.last_time)[2]
+    return rows.take(np.setdiff1d(np.arange(rows.num_rows), met)) if len(met) else rows
 
 
 def store_of(table: Table, dictionary: TextDictionary, rows: pa.Table) -> TableStore:

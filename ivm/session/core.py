@@ -9,15 +9,17 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from operator import attrgetter
 from os import PathLike
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
 from catalog.schema import Table
@@ -32,7 +34,10 @@ from ivm.engine.transaction import Change, Transaction
 from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.session.clock import Clock
+from ivm.session.sequences import Numbers
 from ivm.session.serving import Checkpoints, Loads, SomeRows
+from ivm.session.settings import Named, Settings, as_it_is
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.turns import Turns
@@ -48,14 +53,15 @@ class Core:
 
     def __init__(self, engine: Engine, *, external_access: bool) -> None:
         self.catalog = Catalog()
+        self.settings = Settings(self.catalog)
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.incoming = Incoming(self.catalog, engine.helpers)
+        self.clock, self.numbers = Clock(self.catalog), Numbers(self)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers)
         self.external_access = external_access
         self.read_only = ""
         """Of a database that is only read: where it is."""
-        self.definitions = Turns(self._clear)
-        self._copies = Turns()
+        self.definitions, self._copies = Turns(self._clear), Turns()
         self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
@@ -64,6 +70,8 @@ class Core:
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
         """What EXPLAIN says of how a relation is spread over shards."""
+        self.has_rows: Callable[[Any], bool] = attrgetter("maintained")
+        """Whether the rows of a view are there to be read; of any other its query is answered."""
         self.some_rows: SomeRows | None = None
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
@@ -77,10 +85,7 @@ class Core:
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""
         if self.read_only:
-            raise AccessError(
-                f"cannot change database {self.read_only}: it was opened with read_only; change it in the process that "
-                "holds it, or open it without"
-            )
+            raise AccessError(f"cannot change database {self.read_only}: it was opened with read_only; open it without")
 
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
         """The caller has `definitions`. BindError if this thread creates a view just now."""
@@ -92,40 +97,29 @@ class Core:
         self._progress = progress
 
     def carry_out(
-        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
-    ) -> None:
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,
+        altered: Sequence[Altered] = (),
+    ) -> None:  # fmt: skip
         """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
-        it cannot be written down, and nothing has changed; from then on it takes effect, so it must not fail.
-        Then it is certain; what else is due `settle` does, which is to follow.
+        `made` are tables with the rows that they begin with: new ones, or some of those that are `altered`. The caller
+        has the lock. StorageError if it cannot be written down, and nothing has changed; from then on it takes effect,
+        so it must not fail. Then it is certain; what else is due `settle` does, which is to follow.
         """
         journal, put = self.engine.journal, None
         try:
             if journal is not None:
-                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in made.values())
-                put = journal.define(self.catalog, catalog, time, made)
+                put = journal.define(self.catalog, catalog, self.engine.time, made, altered)
             self._left = work, put
         finally:
             if self._left is None and journal is not None:
                 journal.take_back()
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_surely()
 
     def replace(self, work: Callable[[], None]) -> None:
-        """Do `work`, which cannot fail, as a whole: where it is interrupted, whoever comes next does it again.
-
-        The caller has the lock.
-        """
+        """Do `work`, which cannot fail, as a whole: if it is interrupted, whoever has the lock next does it again."""
         self._left = work, None
-        try:
-            self._finish()
-        except BaseException:
-            self._finish()
-            raise
+        self._finish_surely()
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -143,17 +137,18 @@ class Core:
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        self.numbers.close()
         if self.checkpoints is not None and not self.lock.closed:
             self.checkpoints.close()
         with self._copies, self.definitions:
             self.begin_defining(None)
             if self.lock.closed:
                 return
+            self.clock.ended.set()
             with self.lock:
                 self.end_subscriptions()
                 self.engine.close()
-                journal = self.engine.journal
-                self.engine = Engine(None, history=0)
+                journal, self.engine = self.engine.journal, Engine(None, history=0)
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
             if journal is not None:
                 journal.close()
@@ -186,10 +181,10 @@ class Core:
         self.is_left, self._left_behind = True, self.engine
         self._left, self.engine = None, Engine(None, history=0)
 
-    def transaction(self, batch: Batch | None = None, *, settles: bool = True) -> Transaction:
-        """Changes at one logical time; see `commit`. AccessError for a database that is only read."""
+    def transaction(self, batch: Batch | None = None, *, settles: bool = True, named: Named = as_it_is) -> Transaction:
+        """Changes at one logical time, of tables as they are `named`; see `commit`. AccessError if it is only read."""
         self.check_writable()
-        return Transaction(self._rows, partial(self.commit, batch=batch, settles=settles))
+        return Transaction(partial(self._rows, named), partial(self.commit, batch=batch, settles=settles))
 
     def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
         """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.
@@ -208,9 +203,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        if change.times is not None:
-                            check_times(change.table, change.times, engine.time)
-                    time, owed = engine.commit(changes, batch), engine.tidy_texts()
+                        check_times(change.table, change.times, engine.time)
+                    time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
@@ -355,8 +349,7 @@ class Core:
 
         To be called once that has happened, as often as one likes. The caller has the lock.
         """
-        engine = self.engine
-        found = successor.changes_from(engine.views[view], engine.time, engine.dictionary)
+        found = successor.changes_from(self.engine.views[view], self.engine.time, self.engine.dictionary)
         return lambda: found
 
     def _parts(self) -> list[object]:
@@ -370,16 +363,23 @@ class Core:
             self._finish()
         self.engine.settle()
 
+    def _finish_surely(self) -> None:
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
+
     def _finish(self) -> None:
         if self._left is not None:
-            work, put = self._left
-            if put is not None and self.engine.journal is not None:
+            (work, put), journal = self._left, self.engine.journal
+            if put is not None and journal is not None:
                 try:
-                    self.engine.journal.keep(put)
+                    journal.keep(put)
                 except StorageError:  # so nothing has changed
                     self._left = None
                     raise
-                self.engine.journal.certain()  # what exists is seen without the lock, too
+                journal.certain()  # what exists is seen without the lock, too
             self.engine.settle()
             work()
             self._left = None
@@ -390,9 +390,9 @@ class Core:
             with self.lock:
                 self.engine.sweep()
 
-    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
+    def _rows(self, named: Named, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
         self.lock.check_open()
-        return self.incoming.rows(name, data, keys_only)
+        return self.incoming.rows(named(name), data, keys_only)
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything

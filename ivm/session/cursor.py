@@ -28,8 +28,8 @@ class Connection(Protocol):
 class Cursor:
     """Runs statements, and gives out the rows of the last one; made by `Database.cursor` and `Database.execute`.
 
-    Each statement is a commit of its own, there is nothing to commit here: see `Database.transaction` for changes that
-    belong together. A SELECT's rows are those of the moment at which it ran. One thread at a time may use a cursor.
+    Each statement is a commit of its own, but for those between BEGIN and COMMIT, by whatever cursor of the connection
+    the thread runs them. A SELECT's rows are those of the moment at which it ran. One thread at a time may use one.
     """
 
     def __init__(self, connection: Connection) -> None:

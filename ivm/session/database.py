@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from typing import TYPE_CHECKING, get_args
 
-from ivm.arguments import Tabular, batch_of, callback, one_of, rows_by_table, sql_text
+from ivm.arguments import Tabular, batch_of, callback, moment, one_of, rows_by_table, sql_text
 from ivm.engine.installing import Progress
 from ivm.engine.subscription import Subscription
 from ivm.engine.transaction import Transaction
@@ -18,13 +19,16 @@ from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
 from ivm.session.statements import (
+    in_steps,
     insert_row,
     insert_values,
     make_room,
     nested_too_deeply,
-    run_statements,
+    renamed,
     statements_of,
 )
+from ivm.session.ticking import tick
+from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
 from sql.parameters import Parameters, filled
@@ -43,11 +47,12 @@ class Database:
     text of several statements each for itself. A view is exactly up to date when the call that changed a table returns.
 
     As a context manager it is closed when the block ends. It is a connection too, as DB-API 2 (PEP 249) has it, see
-    `ivm.dbapi`: each statement commits by itself.
+    `ivm.dbapi`: each statement commits by itself, but for those of a thread between BEGIN and COMMIT.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        self._transactions = Transactions(core)
 
     @property
     def time(self) -> int:
@@ -78,48 +83,70 @@ class Database:
         """Run one or more statements; the result is the last one's.
 
         CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, CREATE
-        MACRO, DROP [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, MERGE, TRUNCATE, each of
-        these with RETURNING, COPY, CHECKPOINT, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs
-        over the tables, views and `ivm_*` relations, unless it only chooses rows of one (see
-        `ivm.session.row_statements`).
+        MACRO, CREATE SCHEMA, COMMENT ON, DROP [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE,
+        MERGE, TRUNCATE, each of these with RETURNING, COPY, BEGIN, COMMIT, ROLLBACK (see `begin`), CHECKPOINT, USE,
+        SET, PREPARE, EXECUTE, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN [ANALYZE], and any SELECT, which DuckDB runs over the
+        tables, views and `ivm_*` relations, unless it only chooses rows of one (see `ivm.session.row_statements`).
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
         `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
         BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
         reads or writes files or the network in a database without `external_access`; then the statement has changed
         nothing.
 
-        Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
-        DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE, DELETE and MERGE change
-        what they would at the moment of their commit.
+        Each statement is atomic, and sees what was committed before it (in a transaction see `begin`); other threads
+        commit between two, and while DuckDB answers. A SELECT answers as of the moment at which it began. INSERT,
+        UPDATE, DELETE and MERGE change what they would at the moment of their commit.
 
         A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
         from this thread; it may read and commit too. If it raises, the view is not created. COPY from a file calls it
         too, with the table's name as that of the view, and commits once when all is read.
         """
-        core = self._open
+        core, transactions = self._open, self._transactions
         callback(progress, "progress")
         try:
             text = sql_text(text)
             if dialect == "duckdb":
-                inserted = insert_row(core, text) if params is None else insert_values(core, text, params)
+                inserted = self._inserted(text, params)
                 if inserted is not None:
                     return inserted
             written = filled(text, params, dialect)
             if written is not text:
                 sql_text(written)
             make_room()
-            statements = statements_of(written, dialect, core.catalog)
-            if not any(isinstance(each, DEFINITIONS) for each in statements):
-                return run_statements(core, statements, dialect, progress)
-            with core.definitions:
-                core.check_writable()
-                core.begin_defining(progress)
-                return run_statements(core, statements, dialect, progress)
+            result = Result()
+            for step in in_steps(written, dialect, transactions.names):
+                result = self._run(step, dialect, progress)
+            return result
         except RecursionError:
             raise nested_too_deeply() from None
         finally:
             core.certain()  # errors tell of what there is, too
+
+    def _inserted(self, text: str, params: Parameters | None) -> Result | None:
+        """What an INSERT of values, as most are, has done; None, and nothing has changed, for any other text."""
+        begun = self._transactions.begun
+        if begun is None:
+            core = self._core
+        elif begun.error:
+            return None
+        else:
+            core = begun.core()
+        try:
+            return insert_row(core, text) if params is None else insert_values(core, text, params)
+        except BaseException as error:
+            self._transactions.failed(error)
+            raise
+
+    def _run(self, text: str, dialect: str, progress: Callable[[Progress], None] | None) -> Result:
+        core, transactions = self._core, self._transactions
+        statements = statements_of(text, dialect, transactions.names)
+        if not any(isinstance(each, DEFINITIONS) for each in statements):
+            return transactions.run(statements, dialect, progress)
+        with core.definitions:
+            core.check_writable()
+            core.begin_defining(progress)
+            return transactions.run(statements, dialect, progress)
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
         """Run one or more statements as `sql` does; a cursor at the first row of the last one's."""
@@ -134,9 +161,45 @@ class Database:
         self._core.lock.check_open()
         return Cursor(self)
 
-    def commit(self) -> None:
-        """Nothing, for callers that expect a connection of DB-API 2: each statement has committed when it returns."""
+    def begin(self) -> Database:
+        """Begin a transaction of this thread, as BEGIN does: what the thread's statements change until `commit` takes
+        effect at one logical time, or never.
+
+        Statements between see what those before them did, and of others what there was when the first of them ran;
+        nobody else sees anything. What else is called here (`view`, `time`, `verify`, ..) tells of what is committed. A
+        statement that fails aborts the transaction: only `rollback` is possible then. TransactionError if this thread
+        has begun one. Cost: what there was is kept meanwhile, so memory grows with what others change.
+        """
         self._core.lock.check_open()
+        self._transactions.begin()
+        return self
+
+    def commit(self) -> Database:
+        """Let everybody see what the transaction of this thread has changed, as one commit. Where there is none nothing
+        happens, since each statement has committed when it returned.
+
+        TransactionError if the transaction is aborted, or if others were first: since it began they have changed a row
+        that it changes, or put one where it puts one. Then, and if anything else fails, nothing has changed, and the
+        transaction is over; one that was aborted waits for `rollback`.
+        """
+        core = self._open
+        try:
+            if self._transactions.begun is not None:
+                self._transactions.commit()
+        finally:
+            core.certain()
+        return self
+
+    def rollback(self) -> Database:
+        """Let go of what the transaction of this thread has changed; TransactionError where there is none."""
+        self._core.lock.check_open()
+        self._transactions.rollback()
+        return self
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread has begun a transaction that has not ended."""
+        return self._transactions.begun is not None
 
     def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
         """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.
@@ -147,7 +210,9 @@ class Database:
 
         commits at the end of the block; or call `commit` or `rollback` of what this returns.
         """
-        return self._open.transaction(None if batch is None else batch_of(batch))
+        core = self._open
+        self._transactions.check_none("db.transaction()")
+        return core.transaction(None if batch is None else batch_of(batch), named=core.settings.names.given)
 
     def apply(
         self, changes: Mapping[str, Tabular], *, mode: Mode = "diff", batch: tuple[str, int] | None = None
@@ -177,9 +242,28 @@ class Database:
         if mode not in _MODES:
             one_of(mode, _MODES, "mode")
         core = self._open
+        self._transactions.check_none("db.apply")
         given = changes if type(changes) is dict else rows_by_table(changes)
         numbered = None if batch is None else batch_of(batch)
-        return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()], numbered)
+        named = core.settings.names.given
+        return core.commit([core.incoming.change(named(name), data, mode) for name, data in given.items()], numbered)
+
+    def tick(self, at: datetime | str | None = None) -> int:
+        """Let time pass for views that compare with now(); returns the logical time of the last commit.
+
+        Rows that enter or leave them by now do so in a commit of its own; every other commit moves them too. Without
+        `at` it is as late as the system's clock says. `at` (a datetime, or an ISO text; UTC if it names no zone) says
+        how late it is, for all of now() in the database, until the next tick: for tests, and to replay what was.
+        Time never falls: InterfaceError for `at` before the time there is; a system's clock that goes backwards is
+        waited for. Nothing is committed where no view reads the clock, or no time has passed.
+        """
+        core = self._open
+        self._transactions.check_none("db.tick")
+        given = None if at is None else moment(at, "at")
+        core.check_writable()
+        with core.lock:
+            core.clock.give(core.engine, given)
+        return tick(core)
 
     def sink(
         self,
@@ -208,7 +292,10 @@ class Database:
         """
         from ivm.session.sink import BatchSink  # noqa: PLC0415  which few need
 
-        return BatchSink(self._open, table, mode, keys, on_error, quarantine, source)
+        core = self._open
+        named = core.settings.names.given
+        quarantine = None if quarantine is None else named(quarantine)
+        return BatchSink(core, named(table), mode, keys, on_error, quarantine, source)
 
     def batches(self) -> dict[str, int]:
         """Of each source that numbers its batches the number of the last one that was committed."""
@@ -219,7 +306,8 @@ class Database:
 
         Raises BindError for a name that is unknown, or of a view that is not maintained.
         """
-        return self._open.view(name)
+        core = self._open
+        return core.view(core.settings.names.given(name))
 
     def tables(self) -> list[TableInfo]:
         """The tables there are, in the order of their creation: names, columns, rows."""
@@ -234,7 +322,8 @@ class Database:
 
     def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
         """The changes of a maintained view from now on, after its present rows (as +1) if `snapshot`."""
-        return self._open.subscribe(view, snapshot)
+        core = self._open
+        return core.subscribe(core.settings.names.given(view), snapshot)
 
     def verify(self, views: Sequence[str] | None = None) -> list[Verified]:
         """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.
@@ -269,7 +358,8 @@ class Database:
     def explain(self, text: str, *, dialect: str = "duckdb") -> str:
         """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
         core = self._open
-        return explain(core, with_macros(sql_text(text), core.catalog.macros, dialect), dialect)
+        text = with_macros(sql_text(text), core.catalog.macros, dialect)
+        return explain(core, renamed(text, core.settings.names, dialect), dialect)
 
     def close(self) -> None:
         """Let tables and views go, and end the subscriptions; calls that are under way come to an end first.

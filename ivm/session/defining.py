@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import get_args
@@ -12,10 +11,11 @@ from typing import get_args
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError
+from catalog.clock import CLOCK, OWN, is_own
+from catalog.errors import BindError, UnsupportedError
 from catalog.macro import macro_called
-from catalog.names import key, suggestion, written
-from catalog.schema import Index, Table
+from catalog.names import key
+from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
@@ -23,16 +23,27 @@ from ivm.engine.view import Installed
 from ivm.intake.incoming import check_defaults
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.altering import alter
 from ivm.session.core import Core
+from ivm.session.defining_indexes import create_index, drop_index
+from ivm.session.defining_schemas import comment, create_schema, drop_schema
+from ivm.session.defining_sequences import create_sequence, drop_sequence
+from ivm.session.replacing import replace_below
+from ivm.session.reserved import check_reserved
+from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
 from ivm.session.succession import succession
+from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
 from sql.macros import check_macro
+from sql.schema_statements import CommentOn, CreateSchema
 from sql.statements import (
+    Alter,
     CreateIndex,
     CreateMacro,
+    CreateSequence,
     CreateTable,
     CreateTableAs,
     CreateType,
@@ -40,9 +51,10 @@ from sql.statements import (
     Drop,
 )
 
-RESERVED = "ivm_"
-
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | Drop
+Definitions = (
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | CreateMacro | CreateSchema
+    | CreateSequence | CommentOn | Alter | Drop
+)  # fmt: skip
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -65,15 +77,27 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case CreateView():
             _create_view(core, statement, dialect)
         case CreateIndex():
-            result = _create_index(core, statement)
+            result = create_index(core, statement)
         case CreateType() | Drop(kind="TYPE"):
             _change_type(core, statement)
         case CreateMacro():
             _create_macro(core, statement)
         case Drop(kind="MACRO" | "MACRO TABLE"):
             _drop_macro(core, statement)
+        case CreateSequence():
+            create_sequence(core, statement)
+        case Drop(kind="SEQUENCE"):
+            drop_sequence(core, statement)
+        case Alter():
+            alter(core, statement)
         case Drop(kind="INDEX"):
-            _drop_index(core, statement)
+            drop_index(core, statement)
+        case CommentOn():
+            comment(core, statement)
+        case CreateSchema():
+            create_schema(core, statement)
+        case Drop(kind="SCHEMA"):
+            drop_schema(core, statement)
         case Drop():
             _drop(core, statement)
     core.settle()
@@ -83,8 +107,15 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    check_defaults(statement.table)
+    if statement.table.generated and not core.engine.is_whole:
+        raise UnsupportedError(
+            f"cannot create table {statement.table.name!r}: generated columns are not supported over shards; compute "
+            "them in a view"
+        )
+    check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
+    if statement.table.retention:
+        _watch_old_rows(core, core.catalog.table(statement.table.name))
 
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
@@ -102,7 +133,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
             "columns; leave some out"
         )
     names = list(unique_names((*given, *names[len(given) :])))
-    table = table_like(statement.name, list(zip(names, types, strict=True)))
+    table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
     if core.loads is not None and core.external_access and not statement.empty:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
@@ -116,36 +147,83 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
-    _check_reserved(table.name)
+    check_reserved(table.name)
+    _check_temporary(core, table.temporary)
     with core.dropping(), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
-        gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
+        gone, watching = dict[str, None](), dict[str, None]()
+        if replaces and isinstance(old, Table):
+            watching = unwatched(catalog, old)
+            gone = {catalog.drop_table(old.name).name: None}
         added = catalog.add_table(table)
         made = tables.made(added, rows, core.engine.time + 1)
-        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}), catalog, {added.name: rows})
+        work = partial(_put, core, catalog, watching, tables=gone | {added.name: made})
+        core.carry_out(work, catalog, {added.name: rows})
+
+
+def _watch_old_rows(core: Core, table: Table) -> None:
+    """Keep a view of the rows that a table is to let go of; without it there is no table."""
+    catalog = core.catalog.fixed()
+    try:
+        bound = bind(text_of_old_rows(table), catalog)
+        begins_clock = catalog.find(CLOCK.name) is None
+        if begins_clock:
+            catalog.add_table(CLOCK)
+        name, mark = view_of_old_rows(table), os.urandom(8).hex()
+        definition = Definition(name, bound.text, bound.schema, bound.uses, True, mark=mark)
+        catalog.add_view(definition)
+        if begins_clock:
+            _begin_clock(core)
+        install(core, catalog, definition, bound)
+    except BaseException:
+        _drop(core, Drop("TABLE", table.name, if_exists=True, cascade=False))
+        raise
 
 
 def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     old = core.catalog.find(statement.name)
     if statement.if_not_exists and old is not None:
         return
-    _check_reserved(statement.name)
+    check_reserved(statement.name)
+    _check_temporary(core, statement.temporary)
     catalog = core.catalog.fixed()
     name = statement.name
+    readers: Sequence[Definition] = ()
     if statement.replace and old is not None:
+        readers = catalog.dependents(old.name) if core.engine.is_whole else ()
+        for reader in readers:
+            catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    begins_clock = CLOCK.name in bound.uses and catalog.find(CLOCK.name) is None
+    if begins_clock:
+        catalog.add_table(CLOCK)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary,
     )  # fmt: skip
     catalog.add_view(definition)
-    install(core, catalog, definition, bound)
+    if begins_clock:
+        optimize(bound.relation)  # what cannot be maintained, fails here
+        _begin_clock(core)
+    if readers:
+        replace_below(core, catalog, definition, bound)
+    else:
+        install(core, catalog, definition, bound)
+
+
+def _begin_clock(core: Core) -> None:
+    """From now on there is a clock, which goes on with each commit as long as a view reads it."""
+    with core.lock:
+        catalog = core.catalog.fixed()
+        rows = core.clock.row(core.clock.present())
+        made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
+        core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
 
 
 def install(
@@ -195,41 +273,6 @@ def _put(
     tell()
 
 
-def _create_index(core: Core, statement: CreateIndex) -> Result | None:
-    found, index = core.catalog.index(statement.index.name), statement.index
-    if found is not None:
-        if statement.if_not_exists:
-            return None
-        raise BindError(
-            f"cannot create index {index.name!r}: table {found[0].name} has one of that name; drop it first"
-        )
-    table = core.catalog.table(statement.table)
-    names = [field.name for field in table.fields]
-    for column in index.columns:
-        if written(column, names) is None:
-            what = f"cannot create index {index.name!r}: table {table.name} has no column {column!r}"
-            raise BindError(f"{what}{suggestion(column, names)}")
-    columns = tuple(names[place] for place in table.places(index.columns))
-    _set_indexes(core, table, (*table.indexes, replace(index, columns=columns)))
-    if index.unique:
-        return None
-    note = (
-        f"index {index.name} is noted, and does nothing: which indexes table {table.name} has is decided by the views "
-        "that read it; SELECT * FROM ivm_arrangements lists them, EXPLAIN says which ones a view would use"
-    )
-    return Result(pa.table({"note": pa.array([note], pa.string())}))
-
-
-def _drop_index(core: Core, statement: Drop) -> None:
-    found = core.catalog.index(statement.name)
-    if found is not None:
-        table, index = found
-        _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
-    elif not statement.if_exists:
-        known = (index.name for table in core.catalog.tables for index in table.indexes)
-        raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
-
-
 def _change_type(core: Core, statement: CreateType | Drop) -> None:
     catalog = core.catalog.fixed()
     is_there = key(statement.name) in catalog.types
@@ -256,7 +299,8 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             kind = "table macro" if macro.is_table else "macro"
             what = f"there is a {kind} of that name; drop it, or write CREATE OR REPLACE"
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
-    _check_reserved(macro.name)
+    check_reserved(macro.name)
+    _check_temporary(core, macro.temporary)
     check_macro(macro, catalog.macros)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
@@ -273,21 +317,17 @@ def _drop_macro(core: Core, statement: Drop) -> None:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
 
 
-def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
-    with core.lock:
-        catalog = core.catalog.fixed()
-        declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
-        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}), catalog)
-
-
 def _drop(core: Core, statement: Drop) -> None:
     if statement.if_exists and core.catalog.find(statement.name) is None:
         return
+    if is_own(statement.name):
+        raise BindError(f"cannot drop {statement.name!r}: names that begin with {OWN} are the engine's own")
     with core.dropping(), core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
-        views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
+        views = list(unwatched(left, left.table(name))) if is_table else []
+        views += [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
@@ -295,8 +335,6 @@ def _drop(core: Core, statement: Drop) -> None:
         core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
 
 
-def _check_reserved(name: str) -> None:
-    if key(name).startswith(RESERVED):
-        raise BindError(
-            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
-        )
+def _check_temporary(core: Core, temporary: bool) -> None:
+    if temporary and core.distribution is not None and not core.is_copied:
+        raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")

@@ -10,6 +10,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from catalog.clock import is_own
 from catalog.schema import Schema
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
@@ -181,6 +182,7 @@ def tables(core: Core) -> list[TableInfo]:
         found = [
             TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
             for each in core.catalog.tables
+            if not is_own(each.name)
         ]
     core.certain()
     return found
@@ -190,7 +192,7 @@ def views(core: Core) -> list[ViewInfo]:
     """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
     with core.lock:
         held = {name: core.engine.contents(name) for name in core.engine.views}
-        views = core.catalog.views
+        views = [view for view in core.catalog.views if not is_own(view.name)]
     counts = {name: len(each) for name, each in held.items()}
     core.certain()
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from functools import cache
 
 import pyarrow as pa
@@ -60,8 +61,8 @@ class LoopBase:
             for name, (fields, _) in self._stored.items():
                 catalog.add_table(Table(name, fields))
             for each in self._catalog.views:
-                if key(each.name) in self._defined and not each.maintained:
-                    catalog.add_view(each)
+                if key(each.name) in self._defined and each.name not in self._stored:
+                    catalog.add_view(replace(each, maintained=False))
             bound = bind(text, catalog, "duckdb", origin)
             definition = View(_NAME, text, bound.schema, bound.uses, True, bound.order, bound.hidden)
             return with_hugeints(self._computed(engine, definition, bound.relation), bound.schema)

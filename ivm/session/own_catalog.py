@@ -14,11 +14,13 @@ import duckdb
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
-from catalog.names import as_literal, key, quoted
+from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
+from catalog.sequence import SEQUENCES
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
-from ivm.shell.definitions import definition_text
+from ivm.shell.definitions import comment_texts, definition_text
+from sql.schemas import spelled_text
 from sql.tree import CATALOG
 
 _SHOW = "show"
@@ -53,7 +55,10 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
     with connection(Use.OWN, alone=True) as duck:
         for statement in _definitions(catalog, texts, rows):
             duck.execute(statement)
+        path = ",".join((*core.settings.path, MAIN))
+        duck.execute(f"SET search_path = {as_literal(path)}")
         _add_macros(duck, catalog.macros)
+        duck.execute("SET lock_configuration = true")
         yield duck
 
 
@@ -96,17 +101,30 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     """CREATE for all there is, and for a duckdb_tables() that knows how many rows tables have, and a duckdb_functions()
     that does not tell of these two.
     """
+    if catalog.database != "memory":
+        yield f"ATTACH ':memory:' AS {quoted(catalog.database)}"
+        yield f"USE {quoted(catalog.database)}"
+        yield "DETACH memory"
+    for name in catalog.schemas:
+        yield f"CREATE SCHEMA {quoted(name)}"
     for name, type_ in catalog.named_types():
         yield f"CREATE TYPE {quoted(name)} AS {type_}"
+    for sequence in catalog.sequences.values():
+        yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
+        if entry.name == SEQUENCES.name:
+            continue
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)
-            plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=())
-            yield definition_text(replace(plain, replicated=False))
+            plain = replace(entry, foreign_keys=keys, append_only=False, static=False, partitioned_by=(), retention="")
+            yield definition_text(replace(plain, replicated=False), catalog)
         else:
-            yield f"CREATE VIEW {quoted(entry.name)} AS {texts[entry.name]}"
-    sizes = "".join(f" WHEN {as_literal(name)} THEN {count}" for name, count in rows.items())
-    size = f"CASE table_name{sizes} ELSE estimated_size END" if sizes else "estimated_size"
+            kind = "TEMP VIEW" if entry.temporary else "VIEW"
+            yield f"CREATE {kind} {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
+    yield from comment_texts(catalog)
+    sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.place(name)))}) THEN {n}" for name, n in rows.items())
+    place = "(database_name, schema_name, table_name)"
+    size = f"CASE {place}{sizes} ELSE estimated_size END" if sizes else "estimated_size"
     yield (
         f"CREATE TEMP MACRO duckdb_tables() AS TABLE SELECT * REPLACE ({size} AS estimated_size) "
         "FROM system.main.duckdb_tables()"

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
 from catalog.errors import BindError, UnsupportedError
+from catalog.paths import Names
 from catalog.schema import Table
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Change
 from ivm.intake.ingest import Intake
 from ivm.results.result import Result, counted
+from ivm.session.analyze import analyzed
 from ivm.session.core import Core
 from ivm.session.defining import define
 from ivm.session.explain import explain
+from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
+from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
 from sql.macros import with_macros
 from sql.named_types import with_types
 from sql.parameters import Parameters
@@ -27,8 +31,13 @@ from sql.parse import parse
 from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts, usual_head
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
+from sql.schemas import with_schemas
+from sql.sql_text import SqlText
 from sql.statements import (
+    Analyze,
+    Begin,
     Checkpoint,
+    Commit,
     Copy,
     CreateView,
     Delete,
@@ -37,11 +46,13 @@ from sql.statements import (
     Insert,
     Merge,
     Query,
+    Rollback,
     Show,
     Statement,
     Summarize,
     Update,
 )
+from sql.syntax import chunks, dialect_named, statement_tokens
 
 MOST_FRAMES = 5000
 """Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
@@ -64,11 +75,11 @@ def nested_too_deeply() -> UnsupportedError:
     )
 
 
-def statements_of(text: str, dialect: str, catalog: Catalog) -> Sequence[Statement | PlainInsert | PlainRows]:
+def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement | PlainInsert | PlainRows]:
     """The statements of a text, see `parse`, in which types and macros of the catalog have names. Plain ones are read
     faster, if it holds nothing else.
     """
-    types, macros = catalog.types, catalog.macros
+    types, macros = names.catalog.types, names.catalog.macros
     named = {name: str(type_) for name, type_ in types.items()} if types else {}
     if named:
         text = with_types(text, named, dialect)
@@ -77,12 +88,47 @@ def statements_of(text: str, dialect: str, catalog: Catalog) -> Sequence[Stateme
     if dialect == "duckdb":
         inserts = plain_inserts(text)
         if inserts is not None:
-            return inserts
+            return inserts if names.is_plain else [each._replace(table=names.given(each.table)) for each in inserts]
+    text = renamed(text, names, dialect)
+    if dialect == "duckdb":
         rows = plain_rows(text)
         if rows is not None:
             return (rows,)
     text = text if named else with_types(text, named, dialect)
     return _parsed(text if macros else with_macros(text, macros, dialect), dialect)
+
+
+def in_steps(text: str, dialect: str, names: Names) -> Sequence[str]:
+    """The text, or its statements one by one, each as far down in it as it was, where one decides what names mean in
+    those that follow.
+    """
+    if ";" not in text or (names.is_plain and _NAMING.search(text) is None):
+        return (text,)
+    found = list(chunks(statement_tokens(dialect_named(dialect), SqlText(text))))
+    ends = [*(each[0].start for each in found[1:]), len(text)]
+    cut = []
+    for tokens, end in zip(found, ends, strict=True):
+        line, column = SqlText(text).position(tokens[0].start)
+        cut.append("\n" * (line - 1) + " " * (column - 1) + text[tokens[0].start : end].rstrip(";\n\t "))
+    return cut
+
+
+_NAMING = re.compile(r"\b(?:schema|search_path|use|prepare|temp|temporary)\b", re.IGNORECASE)
+"""What stands in statements that decide what names mean."""
+
+
+def renamed(text: str, names: Names, dialect: str) -> str:
+    """See `with_schemas`, which is spared for texts that came not long ago, while there is what there was."""
+    if not names.concerns(text):
+        return text
+    seen = names.catalog.content, names.catalog.schemas, names.path
+    known = _RENAMED.get((text, dialect))
+    if known is not None and known[0][0] is seen[0] and known[0][1:] == seen[1:]:
+        return known[1]
+    found = with_schemas(text, names, dialect)
+    if len(text) <= _MOST_CHARACTERS:
+        _RENAMED.put((text, dialect), (seen, found))
+    return found
 
 
 def _parsed(text: str, dialect: str) -> Sequence[Statement]:
@@ -97,22 +143,10 @@ def _parsed(text: str, dialect: str) -> Sequence[Statement]:
 
 
 _PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
+_RENAMED: Recent[tuple[str, str], tuple[tuple[object, tuple[str, ...], tuple[str, ...]], str]] = Recent(512)
 _MOST_CHARACTERS = 4000
 _REMEMBERED = (Query, Insert, Delete, Update, Merge)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
-
-
-def run_statements(
-    core: Core,
-    statements: Sequence[Statement | PlainInsert | PlainRows],
-    dialect: str,
-    progress: Callable[[Progress], None] | None,
-) -> Result:
-    """Carry out one statement after the other, see `run_statement`; the result is the last one's."""
-    result = None
-    for statement in statements:
-        result = run_statement(core, statement, dialect, progress)
-    return Result() if result is None else result
 
 
 def run_statement(
@@ -146,6 +180,20 @@ def run_statement(
             from ivm.session.adhoc import described  # noqa: PLC0415  as above
 
             return described(core, statement, dialect)
+        case Set() | SetVariable() | Load():
+            return _set(core, statement)
+        case Idle():
+            if statement.name:
+                core.catalog.lookup(statement.name)
+            return Result()
+        case Prepare():
+            prepare(core, statement)
+            return Result()
+        case Execute():
+            return run_statement(core, _executed(core, statement), "duckdb", progress)
+        case Deallocate():
+            deallocate(core, statement)
+            return Result()
         case Copy():
             from ivm.session.changing import run_copy  # noqa: PLC0415  as above
 
@@ -159,8 +207,30 @@ def run_statement(
             text = inner.query_text if isinstance(inner, CreateView) else inner.written
             lines = explain(core, text, dialect, inner.origin, inner.syntax)
             return Result(pa.table({"explain": array_from([lines])}), as_text=True)
+        case Analyze():
+            return analyzed(core, statement, dialect)
+        case Begin() | Commit() | Rollback():
+            raise AssertionError("these are for `Transactions`")
         case _:
             return define(core, statement, dialect)
+
+
+def _set(core: Core, statement: Set | SetVariable | Load) -> Result:
+    from ivm.session.setting import load, set_to, set_variable  # noqa: PLC0415  DuckDB, as above
+
+    match statement:
+        case Set():
+            set_to(core, statement)
+        case SetVariable():
+            set_variable(core, statement)
+        case Load():
+            load(core, statement)
+    return Result()
+
+
+def _executed(core: Core, statement: Execute) -> Statement | PlainInsert | PlainRows:
+    """What EXECUTE carries out. Its names mean what they meant when it was prepared."""
+    return statements_of(text_of(core, statement), "duckdb", Names(core.catalog))[0]
 
 
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:
@@ -173,7 +243,8 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
         if rows is not None:
             core.commit([Change(table, *rows)])
             return counted(count)
-    return run_statement(core, parse(statement.text)[0], "duckdb")
+    text = renamed(statement.text, core.settings.names, "duckdb")
+    return run_statement(core, parse(text)[0], "duckdb")
 
 
 def insert_row(core: Core, text: str) -> Result | None:
@@ -183,7 +254,7 @@ def insert_row(core: Core, text: str) -> Result | None:
         return None
     name, at = head
     try:
-        table, intake = core.incoming.intake(name)
+        table, intake = core.incoming.intake(core.settings.names.given(name))
     except BindError:  # what else is wrong with the text may come before
         return None
     columns = intake.usual.values(text, at)
@@ -202,6 +273,8 @@ def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
     if len(text) > _MOST_CHARACTERS or not isinstance(params, list | tuple):
         return None
     statement = open_insert(text)
+    if statement is not None and not core.settings.names.is_plain:
+        statement = statement._replace(table=core.settings.names.given(statement.table))
     if statement is None or len(params) != statement.width * statement.rows:
         return None
     table, intake, named = _columns(core, statement)

@@ -19,7 +19,7 @@ from ivm.duck import Use, connection
 from ivm.progress import A_MOMENT, opening, progress
 from ivm.results.result import Result, say, table_of
 from ivm.session.database import Database
-from ivm.shell.definitions import definition_text
+from ivm.shell.definitions import comment_texts, definition_text, name_text
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.session import Command, Shell
 
@@ -44,9 +44,13 @@ def _tables(shell: Shell, _: list[str]) -> None:
 
 def _schema(shell: Shell, arguments: list[str]) -> None:
     catalog = shell.catalog
-    entries: list[Table | View] = [catalog.lookup(arguments[0])] if arguments else [*catalog.tables, *catalog.views]
-    for entry in entries:
-        say(definition_text(entry))
+    named = shell.named
+    entries: list[Table | View] = [*catalog.tables, *catalog.views]
+    for name in () if arguments else catalog.schemas:
+        say(f"CREATE SCHEMA {name_text(name)};")
+    for entry in [catalog.lookup(named(arguments[0]))] if arguments else entries:
+        for text in (definition_text(entry, catalog), *comment_texts(catalog, entry)):
+            say(text)
 
 
 def _mode(shell: Shell, arguments: list[str]) -> None:
@@ -80,10 +84,10 @@ def _import(shell: Shell, arguments: list[str]) -> None:
 
 
 def _apply(shell: Shell, arguments: list[str]) -> None:
-    table = shell.catalog.table(arguments[0])
+    table = shell.catalog.table(shell.named(arguments[0]))
     rows = _read_changes(_path(arguments[1]), table)
     start = perf_counter()
-    shell.db.apply({table.name: rows})
+    shell.db.apply({arguments[0]: rows})
     say(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'} applied")
     shell.took(start)
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ivm.shell.session import Shell
 
 PROMPT = "ivm> "
+IN_TRANSACTION = "ivm*> "
 MORE = "...> "
 STYLE = Style.from_dict(
     {
@@ -61,18 +62,23 @@ def run_terminal(load: Callable[[], Shell], greeting: str) -> int:
     loading = ThreadPoolExecutor(1, "ivm-shell-load").submit(load)
     session = _session(lambda: loading.result().catalog if loading.done() and loading.exception() is None else None)
     sys.stdout.write(f"{greeting}\n")
+    prompt = PROMPT
     while True:
         try:
-            text = session.prompt(PROMPT)
+            text = session.prompt(prompt)
             shell = loading.result()
         except KeyboardInterrupt:
             continue
         except EOFError:
+            if loading.done() and loading.exception() is None:
+                loading.result().leave()
             return 0
         try:
             run_typed(shell, text)
         except EOFError:
+            shell.leave()
             return 0
+        prompt = IN_TRANSACTION if shell.db.in_transaction else PROMPT
 
 
 def run_typed(shell: Shell, text: str) -> None:

@@ -21,6 +21,7 @@ from ivm.intake.spark_casts import quoted, spark_type
 from ivm.spark.asked import BEFORE_ALL, Asked, refusal
 from ivm.spark.one_piece import OnePiece
 from ivm.spark.over_shards import OverShards
+from ivm.trace.columns.intervals import with_texts
 
 _BATCH_ROWS = 1 << 16
 Offset = dict[str, Any]
@@ -175,4 +176,4 @@ def _read(asked: Asked, schema: StructType, partition: InputPartition) -> Iterat
                 f"cannot read view {asked.view}: its columns are {', '.join(table.column_names)}, and "
                 f"{', '.join(target.names)} are asked for; leave the schema out"
             )
-        yield from table.cast(target).to_batches(_BATCH_ROWS)
+        yield from with_texts(table).cast(target).to_batches(_BATCH_ROWS)

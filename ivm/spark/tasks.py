@@ -40,6 +40,7 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.spark import parquet
 from ivm.spark.meeting import answer_of
 from ivm.spark.worker import framed
+from ivm.trace.columns.intervals import with_texts
 from ivm.trace.helpers import Helpers
 
 Pairs = Iterator[tuple[int, bytes]]
@@ -187,7 +188,7 @@ def answers(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
 def rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:
     """The rows that a shard answers, as of a version, in the types that were asked for."""
     columns = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(json.loads(text)["columns"])))
-    yield from _answered(text, shard).cast(columns).to_batches()
+    yield from with_texts(_answered(text, shard)).cast(columns).to_batches()
 
 
 def moved_rows(text: bytes, shard: int) -> Iterator[pa.RecordBatch]:

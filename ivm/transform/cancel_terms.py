@@ -7,7 +7,7 @@ from dataclasses import replace
 from ivm.analysis.fact import fact
 from ivm.transform.rewrite import bottom_up
 from sql.ir.rebuild import map_inputs
-from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window
+from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Unnest, Window
 
 
 @bottom_up
@@ -48,6 +48,6 @@ def nameless(relation: Relation) -> Relation:
     match relation:
         case Project():
             relation = replace(relation, names=("",) * len(relation.columns))
-        case Map() | Reduce() | Window():
+        case Map() | Unnest() | Reduce() | Window():
             relation = replace(relation, names=("",) * len(relation.names))
     return map_inputs(relation, nameless)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog.schema import Schema
-from catalog.types import BOOLEAN
+from catalog.types import BOOLEAN, Kind
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets, recursive_gets
 from sql.ir.relation import (
@@ -18,6 +18,7 @@ from sql.ir.relation import (
     Relation,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -50,6 +51,10 @@ def check_relation(relation: Relation) -> None:
         case Map():
             _expect(len(relation.names) == len(relation.scalars), relation)
             _check_scalars(relation.scalars, relation.input.schema, relation)
+        case Unnest():
+            _check_scalars(relation.lists, relation.input.schema, relation)
+            _expect(bool(relation.lists) and all(each.type.kind is Kind.LIST for each in relation.lists), relation)
+            _expect(len(relation.names) == len(relation.lists) + relation.numbered, relation)
         case Filter():
             _check_scalars(relation.predicates, relation.schema, relation)
             _expect(all(p.type == BOOLEAN for p in relation.predicates), relation)
@@ -68,7 +73,7 @@ def check_relation(relation: Relation) -> None:
         case Window():
             columns = (*relation.partition, *(o.column for o in relation.order))
             _expect(_within(columns, relation.input.schema), relation)
-            _check_scalars(tuple(a for f in relation.functions for a in f.args), relation.input.schema, relation)
+            _check_scalars(tuple(s for f in relation.functions for s in f.scalars), relation.input.schema, relation)
             _expect(len(relation.names) == len(relation.functions) > 0, relation)
         case LetRec():
             _check_loop(relation)

@@ -11,6 +11,7 @@ from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_join import elide_join
 from ivm.transform.elide_reduce import elide_reduce
 from ivm.transform.elide_semijoin import elide_semijoin
+from ivm.transform.elide_top_k import elide_top_k
 from ivm.transform.expand_distinct import expand_distinct
 from ivm.transform.fold_constants import fold_constants
 from ivm.transform.fuse_joins import fuse_joins
@@ -21,6 +22,7 @@ from ivm.transform.propagate_constants import propagate_constants
 from ivm.transform.prune_columns import prune_columns
 from ivm.transform.prune_empty import prune_empty
 from ivm.transform.pushdown_predicates import pushdown_predicates
+from ivm.transform.read_clock import read_clock
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
 from ivm.transform.restrict_loop import restrict_loop
@@ -50,6 +52,7 @@ NORMALIZE: tuple[Rule, ...] = (
     derive_disjunctions,
     propagate_constants,
     elide_reduce,
+    elide_top_k,
     reduce_group_keys,
 )
 """Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""
@@ -69,7 +72,8 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     NARROW,
     (elide_join,),  # needs to see which columns are read; what is left is normalized and narrowed again
     (split_joins,),  # needs all inputs that are joined side by side, and no more; then as after `elide_join`
-    (share_subexpressions,),  # runs last: `NORMALIZE` looks for whole expressions
+    (share_subexpressions,),  # after all that looks for whole expressions
+    (read_clock, fuse_projects),  # runs last: its joins are for the planner; normalized, they would be one with others
 )
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.

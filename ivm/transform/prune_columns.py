@@ -9,7 +9,7 @@ from ivm.analysis.determined import determined
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Window
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Unnest, Window
 from sql.ir.scalar import Column, columns_of, remap
 from sql.ir.window_function import WindowFunction
 
@@ -61,6 +61,8 @@ def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tupl
     match relation:
         case Map():
             return _narrowed_map(pruner, relation, needed)
+        case Unnest():
+            return _narrowed_unnest(pruner, relation, needed)
         case Filter():
             reads = needed.union(*map(columns_of, relation.predicates))
             below, places = pruner.narrowed(relation.input, reads)
@@ -111,6 +113,23 @@ def _narrowed_map(pruner: _Pruner, relation: Map, needed: frozenset[int]) -> tup
     after = len(below.schema)
     places = {**places, **{width + i: after + n for n, i in enumerate(kept)}}
     return mapped(below, scalars, tuple(relation.names[i] for i in kept)), places
+
+
+def _narrowed_unnest(pruner: _Pruner, relation: Unnest, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """All lists stay, since they say how many rows there are."""
+    width, total = len(relation.input.schema), len(relation.schema)
+    reads = frozenset(c for c in needed if c < width).union(*map(columns_of, relation.lists))
+    below, places = pruner.narrowed(relation.input, reads)
+    numbered = relation.numbered and total - 1 in needed
+    narrow = replace(
+        relation,
+        input=below,
+        lists=tuple(remap(each, places.__getitem__) for each in relation.lists),
+        names=relation.names[: len(relation.lists) + numbered],
+        numbered=numbered,
+    )
+    after = len(below.schema)
+    return narrow, {**places, **{width + i: after + i for i in range(len(narrow.added))}}
 
 
 def _narrowed_join(pruner: _Pruner, relation: Join, needed: frozenset[int]) -> tuple[Relation, Places]:
@@ -179,8 +198,7 @@ def _narrowed_window(pruner: _Pruner, relation: Window, needed: frozenset[int]) 
 
 
 def _is_blind_to_ties(function: WindowFunction) -> bool:
-    """Whether rows that ORDER BY does not tell apart have the same value, however they stand."""
+    """Whether the value at a row does not depend on how it stands among those that ORDER BY does not tell from it."""
     if function.function in _BLIND_TO_TIES:
         return True
-    frame = function.frame
-    return function.function not in _FRAMED and (frame.peers or (frame.start, frame.end) == (None, None))
+    return function.function not in _FRAMED and (function.frame.peers or function.frame.is_whole)

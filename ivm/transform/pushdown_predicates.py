@@ -10,10 +10,10 @@ from functools import partial
 
 from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
-from ivm.transform.fold_constants import folded
 from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
+from sql.folded import folded
 from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Window
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest, Window
 from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
 
 _REMEMBERED = f"_{__name__}"
@@ -23,7 +23,8 @@ MOST_MADE = 2000
 
 def pushdown_predicates(relation: Relation) -> Relation:
     """Move each predicate as low as it can go: through Map, Project, Negate, into the inputs of Join, Union and
-    Threshold, through Reduce if it reads keys only. Not through TopK, which must see the rows that it ranks.
+    Threshold, through Reduce if it reads keys only, through Unnest if it reads no element. Not through TopK, which
+    must see the rows that it ranks.
     """
     return _Pushing().within(relation)
 
@@ -87,6 +88,9 @@ def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:
     match relation:
         case Map():
             return _through_map(predicate, relation)
+        case Unnest():
+            own = all(c < len(relation.input.schema) for c in columns_of(predicate))
+            return predicate if own and (relation.optional or not can_raise(predicate)) else None
         case Reduce():
             grouped = relation.keys and all(c < len(relation.keys) for c in columns_of(predicate))
             return substitute(predicate, relation.keys) if grouped else None

@@ -17,7 +17,7 @@ from sql.sql_text import SqlText
 from sql.syntax import query
 from sql.tree import nodes_of
 
-_CLAUSE = "CHECK"
+_CLAUSE, _GENERATED = "CHECK", "a generated column"
 
 
 def condition_of(text: str, table: Table) -> Scalar:
@@ -33,17 +33,31 @@ def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
     BindError, TypeMismatchError or UnsupportedError, each with its position: for subqueries, aggregates, and functions
     whose value changes by itself too.
     """
+    condition = _binder(node, table, source, _CLAUSE).condition(node)
+    refuse_unread(nodes_of(node), source)
+    return condition
+
+
+def bind_generated(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
+    """The value that `node` computes of the columns of `table`, of those before itself if they are generated too.
+
+    Raises as `bind_condition`.
+    """
+    value = _binder(node, table, source, _GENERATED).value(node).stored
+    refuse_unread(nodes_of(node), source)
+    return value
+
+
+def _binder(node: exp.Expr, table: Table, source: SqlText, clause: str) -> Binder:
     for part in nodes_of(node):
         if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
-            what = f"a subquery in {_CLAUSE} is not supported, it sees one row; declare a foreign key, or keep a view"
+            what = f"a subquery in {clause} is not supported, it sees one row; declare a foreign key, or keep a view"
             source.refuse(part, what)
     columns = tuple(
         ScopeColumn(table.name, field.name, Column(place, field.type, field.nullable))
         for place, field in enumerate(table.fields)
     )
-    condition = Binder(source, Scope(columns, (table.name,)), HANDLERS, _CLAUSE).condition(node)
-    refuse_unread(nodes_of(node), source)
-    return condition
+    return Binder(source, Scope(columns, (table.name,)), HANDLERS, clause)
 
 
 @lru_cache(512)

@@ -35,6 +35,19 @@ class Refinement:
 
 
 @dataclass(frozen=True, slots=True)
+class Nearest:
+    """How the right side of an ASOF JOIN is refined, so that DuckDB takes the same of rows that are equally near.
+
+    Of the rows for which `where` holds that agree in `by` only the first by all their `width` columns are to be left.
+    """
+
+    node: exp.Join
+    by: tuple[exp.Expr, ...]
+    where: tuple[exp.Expr, ...]
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A bound SELECT. `order` is its ORDER BY as (column of `kept`, descending, nulls first).
 
@@ -47,10 +60,21 @@ class Block:
     kept: Relation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Where a text names a table or view in FROM: from `start` up to `stop`; whether it gives it an alias there."""
+
+    name: str
+    start: int
+    stop: int
+    has_alias: bool
+
+
 @dataclass(slots=True)
 class BindContext(Placed):
     """The text, the catalog, and what binding finds out: the tables and views used, and what the oracle is to be told.
 
+    `reads` are the places at which the text names what it uses, by where they begin.
     `cut` are LIMIT or OFFSET clauses, the first of the two of a block, and SELECTs with DISTINCT ON and no LIMIT, each
     with the block's width. `grouped` are GROUP BY ALLs with the columns of the SELECT list that are their keys, from 1.
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
@@ -63,8 +87,10 @@ class BindContext(Placed):
     query: Callable[[BindContext, exp.Expr, Ctes], Block]
     view: Callable[[Catalog, View], Relation]
     uses: dict[str, None] = field(default_factory=dict)
+    reads: dict[int, Reads] = field(default_factory=dict)
     cut: list[tuple[exp.Expr, int]] = field(default_factory=list)
     windows: list[Refinement] = field(default_factory=list)
+    nearest: list[Nearest] = field(default_factory=list)
     grouped: list[tuple[exp.Expr, tuple[int, ...]]] = field(default_factory=list)
     outer_rows: list[OuterRow] = field(default_factory=list)
     awaited: dict[str, str] = field(default_factory=dict)
@@ -89,7 +115,7 @@ class BindContext(Placed):
             del each[length:]
 
     def _told(self) -> tuple[list[Any], ...]:
-        return self.cut, self.windows, self.grouped
+        return self.cut, self.windows, self.nearest, self.grouped
 
     def number(self) -> int:
         """A number for an Apply, which no other of the query has."""

@@ -13,23 +13,26 @@ from weakref import ref
 from sqlglot import exp
 
 from catalog.catalog import Catalog
+from catalog.clock import CLOCK
 from catalog.errors import BindError, UnsupportedError
 from catalog.names import quoted, twice
 from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import is_windowed
-from sql.bind.clauses.from_clause import renamed
+from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
-from sql.bind.context import BindContext, Block, Ctes, Refinement
-from sql.bind.expressions.comparisons import UNORDERED, orders_lists
+from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
+from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
+from sql.bind.lengths import by_length
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
-from sql.ir.rebuild import settle
+from sql.ir.clock import reads_clock
+from sql.ir.rebuild import is_settled, nodes, scalars_of, settle
 from sql.ir.relation import Relation
 from sql.reader import MUTUALLY
 from sql.refused import too_deep
@@ -46,7 +49,8 @@ class BoundQuery:
     names. `order` says how a reader sees the rows: (column, descending, nulls first). `uses` are the tables and views
     that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
     DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
-    relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so.
+    relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so. `reads`
+    are the places of the text at which it names what it uses, in order.
     """
 
     relation: Relation
@@ -56,6 +60,7 @@ class BoundQuery:
     text: str
     oracle_sql: str
     hidden: Schema = ()
+    reads: tuple[Reads, ...] = ()
 
 
 def bind(
@@ -91,14 +96,15 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     block = bind_query(context, tree, {})
     read = nodes_of(tree)
     refuse_unread(read, source)
-    relation = decorrelate(block.kept or block.relation)
+    relation = decorrelate(by_length(block.kept or block.relation))
+    if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
+        context.uses[CLOCK.name] = None
     width = len(block.relation.schema)
-    if orders_lists(relation, block.order):
-        context.refuse(tree, UNORDERED)
     mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
+    reads = tuple(place for _, place in sorted(context.reads.items()))
     schema, hidden = relation.schema[:width], relation.schema[width:]
-    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
+    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden, reads)
 
 
 def has_answer(oracle_sql: str) -> bool:
@@ -134,6 +140,10 @@ def bind_query(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
         return bind_select(context, node, ctes)
     if isinstance(node, exp.Subquery):
         return _bind_parentheses(context, node, ctes)
+    if isinstance(node, exp.Pivot):
+        meant = pivot_query(context, node, node.this, ctes)
+        node.replace(meant)
+        return bind_query(context, meant, ctes)
     if isinstance(node, exp.Values | exp.SetOperation):
         if any(node.args.get(arg) for arg in ENDINGS):
             return _bind_ended(context, node, ctes)
@@ -202,7 +212,8 @@ def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery
         f"SELECT * FROM (\n{each}\n) AS named ({', '.join(map(quoted, called))})"
         for each in (bound.text, bound.oracle_sql)
     )
-    return replace(bound, relation=relation, schema=relation.schema[: len(called)], text=text, oracle_sql=told)
+    schema = relation.schema[: len(called)]
+    return replace(bound, relation=relation, schema=schema, text=text, oracle_sql=told, reads=())
 
 
 def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
@@ -215,6 +226,8 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
     """
     for window in context.windows:
         _refine(window)
+    for nearest in context.nearest:
+        _refine_nearest(nearest)
     for group, columns in context.grouped:
         if columns:  # DuckDB sees none in an expression of keys and aggregates
             group.set("all", None)
@@ -224,6 +237,8 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
     for node in nodes:
         if isinstance(node, _ORDERED):
             _order_values(node)
+        if clock_type(node) is not None:
+            node.replace(read_in_duckdb(node))
         clause = node.args.get("limit") or node.args.get("offset")
         width = blocks.get(id(clause)) or blocks.get(id(node))
         if width is not None:
@@ -238,6 +253,21 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
             is_null = exp.Is(this=exp.Paren(this=node.this.copy()), expression=exp.Null())
             node.replace(exp.Case(ifs=[exp.If(this=is_null, true=exp.Null())], default=node.copy()))
     return duckdb_text(tree, copy=False)
+
+
+def _refine_nearest(nearest: Nearest) -> None:
+    item = nearest.node.this
+    order = [*map(_ascending, (each.copy() for each in nearest.by))]
+    order += [_ascending(exp.Literal.number(i + 1)) for i in range(nearest.width)]
+    query = exp.Select(
+        expressions=[exp.Star()],
+        distinct=exp.Distinct(on=exp.Tuple(expressions=[each.copy() for each in nearest.by])),
+        from_=exp.From(this=item.copy()),
+        where=exp.Where(this=exp.and_(*(each.copy() for each in nearest.where))) if nearest.where else None,
+        order=exp.Order(expressions=order),
+    )
+    name = exp.to_identifier(item.alias_or_name, quoted=True)
+    nearest.node.set("this", exp.Subquery(this=query, alias=exp.TableAlias(this=name)))
 
 
 def _ascending(node: exp.Expr, *, nulls_first: bool = False) -> exp.Ordered:

@@ -9,12 +9,12 @@ from sqlglot import exp
 
 from catalog.names import key
 from catalog.schema import Field, Schema
-from catalog.types import VARCHAR, Kind, SqlType
+from catalog.types import INTERVAL, VARCHAR, Kind, SqlType
 from sql.bind.clauses.columns import cast_columns, is_nothing
 from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.context import BindContext, Ctes
-from sql.bind.expressions.operators import castable
+from sql.bind.lengths import by_length
 from sql.bind.loops_within import brought_out
 from sql.bind.working_table import working_table
 from sql.decorrelate.decorrelate import decorrelate
@@ -22,6 +22,7 @@ from sql.ir.linear import Degree, degree, names_read
 from sql.ir.rebuild import FreeOuters
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
 from sql.tree import ENDINGS, nodes_of
+from sql.types.casts import castable
 
 
 def recursive_union(context: BindContext, cte: exp.CTE) -> exp.Union | None:
@@ -58,6 +59,9 @@ def bind_recursive(
             what = f"column {field.name!r} of the base of {cte.alias} is NULL, which has no type; cast it"
             context.mismatch(union.this, what)
     each_once = bool(union.args.get("distinct"))
+    if each_once and any(field.type == INTERVAL for field in base.schema):
+        what = f"{cte.alias} has an INTERVAL, of which different ones may be equal, in a recursive UNION"
+        context.refuse(union, f"{what}; write UNION ALL, or epoch_us(..) in its place")
     base = renamed(undone(base) if each_once else base, names[: len(base.schema)])
     with context.loop([cte.alias]) as (name,):
         branch, schema = _branch(context, cte, union, name, base.schema, ctes)
@@ -68,9 +72,11 @@ def bind_recursive(
     branch = undone(branch) if each_once else branch
     by = degree(branch, (name, *(each.name for each in within)), sets=each_once)
     if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
-        sides: Relation = Union((decorrelate(base), decorrelate(branch)))
+        sides: Relation = Union((decorrelate(by_length(base)), decorrelate(by_length(branch))))
         return LetRec((Binding(name, schema, distinct(sides) if each_once else sides, cte.alias), *within), 0)
-    loop = working_table(name, schema, decorrelate(base), decorrelate(branch), each_once=each_once)
+    loop = working_table(
+        name, schema, decorrelate(by_length(base)), decorrelate(by_length(branch)), each_once=each_once
+    )
     first, *others = loop.bindings
     return replace(loop, bindings=(replace(first, written=cte.alias), *others))
 
@@ -148,4 +154,4 @@ def aligned(context: BindContext, node: exp.Expr, relation: Relation, schema: Sc
 
 
 def _can_become(field: Field, type_: SqlType) -> bool:
-    return castable(field.type, type_) and Kind.LIST not in (field.type.kind, type_.kind)
+    return castable(field.type, type_)

@@ -17,6 +17,7 @@ from sql.decorrelate.expand_joins import (
     partnered,
     split,
 )
+from sql.decorrelate.pulled import pulled
 from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, combine, independent, moved, project
 from sql.decorrelate.simplify_outer import simplify_outer
@@ -56,6 +57,9 @@ def _removed(apply: Apply, free: FreeOuters, typed: dict[tuple[object, ...], Kno
     than it did to the binder, and one column must be one expression.
     """
     left, width = apply.left, len(apply.left.schema)
+    above = pulled(apply, lambda below: _removed(below, free, typed))
+    if above is not None:
+        return project(above, row(above), tuple(f.name for f in apply.schema))
     depends = apply.binding in free.of(apply.right)
     if not depends and (apply.kind == "full" or (apply.kind != "single" and not has_one_row(apply.right))):
         return apply

@@ -51,6 +51,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute, walk
@@ -85,6 +86,8 @@ class Push:
                 return self._filtered(self(relation.input), relation.predicates)
             case Project():
                 return self._project(relation)
+            case Unnest():
+                return self._unnest(relation)
             case Join():
                 return self._join(relation)
             case Reduce():
@@ -166,6 +169,17 @@ class Push:
         names = relation.names or tuple(pushed.names[c] for c in relation.columns)
         return replace(pushed, outputs=tuple(pushed.outputs[c] for c in relation.columns), names=names)
 
+    def _unnest(self, relation: Unnest) -> Pushed:
+        pushed = self(relation.input)
+        if pushed.total or any(self._reads(substitute(s, pushed.outputs)) for s in relation.lists):
+            pushed = self._settled(pushed, [substitute(s, pushed.outputs) for s in relation.lists])
+        lists = tuple(pushed.resolve(substitute(s, pushed.outputs)) for s in relation.lists)
+        before = len(pushed.carrier.schema)
+        carrier = replace(relation, input=pushed.carrier, lists=lists)
+        added = tuple(column(carrier, before + i) for i in range(len(relation.added)))
+        names = tuple(f.name for f in relation.schema)
+        return replace(pushed, carrier=carrier, outputs=(*pushed.outputs, *added), names=names)
+
     def _join(self, relation: Join) -> Pushed:
         inputs = []
         for each in relation.inputs:
@@ -204,10 +218,9 @@ class Push:
         return replace(pushed, carrier=replace(relation, input=pushed.carrier, group=group))
 
     def _window(self, relation: Window) -> Pushed:
-        args = [arg for function in relation.functions for arg in function.args]
         pushed = self(relation.input)
-        pushed = self._settled(pushed, [substitute(s, pushed.outputs) for s in args])
-        functions = tuple(replace(f, args=tuple(pushed.resolve(a) for a in f.args)) for f in relation.functions)
+        pushed = self._settled(pushed, [substitute(s, pushed.outputs) for f in relation.functions for s in f.scalars])
+        functions = tuple(f.map(pushed.resolve) for f in relation.functions)
         partition = (*relation.partition, *(key.column for key in pushed.keys))
         before = len(pushed.carrier.schema)
         carrier = replace(relation, input=pushed.carrier, partition=partition, functions=functions)

@@ -23,6 +23,7 @@ from sql.ir.relation import (
     Relation,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -70,6 +71,8 @@ class _Simplification:
                 return self._filter(relation, wanted)
             case Apply():
                 return self._apply(relation, wanted)
+            case Unnest(optional=True) if any(c >= len(relation.input.schema) for c in wanted):
+                return self.of(replace(relation, optional=False), wanted)
             case Reduce():
                 simple = self._inputs(relation, wanted)
                 assert isinstance(simple, Reduce), "it has other inputs at most"
@@ -168,6 +171,8 @@ def _asked(relation: Relation, wanted: Columns) -> tuple[Columns, ...]:
             kept = {c for c in wanted if c < width}
             computed = [relation.scalars[c - width] for c in wanted if c >= width]
             return (frozenset(kept | {c.index for s in computed for c in own if null_with(s, c.index)}),)
+        case Unnest():
+            return (frozenset(c for c in wanted if c < len(relation.input.schema)),)
         case Join():
             return _asked_of_join(relation, wanted)
         case Reduce():

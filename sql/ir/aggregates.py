@@ -20,6 +20,16 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from catalog.errors import UnsupportedError
+from sql.ir.scalar import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateOrder:
+    """One ORDER BY term inside an aggregate."""
+
+    scalar: Scalar
+    descending: bool = False
+    nulls_first: bool = False
 
 
 class Reduction(Enum):

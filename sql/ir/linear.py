@@ -20,6 +20,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -64,7 +65,7 @@ def _degree(relation: Relation, names: Collection[str], sets: bool, of: Callable
     if not read:
         return Degree.NONE
     match relation:
-        case Map() | Filter() | Project():
+        case Map() | Filter() | Project() | Unnest():
             return found[0]
         case Reduce() if sets and relation.keys and not relation.aggregates:
             return found[0]
@@ -100,7 +101,7 @@ def _needs(relation: Relation, name: str, of: Callable[[Relation], bool]) -> boo
     match relation:
         case RecursiveGet():
             return relation.name == name
-        case Map() | Filter() | Project() | Negate() | Threshold() | TopK() | Window():
+        case Map() | Filter() | Project() | Unnest() | Negate() | Threshold() | TopK() | Window():
             return of(relation.input)
         case Reduce():
             return bool(relation.keys) and of(relation.input)

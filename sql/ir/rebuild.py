@@ -20,6 +20,7 @@ from sql.ir.relation import (
     Relation,
     Typed,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -55,12 +56,14 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
     match relation:
         case Map():
             return relation.scalars
+        case Unnest():
+            return relation.lists
         case Filter() | Apply():
             return relation.predicates
         case Reduce():
             return (*relation.keys, *(scalar for aggregate in relation.aggregates for scalar in aggregate.scalars))
         case Window():
-            return tuple(arg for function in relation.functions for arg in function.args)
+            return tuple(scalar for function in relation.functions for scalar in function.scalars)
     return ()
 
 
@@ -69,13 +72,15 @@ def with_scalars(relation: Node, function: Callable[[Scalar], Scalar]) -> Node:
     match relation:
         case Map():
             return _with(relation, scalars=tuple(map(function, relation.scalars)))
+        case Unnest():
+            return _with(relation, lists=tuple(map(function, relation.lists)))
         case Filter() | Apply():
             return _with(relation, predicates=tuple(map(function, relation.predicates)))
         case Reduce():
             aggregates = tuple(a.map(function) for a in relation.aggregates)
             return _with(relation, keys=tuple(map(function, relation.keys)), aggregates=aggregates)
         case Window():
-            functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
+            functions = tuple(f.map(function) for f in relation.functions)
             return _with(relation, functions=functions)
     return relation
 

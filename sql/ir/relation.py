@@ -13,18 +13,12 @@ from functools import cached_property
 
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
+from sql.ir.aggregates import AggregateOrder
 from sql.ir.compared_once import Remembering, compared_once
+from sql.ir.reference import Reference
 from sql.ir.scalar import Literal, Scalar, Value
+from sql.ir.unnest import elements
 from sql.ir.window_function import WindowFunction
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """At every time, a row without NULL in `columns` has a row of `table` that agrees in `referenced`, its key."""
-
-    columns: tuple[int, ...]
-    table: str
-    referenced: tuple[int, ...]
 
 
 def fields(names: Iterable[str], parts: Iterable[Typed]) -> Schema:
@@ -120,6 +114,27 @@ class Project(Remembering):
 
 
 @compared_once
+class Unnest(Remembering):
+    """R'(r, e1, .., en) = R(r) for each place in the longest list of r: see `sql.ir.unnest`. Memory: none."""
+
+    input: Relation
+    lists: tuple[Scalar, ...]
+    names: tuple[str, ...]
+    numbered: bool = False
+    optional: bool = False
+
+    @cached_property
+    def added(self) -> Schema:
+        """A field for each list, and one for the place."""
+        return elements(self.lists, self.names, self.numbered, self.optional)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's fields, then those that are added."""
+        return self.input.schema + self.added
+
+
+@compared_once
 class Join(Remembering):
     """R'(r1, .., rn) = R1(r1) * .. * Rn(rn) where in each class all columns are equal and none is NULL, else 0.
 
@@ -134,15 +149,6 @@ class Join(Remembering):
     def schema(self) -> Schema:
         """All fields of all inputs, in order."""
         return tuple(field for relation in self.inputs for field in relation.schema)
-
-
-@dataclass(frozen=True, slots=True)
-class AggregateOrder:
-    """One ORDER BY term inside an aggregate."""
-
-    scalar: Scalar
-    descending: bool = False
-    nulls_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +378,7 @@ class LetRec(Remembering):
 
 
 _Leaf = Get | Constant | RecursiveGet
-_OfOne = Map | Filter | Project | Reduce | TopK | Window | Negate | Threshold
+_OfOne = Map | Filter | Project | Unnest | Reduce | TopK | Window | Negate | Threshold
 Relation = _Leaf | _OfOne | Join | Union | Apply | LetRec
 
 

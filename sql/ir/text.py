@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.calendar import date_text, time_text, timestamp_text
+from catalog.intervals import interval_text
 from catalog.names import as_literal
 from catalog.schema import Schema
 from catalog.types import Kind, SqlType
+from sql.ir.aggregates import AggregateOrder
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
     Aggregate,
-    AggregateOrder,
     Apply,
     Constant,
     Filter,
@@ -34,6 +35,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
     inputs_of,
 )
@@ -76,6 +78,8 @@ def _line(relation: Relation) -> str:
             return " ".join(["Constant", ", ".join(f"{f.name} {f.type}" for f in relation.schema)]).rstrip()
         case Map():
             return f"Map {_computed(relation)}"
+        case Unnest():
+            return " ".join(["Unnest", *_unnested(relation)])
         case Filter():
             return f"Filter {_conjunction(relation)}"
         case Project():
@@ -110,6 +114,14 @@ def _computed(node: Map) -> str:
     first = len(names)
     pairs = zip(node.names, node.scalars, strict=True)
     return ", ".join(f"#{first + i}:{name} := {scalar_text(s, names)}" for i, (name, s) in enumerate(pairs))
+
+
+def _unnested(node: Unnest) -> list[str]:
+    names = _names(node.input.schema)
+    added = [f"#{len(names) + i}:{field.name}" for i, field in enumerate(node.added)]
+    pairs = zip(added, node.lists, strict=False)
+    parts = [", ".join(f"{name} of {scalar_text(each, names)}" for name, each in pairs)]
+    return parts + ([f"numbered {added[-1]}"] if node.numbered else []) + (["optional"] if node.optional else [])
 
 
 def _conjunction(node: Filter) -> str:
@@ -181,19 +193,25 @@ def _windowed(node: Window) -> list[str]:
 def _function(function: WindowFunction, names: list[str]) -> str:
     args = ", ".join(scalar_text(a, names) for a in function.args)
     nulls = " IGNORE NULLS" if function.ignore_nulls else ""
-    framed = "" if function.function in UNFRAMED else f" {frame_text(function.frame)}"
+    start, end = (None if b is None else scalar_text(b, names) for b in function.bounds)
+    framed = "" if function.function in UNFRAMED else f" {frame_text(function.frame, (start, end))}"
     return f"{function.function}({args}{nulls}){framed}"
 
 
-def frame_text(frame: Frame) -> str:
-    """`ROWS UNBOUNDED PRECEDING..CURRENT`."""
-    bounds = (_bound(frame.start, "PRECEDING"), _bound(frame.end, "FOLLOWING"))
-    return f"{'RANGE' if frame.peers else 'ROWS'} {bounds[0]}..{bounds[1]}"
+def frame_text(frame: Frame, values: tuple[str | None, str | None] = (None, None)) -> str:
+    """`ROWS UNBOUNDED PRECEDING..CURRENT`, with the `values` up to which a frame by RANGE goes."""
+    groups = values == (None, None) and (frame.start or frame.end)
+    unit = "ROWS" if not frame.peers else "GROUPS" if groups else "RANGE"
+    bounds = (_bound(frame.start, "PRECEDING", values[0]), _bound(frame.end, "FOLLOWING", values[1]))
+    exclude = f" EXCLUDE {frame.exclude.upper()}" if frame.exclude else ""
+    return f"{unit} {bounds[0]}..{bounds[1]}{exclude}"
 
 
-def _bound(offset: int | None, unbounded: str) -> str:
+def _bound(offset: int | None, unbounded: str, value: str | None) -> str:
     if offset is None:
         return f"UNBOUNDED {unbounded}"
+    if value is not None:
+        return value
     return "CURRENT" if offset == 0 else f"{abs(offset)} {'PRECEDING' if offset < 0 else 'FOLLOWING'}"
 
 
@@ -251,6 +269,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return f"{type_.kind.name} '{timestamp_text(int(value))}'"
         case Kind.TIME:
             return f"TIME '{time_text(int(value))}'"
+        case Kind.INTERVAL:
+            return f"INTERVAL '{interval_text(int(value))}'"
         case Kind.FLOAT | Kind.DOUBLE:
             text = repr(float(value))
             return text if text[-1] in "fn" or "e" in text else text + "e0"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from catalog.types import SqlType
 from sql.ir.scalar import Scalar
@@ -12,13 +13,21 @@ from sql.ir.scalar import Scalar
 class Frame:
     """The rows that a window function sees: from `start` to `end`, both included, as offsets from the current row.
 
-    None is unbounded (at `start`: the partition's first row, at `end`: its last). With `peers`, offset 0 stands for
-    the first (at `start`) or last (at `end`) row that ORDER BY does not tell from the current one (RANGE frames).
+    None is unbounded (at `start`: the partition's first row, at `end`: its last). With `peers`, offsets count groups of
+    rows that ORDER BY does not tell from each other, from the first (at `start`) or last (at `end`) row of the current
+    one's (GROUPS frames; RANGE frames where all offsets are 0). `exclude` leaves out "current row", its "group", or the
+    others of its group, its "ties".
     """
 
     start: int | None
     end: int | None
     peers: bool = False
+    exclude: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole partition, whatever it leaves out."""
+        return self.start is None and self.end is None
 
 
 WHOLE_PARTITION = Frame(None, None)
@@ -33,6 +42,10 @@ class WindowFunction:
     row_number, rank, dense_rank, percent_rank, cume_dist (no arguments); ntile (literal n); lag, lead (value, literal
     offset, literal default or NULL literal); first_value, last_value, nth_value (value [, literal n]) and the
     aggregates count_star, count, sum, avg, min, max over `frame`. The types are DuckDB's.
+
+    `bounds` are those of a RANGE frame with offsets: at `start` and at `end` the value up to which the frame goes, or
+    None. It is over the row, of the type of the first term of ORDER BY, and does not fall as rows go on in their order
+    (rise, if that descends); NULL where the term is. The frame has `peers`, and at that end -1 or 1.
     """
 
     function: str
@@ -41,3 +54,19 @@ class WindowFunction:
     nullable: bool = True
     frame: Frame = WHOLE_PARTITION
     ignore_nulls: bool = False
+    bounds: tuple[Scalar | None, Scalar | None] = (None, None)
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """All expressions over the input row: the arguments, then the bounds that there are."""
+        return (*self.args, *(bound for bound in self.bounds if bound is not None))
+
+    def over(self, scalars: Sequence[Scalar]) -> WindowFunction:
+        """The same function with other expressions in place of its own."""
+        rest = iter(scalars[len(self.args) :])
+        start, end = (None if bound is None else next(rest) for bound in self.bounds)
+        return replace(self, args=tuple(scalars[: len(self.args)]), bounds=(start, end))
+
+    def map(self, function: Callable[[Scalar], Scalar]) -> WindowFunction:
+        """The same function with `function` applied to each of its expressions."""
+        return self.over(tuple(map(function, self.scalars)))

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from catalog.calendar import CLOCK, DAY, MONTHS, shift_months
+from catalog.intervals import MONTH_DAYS, packed
 from sql.ir.limits import TIMESTAMP_RANGE
 
-_MONTH_DAYS = 30
-_MOST = 1 << 31
-"""Months of an interval are below that, and its days and microseconds together below twice its square."""
-
-_PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d+))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
-_CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
+_PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d*))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
+_CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?\s*", re.ASCII)
+_SECONDS = re.compile(r"\s*(-?)(\d+)(?:\.(\d*))?\s*", re.ASCII)
 _AGO = re.compile(r"\s+ago\s*", re.ASCII | re.IGNORECASE)
+_AT = re.compile(r"\s*@")
+_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A constant interval; its parts are added months first, then days, then microseconds.
 
-    ValueError for one that is longer than all dates and times.
+    ValueError for one that is longer than INTERVAL holds.
     """
 
     months: int = 0
@@ -30,8 +30,12 @@ class Interval:
     micros: int = 0
 
     def __post_init__(self) -> None:
-        if abs(self.months) >= _MOST or abs(self.days * DAY + self.micros) >= _MOST**2 * 2:
-            raise ValueError("it is out of the range of intervals; write a shorter one")
+        packed(self.months, self.days, self.micros)
+
+    @property
+    def value(self) -> int:
+        """Its engine form."""
+        return packed(self.months, self.days, self.micros)
 
     def times(self, factor: int) -> Interval:
         """Each part times `factor`."""
@@ -60,40 +64,52 @@ ABBREVIATED = {
 def interval(text: str) -> Interval:
     """The interval that `text` writes: numbers with units and a time, such as '1 year -2 days 02:30' or '1 day ago'.
 
-    Of a fraction of a month, days are made, 30 of a month, and of a fraction of a day a time. ValueError if it is none.
+    As in DuckDB a number alone is seconds; of a fraction of a month days are made, 30 of a month, of one of a day a
+    time, and of one of a year months. What is below a microsecond is cut off. ValueError if it is none.
     """
     wrong = ValueError(f"{text!r} is not an interval; write for instance '3 months'")
-    total, at = Interval(), 0
+    sign = _AT.match(text)
+    total, at = Interval(), sign.end() if sign else 0
+    begin = at
     while part := _PART.match(text, at):
-        sign, whole, fraction, unit = part.groups()
-        amount = Fraction(f"{sign}{whole}.{fraction or 0}")
-        total, at = total.plus(_fractional(unit_of(unit), amount, text)), part.end()
+        if part[4].lower() == "ago":
+            break
+        total, at = total.plus(_fractional(unit_of(part[4]), part)), part.end()
     rest = text[at:]
     clock = _CLOCK.fullmatch(rest)
     if clock is not None:
-        total = total.plus(Interval(micros=_time_of(clock)))
-    elif at and _AGO.fullmatch(rest):
-        total = total.times(-1)
-    elif not at or rest.strip():
+        return total.plus(Interval(micros=_time_of(clock)))
+    if at > begin and _AGO.fullmatch(rest):
+        return total.times(-1)
+    if at == begin and (seconds := _SECONDS.fullmatch(rest)):
+        return _fractional(unit_of("second"), seconds)
+    if at == begin or rest.strip():
         raise wrong
     return total
 
 
-def _fractional(unit: Interval, amount: Fraction, text: str) -> Interval:
-    months, days, micros = unit.months * amount, unit.days * amount, unit.micros * amount
-    days += (months - int(months)) * _MONTH_DAYS
-    micros += (days - int(days)) * DAY
-    if micros != int(micros):
-        raise ValueError(f"{text!r} has parts of a microsecond; write whole ones")
-    return Interval(int(months), int(days), int(micros))
+def _fractional(unit: Interval, number: re.Match[str]) -> Interval:
+    """So many of a unit; the number is a sign, digits and decimals."""
+    sign, whole, decimals = number.groups()[:3]
+    exact, rest = unit.times(int(whole)), Fraction(_micros(decimals), 10**_DIGITS)
+    months = unit.months * rest
+    days = unit.days * rest + (0 if unit.months >= MONTHS["year"] else months - int(months)) * MONTH_DAYS
+    micros = unit.micros * rest + (days - int(days)) * DAY
+    found = exact.plus(Interval(int(months), int(days), round(micros) if unit.micros > 1 else int(micros)))
+    return found.times(-1 if sign else 1)
+
+
+def _micros(decimals: str | None) -> int:
+    """The first decimals of a number, as millionths."""
+    return int((decimals or "").ljust(_DIGITS, "0")[:_DIGITS])
 
 
 def _time_of(clock: re.Match[str]) -> int:
-    sign, hours, minutes, seconds, fraction = clock.groups()
+    sign, hours, minutes, seconds, decimals = clock.groups()
     if int(minutes) > 59 or int(seconds or 0) > 59:
         raise ValueError(f"{clock[0].strip()!r} holds a time that does not exist")
     whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds or 0)
-    micros = whole * 1_000_000 + int((fraction or "").ljust(6, "0"))
+    micros = whole * 1_000_000 + _micros(decimals)
     return -micros if sign else micros
 
 

@@ -13,10 +13,12 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from catalog.calendar import DAY, date_text, day_of, last_of_month, time_text, timestamp_text
+from catalog.intervals import interval_text
 from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.limits import is_exact, limits
+from sql.types.calendar import interval
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -257,6 +259,7 @@ _READERS: dict[Kind, Reader] = {
     Kind.TIME: _time,
     Kind.BLOB: bytes_of,
     Kind.UUID: uuid_of,
+    Kind.INTERVAL: lambda text: interval(text).value,
 }
 
 _WRITERS: dict[Kind, Callable[[Any], str]] = {
@@ -266,6 +269,7 @@ _WRITERS: dict[Kind, Callable[[Any], str]] = {
     Kind.TIMESTAMPTZ: lambda micros: f"{timestamp_text(micros)}+00",
     Kind.TIME: time_text,
     Kind.UUID: str,
+    Kind.INTERVAL: interval_text,
 }
 
 

@@ -10,7 +10,7 @@ from itertools import count
 from hypothesis import strategies as st
 
 from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, HUGEINT, VARCHAR, SqlType
+from catalog.types import BIGINT, BOOLEAN, HUGEINT, VARCHAR, SqlType, list_of
 from sql.ir.relation import (
     Aggregate,
     Apply,
@@ -27,6 +27,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
 )
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 
@@ -164,6 +165,7 @@ def relations(draw, around: Around, depth: int) -> Relation:
             ["apply"] * 3
             + ["filter"] * 4
             + ["reduce"] * 3
+            + ["unnest"] * 2
             + ["map", "project", "join", "top", "union", "except", "one"]
         )
     )
@@ -192,6 +194,13 @@ def relations(draw, around: Around, depth: int) -> Relation:
             group = tuple(draw(st.lists(st.sampled_from(range(len(columns))), max_size=1)))
             order = Order(draw(st.sampled_from(range(len(columns)))), draw(st.booleans()), draw(st.booleans()))
             return TopK(below, group, (order,), draw(st.sampled_from([1, 2, None])), draw(st.sampled_from([0, 0, 1])))
+        case "unnest":
+            over = draw(st.sampled_from([below, Constant(((),), ())]))
+            read = row(over)
+            parts = tuple(draw(values(read, around)) for _ in range(draw(st.integers(1, 2))))
+            lists = (Call("list_value", parts, list_of(BIGINT), False),)
+            made = Unnest(over, lists, ("e",), optional=draw(st.booleans()))
+            return Filter(made, (draw(predicates(row(made), around)),)) if draw(st.booleans()) else made
         case "union":
             return Union((below, Filter(below, (draw(predicates(columns, around)),))))
         case "except":

@@ -106,8 +106,7 @@ def test_a_view_is_replaced_once_the_new_one_is_whole(db):
     with pytest.raises(ivm.BindError, match="registered, not maintained"):
         db.view("v")
     db.sql("CREATE MATERIALIZED VIEW above AS SELECT count(*) AS n FROM v")
-    with pytest.raises(ivm.BindError, match="used by view 'above'"):
-        db.sql("CREATE OR REPLACE VIEW v AS SELECT a FROM t")
+    db.sql("CREATE OR REPLACE VIEW v AS SELECT a FROM t WHERE a < 9")
     db.verify()
 
 

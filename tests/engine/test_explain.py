@@ -132,3 +132,21 @@ def test_the_dataflow_says_what_runs_already() -> None:
     db.sql("CREATE MATERIALIZED VIEW one AS SELECT o.v, c.id FROM o JOIN c ON o.c = c.id")
     runs = [line for line in _section(db, query, "dataflow") if line.endswith(": runs")]
     assert runs == ["1 table o: runs", "2 table c: runs", "3 index c(id) of 2: runs", "4 index o(c) of 1: runs"]
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_analyze_says_what_operators_have_done(shards: int | None) -> None:
+    with ivm.connect(compile="off", shards=shards) as db:
+        db.sql("CREATE SCHEMA s; CREATE TABLE s.t (k INTEGER, v INTEGER)")
+        db.sql("CREATE MATERIALIZED VIEW s.v AS SELECT k, sum(v) AS v FROM s.t GROUP BY k")
+        db.sql("INSERT INTO s.t VALUES (1, 1), (2, 2), (2, 3)")
+        (said,) = db.sql("EXPLAIN ANALYZE VIEW s.v").fetchone() or ("",)
+        lines = said.splitlines()
+        assert lines[0].startswith("view s.v at time 1: ")
+        assert lines[1].split() == ["operator", "updates", "in", "updates", "out", "visited", "ms"]
+        assert sum(int(line.split()[1]) for line in lines if "  reduce " in line) == 3
+        assert "Total Time" in str(db.sql("EXPLAIN ANALYZE SELECT * FROM s.v").fetchall())
+        with pytest.raises(ivm.BindError, match="is a table"):
+            db.sql("EXPLAIN ANALYZE VIEW s.t")
+        with pytest.raises(ivm.ParseError, match="EXPLAIN ANALYZE VIEW name"):
+            db.sql("EXPLAIN ANALYZE VIEW")

@@ -75,10 +75,13 @@ REACHING = (
 )
 # Each is refused too; what it wants is not to be had with external access either.
 REFUSED = (
-    "SET threads = 1",
+    "SET http_proxy = 'somewhere'",
+    "SET allow_unsigned_extensions = true",
+    "SET file_search_path = '/'",
     "SET enable_external_access = true",
-    "RESET threads",
-    "PRAGMA enable_profiling",
+    "PRAGMA autoinstall_known_extensions = true",
+    "CALL read_text('secret.txt')",
+    "SET VARIABLE x = (SELECT content FROM read_text('secret.txt'))",
     "EXPORT DATABASE '{}/out'",
     "CREATE SECRET s (TYPE s3)",
     "CREATE TABLE u AS FROM 'plain.csv'",

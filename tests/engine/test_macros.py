@@ -37,7 +37,6 @@ def world() -> ivm.Database:
         ("SELECT up_to(1)", ivm.BindError, "gives a table"),
         ("CREATE MACRO plus(x) AS x", ivm.BindError, "OR REPLACE"),
         ("CREATE MACRO ivm_m(x) AS x", ivm.BindError, "the engine's own"),
-        ("CREATE TEMP MACRO m(x) AS x", ivm.UnsupportedError, "TEMP macros"),
         ("CREATE MACRO m(x INTEGER) AS x", ivm.UnsupportedError, "has a type"),
         ("CREATE MACRO m(x) AS x AS y", ivm.ParseError, "one expression"),
         ("CREATE MACRO m(x) AS x +", ivm.ParseError, "line 1"),

@@ -35,7 +35,8 @@ PLACES = (
     _place("ivm.trace", 2, "pyarrow", "numpy"),
     # DuckDB, and functions of which it is asked.
     _place("ivm.duck", 3, "duckdb", "pyarrow"),
-    _place("ivm.asked", 3, "duckdb", "pyarrow"),
+    _place("ivm.asked", 3, "duckdb", "pyarrow", "numpy"),
+    _place("ivm.zones", 2, "numpy"),
     _place("ivm.spill", 0),
     _place("ivm.transform", 3),
     _place("ivm.plan", 3),

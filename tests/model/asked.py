@@ -20,6 +20,8 @@ def asked(call: Call, args: list[Any]) -> Value:
     given = [from_engine(value, arg.type) for value, arg in zip(args, call.args, strict=True)]
     casts = ", ".join(f"CAST(${i} AS {arg.type})" for i, arg in enumerate(call.args, 1))
     text = f'CAST("{function_of(call.function).asked}"({casts}) AS {call.type})'
+    if call.type.kind.value == "INTERVAL":
+        text = f"CAST({text} AS VARCHAR)"
     if call.type.kind.value == "TIMESTAMP WITH TIME ZONE":
         text = f"CAST({text} AS TIMESTAMP)"
     try:

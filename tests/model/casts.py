@@ -73,6 +73,8 @@ def _to_text(value: Value, source: SqlType) -> str:
 def _from_text(text: str, target: SqlType) -> Value:
     try:
         match target.kind:
+            case Kind.INTERVAL:
+                return to_engine(text, target)
             case Kind.BOOLEAN:
                 return _BOOLEANS[text.lower()]
             case Kind.DATE:

@@ -27,9 +27,11 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Literal, Outer, Scalar, Value, rewrite
+from tests.model.lists import unnested
 from tests.model.ordered import aggregate_rows
 from tests.model.scalar import is_true, value_of
 from tests.model.values import checked, same, sort_key
@@ -57,6 +59,8 @@ def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag
             return Counter({row: n for row, n in bag.items() if all(is_true(p, row) for p in relation.predicates)})
         case Project():
             return _each(relation.input, tables, lambda row: tuple(row[c] for c in relation.columns))
+        case Unnest():
+            return _unnest(relation, evaluate(relation.input, tables))
         case Join():
             return _join(relation, [evaluate(r, tables) for r in relation.inputs])
         case Reduce():
@@ -99,6 +103,15 @@ def _each(input_: Relation, tables: Mapping[str, Mapping[Any, int]], function: A
     total: Bag = Counter()
     for row, n in evaluate(input_, tables).items():
         total[function(row)] += n
+    return _bag(total)
+
+
+def _unnest(unnest: Unnest, bag: Bag) -> Bag:
+    total: Bag = Counter()
+    for row, n in bag.items():
+        lists: list[Any] = [value_of(each, row) for each in unnest.lists]
+        for made in unnested(unnest, row, lists):
+            total[made] += n
     return _bag(total)
 
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 from catalog.errors import NumericError
 from sql.ir.functions import FUNCTIONS
+from sql.ir.functions.series import COUNTED
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
-from tests.model import dates, more_numbers, more_texts, numbers, texts
+from tests.model import dates, intervals, lists, more_numbers, more_texts, numbers, texts
 from tests.model.asked import asked
 from tests.model.casts import cast
 from tests.model.values import checked, same, sort_key
@@ -127,6 +128,7 @@ _LAZY: dict[str, Callable[[Call, Row], Value]] = {
 }
 
 _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
+    "list_value": lists.values,
     "is_null": lambda args: args[0] is None,
     "is_distinct": _is_distinct,
     "and": _and,
@@ -139,6 +141,8 @@ _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
 }
 
 _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
+    **dict.fromkeys(COUNTED, lists.series),
+    "generate_subscripts": lists.subscripts,
     "eq": _comparison(lambda a, b: a == b),
     "ne": _comparison(lambda a, b: a != b),
     "lt": _comparison(lambda a, b: a < b),  # type: ignore[operator]
@@ -149,6 +153,7 @@ _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
     "cast": lambda call, args: cast(args[0], call.args[0].type, call.type),
     **numbers.FUNCTIONS,
     **dates.FUNCTIONS,
+    **intervals.FUNCTIONS,
     **texts.FUNCTIONS,
     **more_numbers.FUNCTIONS,
     **more_texts.FUNCTIONS,

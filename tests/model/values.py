@@ -11,6 +11,7 @@ from typing import Any
 from catalog.errors import NumericError
 from catalog.types import Kind, SqlType, integer_range
 from sql.ir.scalar import Value
+from tests.model.intervals import from_text, to_text
 
 DAY = 86_400_000_000
 EPOCH = date(1970, 1, 1)
@@ -26,6 +27,8 @@ def checked(value: Value, type_: SqlType) -> Value:
         least, greatest = integer_range(type_.kind)
         if not least <= int(value) <= greatest:
             raise NumericError(f"{value} is out of range for {type_}")
+        return value
+    if type_.kind is Kind.INTERVAL:
         return value
     if type_.kind is Kind.DECIMAL and abs(int(value)) >= 10**type_.precision:
         raise NumericError(f"{value} (unscaled) is out of range for {type_}")
@@ -58,7 +61,7 @@ def same(left: Value, right: Value) -> bool:
 
 
 def to_engine(value: Any, type_: SqlType) -> Value:
-    """Engine form of a Python object as DuckDB or Arrow give it (Decimal, date, datetime, int, float, str, bool)."""
+    """Engine form of a Python object as DuckDB or Arrow give it (Decimal, date, datetime, int, float, str, bool); intervals as texts."""
     if value is None:
         return None
     match type_.kind:
@@ -72,6 +75,8 @@ def to_engine(value: Any, type_: SqlType) -> Value:
             return int((value - datetime(1970, 1, 1)) // timedelta(microseconds=1))
         case Kind.FLOAT | Kind.DOUBLE:
             return canonical(float(value))
+        case Kind.INTERVAL:
+            return from_text(value)
     return value
 
 
@@ -88,4 +93,6 @@ def from_engine(value: Value, type_: SqlType) -> Any:
             return (datetime(1970, 1, 1) + timedelta(microseconds=int(value))).time()
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return datetime(1970, 1, 1) + timedelta(microseconds=int(value))
+        case Kind.INTERVAL:
+            return to_text(int(value))
     return value

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from sql.ir.relation import Aggregate, Order, Window
-from sql.ir.scalar import Literal, Value
-from sql.ir.window_function import Frame, WindowFunction
+from sql.ir.scalar import Literal, Scalar, Value
+from sql.ir.window_function import WindowFunction
 from tests.model.aggregates import aggregate
 from tests.model.scalar import value_of
 from tests.model.values import same, sort_key
@@ -25,8 +26,9 @@ def windows(window: Window, bag: Bag) -> Bag:
     result: Bag = Counter()
     for rows in partitions.values():
         _sort(rows, window.order)
+        groups = _groups(rows, window.order)
         for at, row in enumerate(rows):
-            result[row + tuple(_value(f, rows, at, window.order) for f in window.functions)] += 1
+            result[row + tuple(_value(f, rows, at, window.order, groups) for f in window.functions)] += 1
     return result
 
 
@@ -42,43 +44,67 @@ def _key(value: Value) -> Any:
     return (0,) if value is None else (1, sort_key(value))
 
 
-def _peers(rows: list[Row], at: int, order: Sequence[Order]) -> tuple[int, int]:
-    """The first and the last position whose row ORDER BY does not tell from the one at `at`."""
-    alike = [i for i, row in enumerate(rows) if all(_same(row[o.column], rows[at][o.column]) for o in order)]
-    return alike[0], alike[-1]
+def _groups(rows: list[Row], order: Sequence[Order]) -> list[int]:
+    """The number of each row's group: of those that ORDER BY does not tell from it."""
+    numbers = [0]
+    for before, row in pairwise(rows):
+        numbers.append(numbers[-1] + (not all(_same(before[o.column], row[o.column]) for o in order)))
+    return numbers
 
 
 def _same(left: Value, right: Value) -> bool:
     return (left is None and right is None) or (left is not None and right is not None and same(left, right))
 
 
-def _framed(frame: Frame, rows: list[Row], at: int, order: Sequence[Order]) -> list[Row]:
-    first, last = _peers(rows, at, order) if frame.peers else (at, at)
-    start = 0 if frame.start is None else first if frame.peers else at + frame.start
-    end = len(rows) - 1 if frame.end is None else last if frame.peers else at + frame.end
-    return rows[max(start, 0) : max(end + 1, 0)]
+def _framed(f: WindowFunction, rows: list[Row], at: int, order: Sequence[Order], groups: list[int]) -> list[Row]:
+    frame = f.frame
+    places = groups if frame.peers else range(len(rows))
+
+    def is_within(i: int, offset: int | None, bound: Scalar | None, sign: int) -> bool:
+        if offset is None:
+            return True
+        if bound is not None:
+            return sign * _compared(rows[i][order[0].column], value_of(bound, rows[at]), order[0]) >= 0
+        return sign * (places[i] - places[at] - offset) >= 0
+
+    def is_left_out(i: int) -> bool:
+        peer = groups[i] == groups[at]
+        return {"": False, "current row": i == at, "group": peer, "ties": peer and i != at}[frame.exclude]
+
+    low, high = f.bounds
+    inside = (i for i in range(len(rows)) if is_within(i, frame.start, low, 1) and is_within(i, frame.end, high, -1))
+    return [rows[i] for i in inside if not is_left_out(i)]
 
 
-def _value(f: WindowFunction, rows: list[Row], at: int, order: Sequence[Order]) -> Value:
-    first, last = _peers(rows, at, order)
+def _compared(left: Value, right: Value, term: Order) -> int:
+    """-1, 0 or 1 as a value comes before, with or after another in the order of a term."""
+    if _same(left, right):
+        return 0
+    if left is None or right is None:
+        return -1 if (left is None) == term.nulls_first else 1
+    return -1 if (sort_key(left) < sort_key(right)) != term.descending else 1
+
+
+def _value(f: WindowFunction, rows: list[Row], at: int, order: Sequence[Order], groups: list[int]) -> Value:
+    first = groups.index(groups[at])
     match f.function:
         case "row_number":
             return at + 1
         case "rank":
             return first + 1
         case "dense_rank":
-            return len({_peers(rows, i, order) for i in range(at + 1)})
+            return groups[at] + 1
         case "percent_rank":
             return first / (len(rows) - 1) if len(rows) > 1 else 0.0
         case "cume_dist":
-            return (last + 1) / len(rows)
+            return (first + groups.count(groups[at])) / len(rows)
         case "ntile":
             return _tile(at, len(rows), _literal(f, 0))
         case "lag":
             return _shifted(f, rows[:at][::-1], rows[at], _literal(f, 1))
         case "lead":
             return _shifted(f, rows[at + 1 :], rows[at], _literal(f, 1))
-    frame = _framed(f.frame, rows, at, order)
+    frame = _framed(f, rows, at, order, groups)
     if f.function in ("first_value", "last_value", "nth_value"):
         values = _values(f, frame)
         if f.function == "nth_value":

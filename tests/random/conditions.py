@@ -7,6 +7,9 @@ from tests.random.scalars import KINDS, Scalars
 from tests.random.scope import Scope
 
 COMPARISONS = ("=", "=", "<>", "<", "<=", ">", ">=")
+_THEN = "(localtimestamp - (localtimestamp - TIMESTAMP '2020-02-15 12:00:00'))"
+CLOCKS = {"TS": _THEN, "DATE": f"{_THEN}::DATE"}
+"""What depends on what time it is, for the engine, and lies among the values of columns."""
 PATTERNS = ("a%", "%b", "_", "%a%", "a_", "%")
 
 
@@ -62,6 +65,8 @@ class Conditions(Scalars):
                 return f"({a} {op} {b}) IS {self.rng.choice(('TRUE', 'NOT TRUE', 'FALSE', 'NOT FALSE', 'NULL'))}"
             case 8:
                 return self.rng.choice(("true", "false", "CAST(NULL AS BOOLEAN)", f"{a} {op} {a}"))
+            case 9 if kind in CLOCKS:
+                return f"{a} {op} {CLOCKS[kind]}"
             case _:
                 return f"{a} {op} {b}"
 

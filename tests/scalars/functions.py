@@ -9,6 +9,7 @@ from catalog.types import (
     DOUBLE,
     HUGEINT,
     INTEGER,
+    INTERVAL,
     TIMESTAMP,
     TINYINT,
     VARCHAR,
@@ -74,6 +75,32 @@ def raising() -> list[Case]:
     ]
 
 
+def of_intervals() -> list[Case]:
+    """Intervals, by what they are made of and by their parts."""
+    columns = (Column(0, INTEGER), Column(1, INTEGER), Call("cast", (Column(2, INTEGER),), BIGINT))
+    made, types = Call("interval", columns, INTERVAL), (INTEGER, INTEGER, INTEGER)
+    sql = "(to_months(c0) + to_days(c1) + to_microseconds(c2))"
+    apart = Call(
+        "days_and_time", (Call("micros_between", (Column(0, TIMESTAMP), Column(1, TIMESTAMP)), BIGINT),), INTERVAL
+    )
+    return [
+        Case(
+            f"datepart('year', {sql}) * 12 + datepart('month', {sql})", types, Call("interval_months", (made,), INTEGER)
+        ),
+        Case(f"datepart('day', {sql})", types, Call("interval_days", (made,), INTEGER)),
+        Case(
+            f"datepart('microsecond', {sql}) + 60000000 * datepart('minute', {sql})",
+            types,
+            Call("interval_micros", (made,), BIGINT),
+        ),
+        Case("(c0::HUGEINT * 30 + c1) * 86400000000 + c2", types, Call("interval_length", (made,), HUGEINT)),
+        Case(f"epoch_us({sql})", types, Call("epoch_us of INTERVAL", (made,), BIGINT)),
+        Case("datepart('day', c0 - c1)", (TIMESTAMP, TIMESTAMP), Call("interval_days", (apart,), INTEGER)),
+    ]
+
+
+_QUIET = 4
+"""So many of them never raise."""
 _PATTERNS = ("a", "^a", "(a)(b)?", "a|é", "[^a]+", "", "b$", "(?i)A.")
 
 
@@ -153,9 +180,9 @@ def tries() -> list[Case]:
 
 def quiet_cases() -> list[Case]:
     """The cases that never raise."""
-    return [*doubles(), *exact(), *texts(), *dates(), *tries()]
+    return [*doubles(), *exact(), *texts(), *dates(), *tries(), *of_intervals()[:_QUIET]]
 
 
 def function_cases() -> list[Case]:
     """All of them."""
-    return [*quiet_cases(), *raising()]
+    return [*quiet_cases(), *raising(), *of_intervals()[_QUIET:]]

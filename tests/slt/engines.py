@@ -14,9 +14,9 @@ import ivm
 from tests.slt.records import Record
 
 _MATERIALIZED = re.compile(r"\bMATERIALIZED\s+VIEW\b", re.IGNORECASE)
-_CREATED = re.compile(r"\s*CREATE\s+MATERIALIZED\s+VIEW\s+(\w+)", re.IGNORECASE)
+_CREATED = re.compile(r"\s*CREATE\s+MATERIALIZED\s+VIEW\s+([\w.]+)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"'(?:[^']|'')*'|\?|\$(\d+)")
-CHANGES = ("INSERT", "DELETE", "UPDATE", "TRUNCATE", "WITH")
+CHANGES = ("INSERT", "DELETE", "UPDATE", "TRUNCATE", "WITH", "ALTER")
 
 
 class Engine(Protocol):

@@ -10,7 +10,15 @@ from tests.slt.gaps import GAPS
 from tests.slt.run import HERE, Failed, check, rewrite
 
 SCRIPTS = sorted(path.name for path in HERE.glob("*.slt"))
-OVER_SHARDS = ("changes.slt", "definitions.slt", "errors.slt", "merge.slt", "parameters.slt", "written.slt")
+OVER_SHARDS = (
+    "changes.slt",
+    "definitions.slt",
+    "errors.slt",
+    "merge.slt",
+    "parameters.slt",
+    "schemas.slt",
+    "written.slt",
+)
 """A sample of those that also run over shards; the others do in the slow run."""
 
 
@@ -24,8 +32,17 @@ def test_script(name: str) -> None:
         pytest.xfail(GAPS[name])
 
 
+NOT_OVER_SHARDS = ("alter.slt", "generated.slt")
+"""What they do is refused there."""
+
+
 @pytest.mark.parametrize(
-    "name", [name if name in OVER_SHARDS else pytest.param(name, marks=pytest.mark.slow) for name in SCRIPTS]
+    "name",
+    [
+        name if name in OVER_SHARDS else pytest.param(name, marks=pytest.mark.slow)
+        for name in SCRIPTS
+        if name not in NOT_OVER_SHARDS
+    ],
 )
 def test_script_over_shards(name: str) -> None:
     assert check(HERE / name, shards=3) > 5
@@ -39,7 +56,7 @@ def test_expected_results_are_duckdbs(name: str, tmp_path: Path) -> None:
 
 
 def test_known_gaps_are_scripts() -> None:
-    assert {*GAPS, *OVER_SHARDS} <= set(SCRIPTS)
+    assert {*GAPS, *OVER_SHARDS, *NOT_OVER_SHARDS} <= set(SCRIPTS)
 
 
 SMALL = """# a comment

@@ -97,22 +97,15 @@ TYPES = (
 )  # fmt: skip
 UNSUPPORTED = (
     ("SELECT 1 FROM emp LEFT JOIN dept", "dept", "LEFT JOIN needs a condition; write ON or USING"),
-    ("SELECT 1 FROM emp ASOF JOIN dept USING (id)", "dept", "ASOF JOIN is not supported; join with the greatest"),
+    ("SELECT 1 FROM emp ASOF RIGHT JOIN dept USING (id)", "dept", "ASOF RIGHT JOIN is not maintained; write ASOF LEFT"),
     ("SELECT 1 FROM emp POSITIONAL JOIN dept", "dept", "POSITIONAL JOIN is not supported; rows of a table have no"),
-    ("SELECT 1 FROM emp, unnest([1])", "1])", "UNNEST"),
     ("SELECT * FROM seq_scan(3)", "seq_scan", "table function"),
     ("SELECT * FROM emp TABLESAMPLE 10%", "10%", "SAMPLE"),
-    ("SELECT i FROM emp, range(id) AS r(i)", "id", "id in range\\(\\) varies; its arguments are constants: join with"),
-    ("SELECT i FROM emp, LATERAL generate_series(1, emp.id) AS r(i)", "emp.id", "arguments are constants"),
-    ("SELECT * FROM range(2000000)", "range", "more than 1,000,000 rows"),
-    ("SELECT * FROM range(1 + 1)", "1 + 1", "is computed; write the value"),
-    ("SELECT * FROM range((SELECT 2))", "2", "range"),
+    ("SELECT * FROM range(1000000000000)", "range", "of 1,000,000,000,000 rows is not supported, 67,108,864 are the most"),
     ("SELECT * FROM range(1, 2, 3, 4)", "4", "not supported"),
     ("SELECT * FROM range(2, start := 1)", "start", "not supported"),
-    ("SELECT * FROM range(3) WITH ORDINALITY", "range", "ORDINALITY"),
     ("SELECT * FROM range(3) TABLESAMPLE 10%", "10%", "SAMPLE"),
-    ("SELECT * FROM unnest([1, 2])", "1", "UNNEST"),
-    ("SELECT id = ANY (name) FROM emp", "id", "ANY and ALL of a list"),
+    ("SELECT list_transform([1], lambda x: (SELECT x))", "x)", "in a lambda is not supported"),
     ("SELECT (id, dept) IS NULL FROM emp", "id", "is not supported"),
     ("SELECT (id, dept) FROM emp", "id", "is not supported"),
     ("SELECT (id, dept) < ANY (SELECT 1, 2) FROM emp", "id", "a row compared by < with a subquery"),
@@ -125,14 +118,11 @@ UNSUPPORTED = (
     ("SELECT approx_count_distinct(id) FROM emp", "approx", "is not maintained yet; COUNT, SUM"),
     ("SELECT corr(id, id) OVER () FROM emp", "corr", "OVER is not maintained"),
     ("SELECT random() FROM emp", "random", "changes without a change to a table"),
-    ("SELECT id FROM emp WHERE now() > born", "now", "changes without a change to a table"),
-    ("SELECT id FROM emp WHERE born < current_date", "current_date", "changes without a change to a table"),
+    ("SELECT id, now() FROM emp", "now", "changes without a change to a table; compare a column with it"),
+    ("SELECT id FROM emp WHERE born < (SELECT current_date FROM emp)", "current_date", "changes without a change"),
     ("SELECT foo(id) FROM emp", "foo", r"the function foo\(\) is not supported"),
     ("SELECT uper(name) FROM emp", "uper", "did you mean 'upper'"),
-    ("SELECT [1, 2]", "1", "is not supported"),
     ("SELECT CAST(name AS JSON) FROM emp", "name", "JSON, which is not supported; write VARCHAR"),
-    ("SELECT INTERVAL 1 DAY", "INTERVAL", "only in date arithmetic and comparisons"),
-    ("SELECT ts - ts FROM t", "ts", "write epoch"),
     ("SELECT i // d52 FROM t", "i", "// of INTEGER and DECIMAL"),
     ("SELECT regexp_matches(name, 'a', name) FROM emp", "name) FROM", "varies from row to row"),
     ("SELECT round(pay, dept) FROM emp", "round", "integer literal"),
@@ -140,14 +130,12 @@ UNSUPPORTED = (
     ("SELECT DISTINCT dept FROM emp ORDER BY pay", "pay", "several values of it; add it to the SELECT list"),
     ("SELECT DISTINCT dept FROM emp ORDER BY dept + id", "dept", "several values of it"),
     ("SELECT DISTINCT dept FROM emp GROUP BY dept ORDER BY max(pay) LIMIT 1", "pay", "several values of it"),
-    ("SELECT id FROM emp ORDER BY name COLLATE NOCASE", "name", "name COLLATE NOCASE in ORDER BY"),
-    ("SELECT born FROM emp ORDER BY INTERVAL 1 DAY * id", "id", "write epoch"),
+    ("SELECT id FROM emp GROUP BY name COLLATE NOCASE, id", "name", "COLLATE is maintained in comparisons, ORDER BY"),
     ("(SELECT id FROM emp ORDER BY 1 LIMIT 2) ORDER BY -id", "id", r"write SELECT \* FROM \(..\) AS x ORDER BY"),
     ("SELECT id FROM emp UNION SELECT 1 ORDER BY rank() OVER (ORDER BY id)", "rank", "in a SELECT around"),
     ("SELECT *, -id FROM emp UNION SELECT *, 1 FROM emp ORDER BY -id", "id", "write its position"),
-    ("SELECT id FROM emp LIMIT 1 + 1", "1 +", "LIMIT needs a number"),
+    ("SELECT id FROM emp LIMIT (SELECT 1)", "1)", "LIMIT by a subquery is not"),
     ("SELECT id FROM emp LIMIT 10%", "10", "in percent"),
-    ("SELECT * REPLACE (1 AS id) FROM emp", "1 AS id", "list the columns"),
     ("SELECT a.b.id FROM emp", "a", "too many parts"),
     ("INSERT INTO emp VALUES (1)", "emp", "expected a SELECT"),
 )  # fmt: skip
@@ -205,25 +193,3 @@ def test_depth_is_bounded_by_an_error():
 def test_a_long_condition_is_no_problem():
     query = bound("SELECT id FROM emp WHERE " + " OR ".join(f"id = {i}" for i in range(2000)))
     assert query.uses == ("emp",)
-
-
-@pytest.mark.parametrize(
-    ("outer", "message"),
-    [
-        ("l < l", "lists have no order"),
-        ("greatest(l, l)", "lists have no order"),
-        ("CAST(l AS VARCHAR)", r"cast from BIGINT\[\] to VARCHAR"),
-        ("min(l)", "cannot order lists"),
-        ("list(l)", "cannot order lists"),
-        ("row_number() OVER (ORDER BY l)", "lists have no order"),
-    ],
-)
-def test_lists_have_no_order(outer, message):
-    with pytest.raises(UnsupportedError, match=message):
-        bound(f"SELECT {outer} AS x FROM (SELECT list(id) AS l FROM emp GROUP BY dept) s")
-
-
-def test_lists_are_not_sorted_or_cut():
-    for end in ("ORDER BY l", "ORDER BY n LIMIT 1"):
-        with pytest.raises(UnsupportedError, match="lists have no order"):
-            bound(f"SELECT list(id) AS l, count(*) AS n FROM emp GROUP BY dept {end}")

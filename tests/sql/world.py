@@ -8,7 +8,7 @@ from functools import cache
 import duckdb
 
 from catalog.catalog import Catalog
-from catalog.types import TIMESTAMPTZ, SqlType
+from catalog.types import INTERVAL, TIMESTAMPTZ, SqlType
 from sql.bind import BoundQuery, bind
 from sql.ir.scalar import Value
 from sql.parse import parse
@@ -75,9 +75,12 @@ def tables() -> dict[str, Counter[tuple[Value, ...]]]:
 
 
 def fetched(query: str, types: list[SqlType]) -> list[tuple[object, ...]]:
-    """DuckDB's rows; moments with a time zone, which it makes no Python objects of by itself, without one in UTC."""
-    if TIMESTAMPTZ in types:
-        columns = (f"c{i}::TIMESTAMP" if type_ == TIMESTAMPTZ else f"c{i}" for i, type_ in enumerate(types))
+    """DuckDB's rows; moments with a time zone, which it makes no Python objects of by itself, without one in UTC, and
+    intervals, of which it makes others, as texts.
+    """
+    made = {TIMESTAMPTZ: "TIMESTAMP", INTERVAL: "VARCHAR"}
+    if not made.keys().isdisjoint(types):
+        columns = (f"c{i}::{made[type_]}" if type_ in made else f"c{i}" for i, type_ in enumerate(types))
         query = f"SELECT {', '.join(columns)} FROM ({query}) AS q({', '.join(f'c{i}' for i in range(len(types)))})"
     return database().execute(query).fetchall()
 

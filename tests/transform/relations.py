@@ -9,7 +9,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, SqlType, decimal
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, SqlType, decimal, list_of
+from sql.ir.reference import Reference
 from sql.ir.relation import (
     Aggregate,
     Constant,
@@ -21,11 +22,11 @@ from sql.ir.relation import (
     Order,
     Project,
     Reduce,
-    Reference,
     Relation,
     Threshold,
     TopK,
     Union,
+    Unnest,
     Window,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, Value
@@ -171,6 +172,29 @@ def windows(draw, below: Relation) -> Relation:
 
 
 @st.composite
+def unnests(draw, below: Relation) -> Relation:
+    columns = row(below)
+    kinds = draw(st.lists(st.sampled_from(["values", "values", "range"]), min_size=1, max_size=2))
+    lists = []
+    for kind in kinds:
+        parts = tuple(draw(scalars(columns, BIGINT, 1)) for _ in range(draw(st.integers(1, 2))))
+        if kind == "range":
+            plain: list[Scalar] = [c for c in columns if c.type == BIGINT and not c.nullable]
+            end = draw(st.sampled_from([*plain, Literal(2, BIGINT)]))
+            bounds = (
+                Literal(0, BIGINT),
+                Call("least", (end, Literal(3, BIGINT)), BIGINT, False),
+                Literal(1, BIGINT),
+            )
+            lists.append(Call("range", bounds, list_of(BIGINT), False))
+        else:
+            lists.append(Call("list_value", parts, list_of(BIGINT), False))
+    numbered = draw(st.booleans())
+    names = tuple(f"e{i}" for i in range(len(lists) + numbered))
+    return Unnest(below, tuple(lists), names, numbered, draw(st.booleans()))
+
+
+@st.composite
 def joins(draw, depth: int, leaves: Sequence[Relation]) -> Relation:
     inputs = tuple(draw(relations(depth - 1, leaves)) for _ in range(draw(st.integers(1, 3)) if depth > 1 else 2))
     schema = [f for each in inputs for f in each.schema]
@@ -205,6 +229,7 @@ def relations(draw, depth: int = 4, leaves: Sequence[Relation] = (KEYED, LOOSE))
                 "reduce",
                 "topk",
                 "window",
+                "unnest",
                 "union",
                 "difference",
                 "constant",
@@ -236,6 +261,8 @@ def relations(draw, depth: int = 4, leaves: Sequence[Relation] = (KEYED, LOOSE))
             return TopK(below, group, tuple(orders), limit, 0 if ties else draw(st.integers(0, 1)), ties)
         case "window" if columns:
             return draw(windows(below))
+        case "unnest":
+            return draw(unnests(below))
         case "union":
             return Union((below, Filter(below, (draw(predicates(columns)),))))
         case "difference":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import ivm
@@ -61,3 +62,22 @@ def test_windows_within_other_constructs() -> None:
         db.sql(f"INSERT INTO c VALUES ({(step + 2) % 4 if step < 2 else gone}, '{random.choice('ab')}')")
         db.verify()
     assert db.sql("SELECT view FROM ivm_views WHERE NOT incremental").fetchall() == [(f"v{len(VIEWS) - 1}",)]
+
+
+def test_frames_by_value_are_read_again(tmp_path: Path) -> None:
+    texts = ("RANGE BETWEEN INTERVAL 2 DAY PRECEDING AND CURRENT ROW EXCLUDE TIES", "GROUPS 1 PRECEDING")
+    random = Random(5)
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.sql("CREATE TABLE o (id BIGINT PRIMARY KEY, c BIGINT, d DATE, x DECIMAL(9, 2), u BOOLEAN)")
+        for number, frame in enumerate(texts):
+            over = f"OVER (PARTITION BY u ORDER BY d {('', 'DESC')[number]} {frame})"
+            db.sql(f"CREATE MATERIALIZED VIEW v{number} AS SELECT id, sum(x) {over} AS s, max(id) {over} AS m FROM o")
+        for _ in range(15):
+            _change(db, random)
+        db.sql("CHECKPOINT")
+        _change(db, random)
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.verify()
+        for _ in range(10):
+            _change(db, random)
+            db.verify()

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import BindError, Error, UnsupportedError
+from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from tests.sql.world import bound
 
 CASES = [
-    (UnsupportedError, "sum(pay) OVER (ORDER BY born RANGE BETWEEN INTERVAL 3 DAY PRECEDING AND CURRENT ROW)", "RANGE"),
-    (UnsupportedError, "sum(pay) OVER (ORDER BY id RANGE BETWEEN 2 PRECEDING AND CURRENT ROW)", "write ROWS"),
-    (UnsupportedError, "sum(pay) OVER (ORDER BY id GROUPS 2 PRECEDING)", "write ROWS"),
-    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS 2 PRECEDING EXCLUDE CURRENT ROW)", "leave it out"),
-    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS dept PRECEDING)", "integer literal"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id RANGE BETWEEN dept PRECEDING AND CURRENT ROW)", "a constant"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS 2 PRECEDING EXCLUDE GROUP)", "write GROUPS or RANGE"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS dept PRECEDING)", "write the number"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY born RANGE INTERVAL '1 month -1 day' PRECEDING)", "both ways"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY 1 RANGE 1 PRECEDING)", "write ROWS"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY CAST(born AS TIMESTAMP)::TIME RANGE 1 PRECEDING)", "a TIMESTAMP"),
+    (BindError, "sum(pay) OVER (ORDER BY id, dept RANGE 1 PRECEDING)", "one ORDER BY expression"),
+    (BindError, "sum(pay) OVER (ORDER BY id RANGE -1 PRECEDING)", "cannot be negative"),
+    (BindError, "sum(pay) OVER (ORDER BY id GROUPS NULL PRECEDING)", "cannot be negative or NULL"),
+    (BindError, "sum(pay) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND CURRENT ROW)", "lower bound first"),
+    (BindError, "sum(pay) OVER (ORDER BY born RANGE INTERVAL '-1 day' PRECEDING)", "cannot be negative"),
+    (TypeMismatchError, "sum(pay) OVER (ORDER BY name RANGE 1 PRECEDING)", "VARCHAR - INTEGER"),
+    (TypeMismatchError, "sum(pay) OVER (ORDER BY id RANGE '1' PRECEDING)", "not a text"),
     (UnsupportedError, "lag(pay, dept) OVER (ORDER BY id)", "integer literal"),
     (UnsupportedError, "lag(pay, 1, id) OVER (ORDER BY id)", "coalesce"),
     (UnsupportedError, "ntile(dept) OVER (ORDER BY id)", "integer literal"),

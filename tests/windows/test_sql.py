@@ -57,6 +57,15 @@ VIEWS = {
         stddev(balance::DOUBLE) OVER (ORDER BY id ROWS 2 PRECEDING) AS d FROM customers""",
     "computed": """SELECT id, day, row_number() OVER (PARTITION BY extract(month FROM day), quantity > 2 ORDER BY -id) AS n
         FROM orders WHERE total IS NOT NULL QUALIFY n <= 2 ORDER BY day, n LIMIT 5""",
+    "by_value": """SELECT id, sum(quantity) OVER (PARTITION BY customer ORDER BY day RANGE BETWEEN INTERVAL 1 DAY PRECEDING
+        AND CURRENT ROW) AS s, min(total) OVER (ORDER BY total DESC RANGE BETWEEN 1 PRECEDING AND 0.5 FOLLOWING) AS low,
+        count(*) OVER (ORDER BY quantity RANGE BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING) AS n FROM orders""",
+    "by_groups": """SELECT id, sum(quantity) OVER (ORDER BY day GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s,
+        first_value(id) OVER (PARTITION BY urgent ORDER BY total GROUPS 1 PRECEDING) AS f,
+        max(total) OVER (ORDER BY customer GROUPS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS top FROM orders""",
+    "others": """SELECT id, avg(total) OVER (PARTITION BY customer ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING
+        EXCLUDE CURRENT ROW) AS rest, sum(quantity) OVER (ORDER BY day RANGE UNBOUNDED PRECEDING EXCLUDE TIES) AS s,
+        max(id) OVER (ORDER BY day GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE GROUP) AS m FROM orders""",
     "limits": """SELECT id, n FROM (SELECT id, urgent, row_number() OVER (PARTITION BY urgent ORDER BY day) AS n
         FROM orders) WHERE urgent AND n BETWEEN 2 AND 3""",
 }

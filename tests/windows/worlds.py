@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -15,9 +16,10 @@ from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.relation import Get, Order, Window
-from sql.ir.scalar import Column, Literal
-from sql.ir.window_function import Frame, WindowFunction
+from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.window_function import UNFRAMED, Frame, WindowFunction
 from tests.model.relation import evaluate
+from tests.model.scalar import value_of
 from tests.model.values import canonical
 from tests.reduce.model import Update, from_delta, to_delta
 from tests.states import seal, step
@@ -49,26 +51,53 @@ def values_of(type_: SqlType) -> st.SearchStrategy[Any]:
     return _WIDE if type_ in (HUGEINT, decimal(30, 4)) else _WHOLE
 
 
+Framed = tuple[Frame, tuple[Scalar | None, Scalar | None]]
+"""A frame, with its bounds."""
+
+
 @st.composite
-def frames(draw: st.DrawFn) -> Frame:
+def frames(draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...], order: tuple[Order, ...]) -> Framed:
     """Any frame that the IR can write."""
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(("rows", "groups", "groups", "peers", "range", "range")))
+    exclude = draw(st.sampled_from(("", "", "", "current row", "group", "ties")))
+    by = types[order[0].column][0] if order else VARCHAR
+    if kind == "peers" or (kind == "range" and by not in (BIGINT, DOUBLE)):
         ends = st.sampled_from([None, 0])
-        return Frame(draw(ends), draw(ends), True)
+        return Frame(draw(ends), draw(ends), True, exclude), (None, None)
     start = draw(st.one_of(st.none(), st.integers(-3, 2)))
     end = draw(st.one_of(st.none(), st.integers(-2, 3)))
-    if start is not None and end is not None and end < start:
-        start, end = end, start
-    return Frame(start, end)
+    if kind != "range":
+        return Frame(start, end, kind == "groups", exclude), (None, None)
+    low, high = (bound(order[0], types, offset) if offset else None for offset in (start, end))
+    return Frame(start, end, True, exclude), (low, high)
+
+
+def bound(term: Order, types: tuple[tuple[SqlType, bool], ...], offset: int) -> Scalar:
+    """The value that lies so far behind the one of the term."""
+    type_, nullable = types[term.column]
+    distance = Literal(float(abs(offset)) if type_ == DOUBLE else abs(offset), type_)
+    function = "add" if (offset > 0) != term.descending else "sub"
+    return Call(function, (Column(term.column, type_, nullable), distance), type_, nullable)
 
 
 @st.composite
-def functions(draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...]) -> WindowFunction:
+def functions(
+    draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...], order: tuple[Order, ...] = ()
+) -> WindowFunction:
     """One function over a column of a row of `types`."""
+    found = draw(_functions(types))
+    if found.function in UNFRAMED:
+        return found
+    frame, bounds = draw(frames(types, order))
+    return replace(found, frame=frame, bounds=bounds)
+
+
+@st.composite
+def _functions(draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...]) -> WindowFunction:
     name = draw(st.sampled_from((*RANKS, *SHARES, "ntile", "lag", "lead", *VALUES, *SUMS, "sum", "sum")))
     at = draw(st.integers(0, len(types) - 1))
     type_, nullable = types[at]
-    column, frame = Column(at, type_, nullable), draw(frames())
+    column = Column(at, type_, nullable)
     skips = draw(st.booleans())
     if name in RANKS:
         return WindowFunction(name, (), BIGINT, False)
@@ -81,16 +110,16 @@ def functions(draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...]) -> Windo
         offset = Literal(draw(st.integers(0, 3)), BIGINT)
         return WindowFunction(name, (column, offset, default), type_, ignore_nulls=skips)
     if name == "nth_value":
-        return WindowFunction(name, (column, Literal(draw(st.integers(1, 4)), BIGINT)), type_, frame=frame)
+        return WindowFunction(name, (column, Literal(draw(st.integers(1, 4)), BIGINT)), type_)
     if name in VALUES:
-        return WindowFunction(name, (column,), type_, frame=frame, ignore_nulls=skips)
+        return WindowFunction(name, (column,), type_, ignore_nulls=skips)
     if name == "count_star":
-        return WindowFunction(name, (), BIGINT, False, frame)
+        return WindowFunction(name, (), BIGINT, False)
     if name == "stddev_samp" and type_ != DOUBLE:
         name = "count"
     if name in ("sum", "avg") and type_ not in NUMBERS:
         name = "max"
-    return WindowFunction(name, (column,), _result(name, type_), name != "count", frame)
+    return WindowFunction(name, (column,), _result(name, type_), name != "count")
 
 
 def _result(name: str, type_: SqlType) -> SqlType:
@@ -110,12 +139,19 @@ def worlds(draw: st.DrawFn) -> tuple[Window, list[Update]]:
     columns = st.integers(0, len(types) - 1)
     partition = tuple(draw(st.lists(columns, max_size=1)))
     terms = draw(st.lists(st.tuples(columns, st.booleans(), st.booleans()), max_size=2))
-    chosen = tuple(draw(st.lists(functions(types), min_size=1, max_size=4)))
-    table = Get("t", tuple(Field(f"c{i}", t, n) for i, (t, n) in enumerate(types)))
+    order = tuple(Order(*term) for term in terms)
+    chosen = tuple(draw(st.lists(functions(types, order), min_size=1, max_size=4)))
+    # The table has the bounds as columns, so that nothing has to be computed below the window.
+    bounds = list(dict.fromkeys(bound for f in chosen for bound in f.scalars[len(f.args) :]))
+    places = {each: Column(len(types) + i, each.type, each.nullable) for i, each in enumerate(bounds)}
+    chosen = tuple(f.map(lambda s: places.get(s, s)) for f in chosen)
+    fields = (*types, *((each.type, each.nullable) for each in bounds))
+    table = Get("t", tuple(Field(f"c{i}", t, n) for i, (t, n) in enumerate(fields)))
     names = tuple(f"w{i}" for i in range(len(chosen)))
-    window = Window(table, partition, tuple(Order(*term) for term in terms), chosen, names)
+    window = Window(table, partition, order, chosen, names)
     rows = st.tuples(*(st.one_of(values_of(t), st.none()) if n else values_of(t) for t, n in types))
-    pool = draw(st.lists(rows, min_size=1, max_size=10))
+    drawn = draw(st.lists(rows, min_size=1, max_size=10))
+    pool = [(*row, *(value_of(each, row) for each in bounds)) for row in drawn]
     held: Bag = Counter()
     updates: list[Update] = []
     time = 0

@@ -49,6 +49,8 @@ from ivm.kernels.windows.values import (
     FAR,
     FRAME_HIGH,
     FRAME_LOW,
+    GROUPED,
+    MEMORY,
     PEERS_HIGH,
     PEERS_LOW,
     REACH,
@@ -60,7 +62,7 @@ DIFF, CELL, NODE = -3, -2, -1
 """The last columns of output rows."""
 _ABOVE_ALL = np.int64(2**62)
 ROOM = 3
-SCRATCH = 5 * DEEPEST + 4
+SCRATCH = 5 * DEEPEST + MEMORY
 
 
 @part()
@@ -133,13 +135,15 @@ def _note(trees: Trees, f: Word, node: Word, cell: Word, result: Ints, out: Ints
 
 @part(counted=True)
 def _walk(
-    trees: Trees, root: Word, f: Word, stretches: Ints, cell: Word, scratch: Scratch, out: Ints, written: Word
-) -> tuple[Ints, Word]:
+    trees: Trees, root: Word, f: Word, rows: Ints, stretches: Ints, cell: Word, scratch: Scratch, out: Ints,
+    written: Word,
+) -> tuple[Ints, Word]:  # fmt: skip
     """Bring function f up to date in a partition. Cost: O(log n) and the rows that its reach takes it to."""
     nodes, sizes, memory, wanted = trees.nodes, trees.sizes, scratch.memory, len(out) > 0
     memory[FRAME_LOW], memory[FRAME_HIGH], memory[PEERS_LOW], memory[PEERS_HIGH] = -2 * FAR, -2 * FAR, 2 * FAR, -2 * FAR
+    memory[GROUPED] = -2 * FAR
     todo = scratch.room[len(stretches) :]
-    steps = find_intervals(trees, root, f, stretches, memory, todo)
+    steps = find_intervals(trees, root, f, rows, stretches, memory, todo)
     reach, key = trees.functions[f, REACH], len(trees.kinds)
     bounded = reach in (NEAR, PARTITION)
     back = reach == BACKWARD
@@ -190,9 +194,9 @@ def apply_window(
 
     `rows` (n, input words) are the rows of the batch; `order`, `diffs` and `offsets` are as `net_changes` of
     `ivm.kernels.ordered.batch` writes them. `peers`: some function asks for them. `cells` (cells, 1) gets the rows of
-    each partition as of each cell. There must be room for the new nodes. `room` has `ROOM` rows of four words for each
-    row of the cell that has the most, and one more; `scratch` has `SCRATCH` words, and as many as the function that
-    has the most.
+    each partition as of each cell. There must be room for the new nodes. `room` has `ROOM` rows of `STRETCH` words for
+    each row of the cell that has the most, and one more; `scratch` has `SCRATCH` words, and as many as the function
+    that has the most.
 
     `sizes[CHANGES]`, which was `before`, counts the rows applied; a row that takes out more copies than there are ends
     the batch at once, before it is counted. Cost: O(log n) an update, and for each function what its reach takes it to.
@@ -248,7 +252,7 @@ def _apply_cell(
         stretches = scratch.room[: stop - first]
         find_stretches(trees, root, batch, sign, first, stop, stretches)
         for f in range(len(trees.functions)):
-            out, written = _walk(trees, root, f, stretches, cell, scratch, out, written)
+            out, written = _walk(trees, root, f, batch.rows, stretches, cell, scratch, out, written)
     return out, written, True
 
 

@@ -6,8 +6,23 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.tree import same_words
 from ivm.kernels.types import Ints
-from ivm.kernels.windows.tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, Trees, child, compare_row, parent, size
+from ivm.kernels.windows.tree import (
+    KEY,
+    LEFT,
+    OWN,
+    PEERS,
+    RIGHT,
+    TERM,
+    TREE,
+    VISITED,
+    Trees,
+    child,
+    compare_row,
+    parent,
+    size,
+)
 
 
 @part()
@@ -24,6 +39,50 @@ def bound(trees: Trees, root: Word, width: Word, rows: Ints, i: Word, after: boo
         else:
             node = child(nodes, key, node, LEFT)
     return count
+
+
+@part()
+def placed(trees: Trees, root: Word, at: Word, rows: Ints, i: Word, to: Word, after: bool) -> Word:
+    """How many nodes come before rows[i] by the words of a first term, which a node has from `at` on and the row from
+    `to` on; `after`: or equal it. The words at `at` must not fall from node to node, and be numbers.
+    """
+    nodes, key, words, count = trees.nodes, len(trees.kinds), trees.shape[TERM], np.int64(0)
+    node = np.int64(root)
+    while node >= 0:
+        trees.sizes[VISITED] += 1
+        before = after
+        for w in range(words):
+            x, y = nodes[node, at + w], rows[i, to + w]
+            if x != y:
+                before = x < y
+                break
+        if before:
+            count += 1 + size(nodes, key, child(nodes, key, node, LEFT))
+            node = child(nodes, key, node, RIGHT)
+        else:
+            node = child(nodes, key, node, LEFT)
+    return count
+
+
+@part()
+def behind_groups(trees: Trees, root: Word, position: Word, groups: Word, side: Word) -> Word:
+    """The position that so many groups of peers lie before (RIGHT) or behind (LEFT) `position`, which begins a group or
+    ends all; the end if there are fewer. Cost: O(log n), and for each of them that has several rows.
+    """
+    nodes, sizes, key, terms = trees.nodes, trees.sizes, len(trees.kinds), trees.shape[PEERS]
+    count, step = size(nodes, key, root), np.int64(1 if side == RIGHT else -1)
+    at = position if side == RIGHT else position - 1
+    node = select(nodes, root, sizes, key, at) if groups > 0 and 0 <= at < count else np.int64(-1)
+    while groups > 0 and node >= 0:
+        other = neighbour(nodes, sizes, key, node, side)
+        position += step
+        if other >= 0 and same_words(nodes, other, nodes, node, 0, terms):
+            position = bound(trees, root, terms, nodes, node, side == RIGHT)
+            at = position if side == RIGHT else position - 1
+            other = select(nodes, root, sizes, key, at) if 0 <= at < count else np.int64(-1)
+        node = other
+        groups -= 1
+    return position
 
 
 @part()

@@ -7,7 +7,8 @@
 - the parent, as node + 1, in the low half, and the number of nodes of the subtree in the high half; a size of 0 says
   that the size and totals are to be computed anew (then so are those of all nodes above);
 - a mark, `GONE` where the node is free, else what `windows.functions` last wrote of it;
-- from `shape[PAYLOAD]` on the values of arguments; from `shape[OWN]` on what the node adds to sums, a word for each
+- from `shape[PAYLOAD]` on the values of arguments, then those up to which frames by RANGE go, each of the form of the
+  key's first `shape[TERM]` words; from `shape[OWN]` on what the node adds to sums, a word for each
   of `carries`; from `shape[TREE]` on the sums of its subtree, then the extremes of its subtree;
 - from `shape[VALUES]` on `shape[WORDS]` words of the functions' present values.
 
@@ -40,8 +41,8 @@ USED, FREE, LIVE, VISITED, CHANGES, BEGUN = range(6)
 SIZES = 6
 LEFT, RIGHT = 0, 1
 NOWHERE = -1  # stands for the group's root where a parent is asked for
-KEY, PAYLOAD, OWN, TREE, VALUES, WORDS, PEERS, INPUT = range(8)
-SHAPE = 8
+KEY, PAYLOAD, OWN, TREE, VALUES, WORDS, PEERS, INPUT, TERM = range(9)
+SHAPE = 9
 GONE = np.int64(-(2**62))
 DEEPEST = 1024  # far beyond the depth of any treap that fits memory
 _LOW = np.int64(0xFFFFFFFF)

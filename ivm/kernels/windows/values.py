@@ -1,12 +1,13 @@
 """The value of a window function at a row, from its position in its partition's tree.
 
-`functions` is int64 (functions, 12), a row for each: its kind; where its words begin among the values; how many they
+`functions` is int64 (functions, 15), a row for each: its kind; where its words begin among the values; how many they
 are; its argument, as the place in a node's words, the argument's extreme (see `windows.tree`), or 0; the start and the
-end of its frame as offsets, -FAR and FAR where unbounded; whether offset 0 means peers; the field that counts the
-argument's values that are not NULL, -1 where NULLs are not skipped; the number that it is given (the offset of lag,
-negative for lead; of ntile and nth_value); its reach (see `windows.reach`, which
-names the last two columns). `defaults` is int64 (functions, 3): the words of
-the default of lag and lead. Values that may be NULL have a word before them that says whether there is one.
+end of its frame as offsets, -FAR and FAR where unbounded; whether offsets count groups of peers; the field that counts
+the argument's values that are not NULL, -1 where NULLs are not skipped; the number that it is given (the offset of lag,
+negative for lead; of ntile and nth_value); its reach, and how far it looks back and ahead (see `windows.reach`); where
+in a node the value stands up to which the frame goes at its start and at its end, -1 where the offset says it; and
+what it leaves out (`NOTHING` to `TIES`). `defaults` is int64 (functions, 3): the words of the default of lag and lead.
+Values that may be NULL have a word before them that says whether there is one.
 """
 
 from __future__ import annotations
@@ -20,15 +21,27 @@ from ivm.kernels.numbers.exact_float import bits_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.tree import same_words
 from ivm.kernels.types import Ints
-from ivm.kernels.windows.positions import bound, counted, neighbour, pieces, select, select_counted
+from ivm.kernels.windows.positions import (
+    behind_groups,
+    bound,
+    counted,
+    neighbour,
+    pieces,
+    placed,
+    select,
+    select_counted,
+)
 from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, Trees, add_fields, better, size
 
-KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH = range(10)
+KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH, BEFORE, AFTER, FROM, UP_TO, HOLE = range(15)
+COLUMNS = 15
+NOTHING, ROW, GROUP, TIES = range(4)
 ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, NTH, LAST, SUMS, EXTREME = range(11)
 FAR = np.int64(2**40)
 # What of the walk is remembered from one row to the next: the frame that `result` was computed for, the peers of the
-# last row, and the frame's node at the open end.
-FRAME_LOW, FRAME_HIGH, PEERS_LOW, PEERS_HIGH = range(4)
+# last row, those of a row whose frame goes by groups, with that frame; and of a frame with a hole what is left of it.
+FRAME_LOW, FRAME_HIGH, PEERS_LOW, PEERS_HIGH, GROUPED, GROUPS_LOW, GROUPS_HIGH, PARTS = range(8)
+MEMORY = PARTS + 6
 
 
 class Scratch(NamedTuple):
@@ -87,7 +100,7 @@ def evaluate(trees: Trees, root: Word, f: Word, node: Word, at: Word, scratch: S
     if kind == LAG:
         _lag(trees, root, f, at, count, result)
         return
-    if kind in (RANK, PERCENT_RANK, CUME_DIST) or functions[f, OF_PEERS]:
+    if kind in (RANK, PERCENT_RANK, CUME_DIST) or functions[f, OF_PEERS] or functions[f, HOLE] > ROW:
         find_peers(trees, root, node, at, memory)
     if kind == RANK:
         result[0, 0] = memory[PEERS_LOW] + 1
@@ -100,14 +113,45 @@ def evaluate(trees: Trees, root: Word, f: Word, node: Word, at: Word, scratch: S
         return
     low, high = at + functions[f, START], at + functions[f, END]
     if functions[f, OF_PEERS]:
-        low = memory[PEERS_LOW] if functions[f, START] == 0 else low
-        high = memory[PEERS_HIGH] if functions[f, END] == 0 else high
+        low, high = _frame_of_peers(trees, root, f, node, low, high, memory)
     low, high = max(low, np.int64(0)), min(high, count - 1)
-    if kind in (NTH, LAST):
-        _nth(trees, root, f, low, high, result)
+    if functions[f, HOLE] != NOTHING:
+        _with_a_hole(trees, root, f, node, at, low, high, scratch)
+    elif kind in (NTH, LAST):
+        _nth(trees, root, f, low, high, functions[f, NUMBER] - 1, result)
     elif low != memory[FRAME_LOW] or high != memory[FRAME_HIGH]:
         _of_frame(trees, root, f, node, at, low, high, scratch)
         memory[FRAME_LOW], memory[FRAME_HIGH] = low, high
+
+
+@part()
+def _frame_of_peers(
+    trees: Trees, root: Word, f: Word, node: Word, low: Word, high: Word, memory: Ints
+) -> tuple[Word, Word]:
+    """The frame of a row whose peers are remembered, by groups or by values; `low` and `high` where it is unbounded."""
+    functions, nodes = trees.functions, trees.nodes
+    start, end = functions[f, START], functions[f, END]
+    if memory[GROUPED] == memory[PEERS_LOW]:
+        return memory[GROUPS_LOW], memory[GROUPS_HIGH]
+    first, behind = memory[PEERS_LOW], memory[PEERS_HIGH] + 1
+    if functions[f, FROM] >= 0:
+        low = placed(trees, root, 0, nodes, node, functions[f, FROM], False)
+    elif start == 0:
+        low = first
+    elif start > -FAR:
+        low = behind_groups(
+            trees, root, first if start < 0 else behind, max(-start, start - 1), RIGHT if start > 0 else LEFT
+        )
+    if functions[f, UP_TO] >= 0:
+        high = placed(trees, root, 0, nodes, node, functions[f, UP_TO], True) - 1
+    elif end == 0:
+        high = memory[PEERS_HIGH]
+    elif end < FAR:
+        high = (
+            behind_groups(trees, root, behind if end > 0 else first, max(end, -end - 1), RIGHT if end > 0 else LEFT) - 1
+        )
+    memory[GROUPED], memory[GROUPS_LOW], memory[GROUPS_HIGH] = memory[PEERS_LOW], low, high
+    return low, high
 
 
 @part()
@@ -154,25 +198,70 @@ def _lag(trees: Trees, root: Word, f: Word, at: Word, count: Word, result: Ints)
 
 
 @part(inline=True)
-def _nth(trees: Trees, root: Word, f: Word, low: Word, high: Word, result: Ints) -> None:
-    """The argument of the n-th or the last row of the frame [low, high], of those that are counted; NULL without."""
+def _nth(trees: Trees, root: Word, f: Word, low: Word, high: Word, number: Word, result: Ints) -> bool:
+    """The argument of row `number`, from 0, or the last one of those of [low, high] that are counted; NULL without.
+
+    Returns whether there is one.
+    """
     nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
     field, last = functions[f, COUNTED], functions[f, KIND] == LAST
-    position = high if last else low + functions[f, NUMBER] - 1
+    position = high if last else low + number
     if field >= 0 and low <= high:
         before = counted(nodes, root, sizes, shape, field, high + 1 if last else low)
-        number = before - 1 if last else before + functions[f, NUMBER] - 1
-        position = select_counted(nodes, root, sizes, shape, field, number)
+        position = select_counted(nodes, root, sizes, shape, field, before - 1 if last else before + number)
     node = np.int64(-1)
     if low <= position <= high:
         node = select(nodes, root, sizes, shape[KEY], position)
     _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
+    return bool(node >= 0)
+
+
+@part()
+def _with_a_hole(
+    trees: Trees, root: Word, f: Word, node: Word, at: Word, low: Word, high: Word, scratch: Scratch
+) -> None:
+    """The value of a function over the frame [low, high] without what it leaves out. Cost: O(log n)."""
+    functions, memory, result = trees.functions, scratch.memory, scratch.result
+    hole = functions[f, HOLE]
+    first, last = (at, at) if hole == ROW else (memory[PEERS_LOW], memory[PEERS_HIGH])
+    parts = memory[PARTS : PARTS + 6]
+    parts[0], parts[1] = low, min(high, first - 1)
+    parts[2], parts[3] = (max(low, at), min(high, at)) if hole == TIES else (np.int64(1), np.int64(0))
+    parts[4], parts[5] = max(low, last + 1), high
+    for w in range(functions[f, COUNT]):
+        result[0, w] = 0
+    if functions[f, KIND] in (NTH, LAST):
+        _nth_part(trees, root, f, parts, result)
+        return
+    for p in range(0, 6, 2):
+        if parts[p] <= parts[p + 1]:
+            found = pieces(trees.nodes, root, trees.sizes, trees.shape[KEY], parts[p], parts[p + 1], scratch.cover)
+            _add_pieces(trees, f, found, scratch)
+
+
+@part()
+def _nth_part(trees: Trees, root: Word, f: Word, parts: Ints, result: Ints) -> None:
+    """The argument of the n-th or the last row, of those that are counted, of stretches of rows."""
+    nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
+    number, field, last = functions[f, NUMBER] - 1, functions[f, COUNTED], functions[f, KIND] == LAST
+    for step in range(0, 6, 2):
+        p = 4 - step if last else step
+        low, high = parts[p], parts[p + 1]
+        if low > high:
+            continue
+        if _nth(trees, root, f, low, high, number, result):
+            return
+        if field < 0:
+            number -= high + 1 - low
+        elif not last:
+            number -= counted(nodes, root, sizes, shape, field, high + 1)
+            number += counted(nodes, root, sizes, shape, field, low)
 
 
 @part(inline=True)
 def _of_frame(trees: Trees, root: Word, f: Word, node: Word, at: Word, low: Word, high: Word, scratch: Scratch) -> None:
     """The totals or the extreme of the frame [low, high]. Where it has grown by this row alone, so does the result."""
-    nodes, shape, functions, extremes = trees.nodes, trees.shape, trees.functions, trees.extremes
+    nodes, shape, functions = trees.nodes, trees.shape, trees.functions
     memory, cover, result = scratch.memory, scratch.cover, scratch.result
     grown = (low == memory[FRAME_LOW] and high == at and memory[FRAME_HIGH] == at - 1) or (
         high == memory[FRAME_HIGH] and low == at and memory[FRAME_LOW] == at + 1
@@ -183,6 +272,14 @@ def _of_frame(trees: Trees, root: Word, f: Word, node: Word, at: Word, low: Word
         for w in range(functions[f, COUNT]):
             result[0, w] = 0
         found = pieces(nodes, root, trees.sizes, shape[KEY], low, high, cover)
+    _add_pieces(trees, f, found, scratch)
+
+
+@part(inline=True)
+def _add_pieces(trees: Trees, f: Word, found: Word, scratch: Scratch) -> None:
+    """Take so many pieces of the cover to the totals or the extreme that there are."""
+    nodes, shape, functions, extremes = trees.nodes, trees.shape, trees.functions, trees.extremes
+    cover, result = scratch.cover, scratch.result
     if functions[f, KIND] == SUMS:
         for p in range(found):
             add_fields(nodes, cover[p] >> 1, shape[TREE] if cover[p] & 1 else shape[OWN], result, 0, 0, trees.carries)

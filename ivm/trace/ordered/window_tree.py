@@ -9,6 +9,7 @@ import numpy as np
 
 from ivm.kernels.types import Int32s
 from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows
+from ivm.kernels.windows.reach import STRETCH
 from ivm.kernels.windows.saving import node_behind, rows_behind
 from ivm.kernels.windows.tree import CHANGES, GONE, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS, Trees
 from ivm.kernels.windows.values import COUNT
@@ -380,4 +381,4 @@ def _scratch(layout: Layout, changes: NetChanges) -> tuple[Ints, Ints]:
     """Room for the kernel to do and undo changes."""
     most = int(np.diff(changes.offsets).max(initial=0))
     words = int(layout.plan[:, COUNT].max(initial=1))
-    return np.empty((ROOM * most + 1, 4), np.int64), np.empty(SCRATCH + words, np.int64)
+    return np.empty((ROOM * most + 1, STRETCH), np.int64), np.empty(SCRATCH + words, np.int64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from sqlglot import exp
@@ -14,6 +15,7 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
+    INTERVAL,
     NULL,
     VARCHAR,
     Kind,
@@ -22,20 +24,23 @@ from catalog.types import (
     list_of,
 )
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
-from sql.bind.aggregates.operands import numeric, order_of, ordered
+from sql.bind.aggregates.operands import numeric, order_of
 from sql.bind.aggregates.quantiles import bind_median, bind_quantile
 from sql.bind.aggregates.written import expression_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
-from sql.ir.aggregates import Reduction, aggregate_of
+from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.relation import Aggregate, AggregateOrder
+from sql.ir.intervals import average_of, parts_of
+from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
 _DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
 """Those in which ORDER BY would decide between values that are tied."""
+_COUNTING = frozenset(["mode", "quantile_cont", "quantile_disc"])
+"""Those that need to know which values are equal."""
 
 
 def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -55,7 +60,15 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         _check_order(binder, call, bound)
     if call.distinct and aggregate_of(call.function).repeats:
         bound = replace(bound, distinct=True)
+    if bound.function in _COUNTING or (bound.distinct and bound.function != "count"):
+        _refuse_intervals(binder, call, bound)
     return _counted(bound if condition is None else _filtered(bound, condition))
+
+
+def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
+    if bound.arg is not None and bound.arg.type == INTERVAL:
+        what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs is not supported"
+        binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 
 
 def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
@@ -121,22 +134,16 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
         scalar = binder.value(node).stored
         if scalar.nullable:
             others.append(is_null(scalar))
-            scalar = coalesced(scalar, _some_value(binder, call, scalar.type))
+            scalar = coalesced(scalar, Literal(some_value(scalar.type), scalar.type))
         others.append(scalar)
     there: Scalar = Literal(True, BOOLEAN)
     there = there if condition is None else _where(condition, there)
     return Aggregate("count", there, BIGINT, False, distinct=True, others=tuple(others))
 
 
-def _some_value(binder: Binder, call: AggregateCall, type_: SqlType) -> Literal:
-    if type_.kind is Kind.LIST:
-        binder.refuse(call.node, "count(DISTINCT ...) of rows with lists is not supported; count them one by one")
-    return Literal(some_value(type_), type_)
-
-
 def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
     def bind(binder: Binder, call: AggregateCall) -> Aggregate:
-        scalar = ordered(binder, call, binder.value(call.args[0]))
+        scalar = binder.value(call.args[0]).stored
         if call.order and call.function == "any_value":
             return Aggregate("any_value", scalar, scalar.type, order=order_of(binder, call))
         if call.order and call.function in ("first", "last"):
@@ -167,13 +174,13 @@ def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
 
 def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min(x, y) and arg_max(x, y)."""
-    arg, by = (ordered(binder, call, binder.value(node)) for node in call.args)
+    arg, by = (binder.value(node).stored for node in call.args)
     return Aggregate(call.function, arg, arg.type, others=(by,))
 
 
 def _nulls_last(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min_nulls_last(x, y) and arg_max_nulls_last(x, y)."""
-    arg, by = (ordered(binder, call, binder.value(node)) for node in call.args)
+    arg, by = (binder.value(node).stored for node in call.args)
     return _first_of(arg, (AggregateOrder(by, "max" in call.function),), False)
 
 
@@ -198,7 +205,7 @@ def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _entropy(binder: Binder, call: AggregateCall) -> Aggregate:
-    return Aggregate("entropy", ordered(binder, call, binder.value(call.args[0])), DOUBLE)
+    return Aggregate("entropy", binder.value(call.args[0]).stored, DOUBLE)
 
 
 def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -210,7 +217,7 @@ def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = ordered(binder, call, binder.value(call.args[0]))
+    arg = binder.value(call.args[0]).stored
     return Aggregate("min" if call.distinct else "mode", arg, arg.type)
 
 
@@ -219,12 +226,12 @@ def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
     value = binder.value(call.args[0])
     arg, order = binder.cast(value, VARCHAR), order_of(binder, call)
     if value.type not in (VARCHAR, NULL):  # ties are decided by the value, not by its text
-        order = (*order, AggregateOrder(ordered(binder, call, value)))
+        order = (*order, AggregateOrder(value.stored))
     return Aggregate("string_agg", arg, VARCHAR, order=order, parameters=(separator,))
 
 
 def _list(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = ordered(binder, call, binder.value(call.args[0]))
+    arg = binder.value(call.args[0]).stored
     return Aggregate("list", arg, list_of(arg.type), order=order_of(binder, call))
 
 
@@ -274,18 +281,48 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
     if aggregate_of(call.function).written is not None:
         return Operand(node, binder.value(expression_of(call)).scalar)
-    binder.aggregates = None
-    windows, binder.windows = binder.windows, None
-    outer, binder.clause = binder.clause, f"the argument of {call.function}()"
-    try:
-        bound = typed_aggregate(binder, call)
-    finally:
-        binder.aggregates, binder.windows, binder.clause = aggregates, windows, outer
+    name = column_name(node, binder.source)
+    with _inside(binder, call):
+        if call.function == "avg" and binder.bind(call.args[0]).type == INTERVAL:
+            parts = _interval_parts(binder, call)
+        else:
+            parts, bound = None, typed_aggregate(binder, call)
+    if parts is not None:
+        columns = (aggregates.column(each, f"{name} {what}", node) for what, each in parts.items())
+        months, days, micros, count = columns
+        return Operand(node, average_of((months, days, micros), count))
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
-    found = aggregates.column(bound, column_name(node, binder.source), node)
+    found = aggregates.column(bound, name, node)
     of_nothing = aggregate_of(bound.function).of_nothing
     return Operand(node, found if of_nothing is None else coalesced(found, Literal(of_nothing, bound.type)))
+
+
+@contextmanager
+def _inside(binder: Binder, call: AggregateCall) -> Iterator[None]:
+    """What is bound meanwhile is within an aggregate."""
+    before = binder.aggregates, binder.windows, binder.clause
+    binder.aggregates, binder.windows, binder.clause = None, None, f"the argument of {call.function}()"
+    try:
+        yield
+    finally:
+        binder.aggregates, binder.windows, binder.clause = before
+
+
+def _interval_parts(binder: Binder, call: AggregateCall) -> dict[str, Aggregate]:
+    """What the average of intervals is made of: the sums of their parts, and how many there are."""
+    if call.distinct:
+        binder.refuse(call.node, "avg(DISTINCT ..) of INTERVALs is not supported; write avg(DISTINCT epoch(..))")
+    interval = binder.bind(call.args[0]).scalar
+    found = {
+        f"{what}s": Aggregate("sum", part, HUGEINT)
+        for what, part in zip(("month", "day", "microsecond"), parts_of(interval), strict=True)
+    }
+    found["count"] = Aggregate("count", interval, BIGINT, nullable=False)
+    if call.where is None:
+        return {what: _counted(each) for what, each in found.items()}
+    condition = binder.condition(call.where)
+    return {what: _counted(_filtered(each, condition)) for what, each in found.items()}
 
 
 def _may_be_null(bound: Aggregate) -> bool:

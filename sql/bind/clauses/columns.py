@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.types import INTEGER, NULL, SqlType
-from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 
@@ -28,6 +28,8 @@ def _holds_nothing(relation: Relation, column: int, below: Callable[[Relation, i
         case Map():
             width = len(relation.input.schema)
             return below(relation.input, column) if column < width else _null(relation.scalars[column - width])
+        case Unnest() if column < len(relation.input.schema):
+            return below(relation.input, column)
         case Filter() | TopK() | Negate() | Threshold():
             return below(relation.input, column)
         case Union():

@@ -14,23 +14,26 @@ from catalog.schema import Field, Table, View
 from sql.arguments import refuse_unread
 from sql.bind.check_condition import holding
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
-from sql.bind.clauses.values import bind_series, bind_values
-from sql.bind.context import BindContext, Ctes
+from sql.bind.clauses.pivot import unfolded
+from sql.bind.clauses.table_functions import bind_rows, makes_rows
+from sql.bind.clauses.values import bind_values
+from sql.bind.context import BindContext, Ctes, Reads
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import inside
 from sql.bind.names.columns import unique_names
 from sql.bind.names.scope import OuterRow, scope_of
-from sql.ir.relation import Constant, Get, Project, Reference, Relation
-from sql.sql_text import text_of
+from sql.ir.reference import Reference
+from sql.ir.relation import Get, Project, Relation
+from sql.sql_text import offset_of, text_of
 from sql.tree import clauses_around
 
 
 def bind_from(context: BindContext, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     """The FROM clause that begins with `node` (None: one row without columns), with the `joins` that follow.
 
-    A subquery may name columns of what stands to its left, as after LATERAL. UnsupportedError for ASOF and POSITIONAL
-    joins and table functions but range() and generate_series(); BindError for unknown names.
+    A subquery or function may name columns of what stands to its left, as after LATERAL. UnsupportedError for ASOF and
+    POSITIONAL joins and other table functions; BindError for unknown names.
     """
     if node is None:
         return NOTHING
@@ -76,8 +79,6 @@ def _left_deep(group: Sequence[exp.Join]) -> bool:
 
 def _folded(context: BindContext, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     for item in joins:
-        if isinstance(item.this, exp.Unnest):
-            context.refuse(item, "UNNEST in FROM is not maintained yet; join tables, views and subqueries")
         row = _lateral_row(context, left)
         with inside(context, row):
             right = _bind_item(context, item.this, ctes)
@@ -85,13 +86,38 @@ def _folded(context: BindContext, left: From, joins: Sequence[exp.Join], ctes: C
     return left
 
 
+def _unpivoted(context: BindContext, node: exp.Expr, ctes: Ctes) -> exp.Expr:
+    """The item without PIVOT and UNPIVOT behind it: in the tree stands what they mean."""
+    pivots = node.args.get("pivots")
+    if not pivots:
+        return node
+    joins, item = node.args.get("joins"), node.copy()
+    item.set("pivots", None)
+    item.set("joins", None)
+    for pivot in pivots:
+        alias = pivot.args.get("alias") or exp.TableAlias(this=exp.to_identifier("unnamed_pivot", quoted=True))
+        item = exp.Subquery(this=pivot_query(context, pivot, item, ctes), alias=alias.copy())
+    item.set("joins", joins)
+    node.replace(item)
+    return item
+
+
+def pivot_query(context: BindContext, pivot: exp.Pivot, item: exp.Expr, ctes: Ctes) -> exp.Query:
+    """The query that a PIVOT or UNPIVOT of an item of FROM means."""
+    mark = context.mark()
+    scope = _bind_item(context, item.copy(), ctes).scope
+    context.forget(mark)
+    return unfolded(context, pivot, item, scope)
+
+
 def _bind_item(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
+    node = _unpivoted(context, node, ctes)
     if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         node = exp.Subquery(
             this=node.this if clauses_around(node.this) else node.this.this, alias=node.args.get("alias")
         )
-    if isinstance(node, exp.Table | exp.Lateral) and isinstance(node.this, exp.GenerateSeries):
-        item = _bind_series(context, node, node.this)
+    if makes_rows(node):
+        item = bind_rows(context, node, ctes)
     elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
         item = _bind_table(context, node, ctes)
     elif isinstance(node, exp.Subquery) and is_joined(node.this):
@@ -123,18 +149,10 @@ def _bind_table(context: BindContext, node: exp.Table, ctes: Ctes) -> From:
         what = f"the table function {text_of(node.this or node)} is not supported"
         context.refuse(node, f"{what}; put its rows in a table")
     if node.args.get("catalog") or key(node.db) not in ("", "main"):
-        context.fail(node, f"there is no schema {node.db!r}; there is one schema, so write {node.name} alone")
+        context.fail(node, f"there is no schema {node.db!r}; CREATE SCHEMA makes one")
     name = node.name
     relation = ctes.get(key(name)) if not node.db else None
     return _one(context, node, relation or _stored(context, node, name), node.alias or name)
-
-
-def _bind_series(context: BindContext, node: exp.Expr, call: exp.GenerateSeries) -> From:
-    """Its column is called as the table is, unless the alias says more."""
-    refuse_unread((node,), context.source)
-    series = bind_series(context, call)
-    name = node.alias or series.schema[0].name
-    return _one(context, node, Constant(series.rows, (replace(series.schema[0], name=name),)), name)
 
 
 def _stored(context: BindContext, node: exp.Table, name: str) -> Relation:
@@ -143,7 +161,14 @@ def _stored(context: BindContext, node: exp.Table, name: str) -> Relation:
     except BindError as error:
         context.fail(node, context.awaited.get(key(name), str(error)))
     context.uses[entry.name] = None
+    _note_place(context, node, entry.name)
     return _table(context, entry) if isinstance(entry, Table) else _view(context, entry)
+
+
+def _note_place(context: BindContext, node: exp.Table, name: str) -> None:
+    start, last = offset_of(node.args.get("db")) or offset_of(node.this), node.this.meta.get("end")
+    if start is not None and last is not None:
+        context.reads[start] = Reads(name, start, last + 1, bool(node.alias))
 
 
 def _table(context: BindContext, table: Table) -> Relation:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.names import by_key, key, written
+from sql.bind.clauses.asof import KINDS, join_asof
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import same_type
@@ -76,6 +77,8 @@ def bind_join(context: BindContext, left: From, right: From, node: exp.Join, cte
     binder = Binder(context.source, both.scope, HANDLERS, "ON", outer=tuple(context.outer_rows), below=subqueries)
     pairs = _using(context, node, left.scope, right.scope)
     conditions = [_equal(binder, node, pair) for pair in pairs]
+    if node.method.upper() == "ASOF":
+        return _asof(context, binder, node, kind, (left, right), pairs, conditions, binding)
     if node.args.get("on"):
         conditions.extend(condition(binder, node.args["on"]))
     elif not pairs and kind != "inner":
@@ -89,6 +92,31 @@ def bind_join(context: BindContext, left: From, right: From, node: exp.Join, cte
         joined = _applied(context, kind, (left.relation(), right.relation()), subqueries, conditions, binding)
         return From((joined,), left.scope)
     return _outer(context, binder, kind, (left, right), pairs, conditions, binding)
+
+
+def _asof(
+    context: BindContext,
+    binder: Binder,
+    node: exp.Join,
+    kind: str,
+    sides: tuple[From, From],
+    pairs: Sequence[Pair],
+    conditions: Sequence[Scalar],
+    binding: int,
+) -> From:
+    """The rows of an ASOF JOIN, of which USING makes the last column an inequality."""
+    left, right = sides
+    if kind not in KINDS:
+        what = f"ASOF {kind.upper()} JOIN is not maintained"
+        context.refuse(node, f"{what}; write ASOF LEFT JOIN, and add the other rows with UNION ALL")
+    if binding or len(right.scope.tables) != 1:
+        context.refuse(node, "the right side of an ASOF JOIN is one table or subquery; put a join in a subquery")
+    if not pairs and node.args.get("on") is None:
+        context.fail(node, "an ASOF JOIN needs a condition; write ON or USING after it")
+    joined = join_asof(context, binder, node, kind, (left.relation(), right.relation()), conditions)
+    if kind in ("semi", "anti"):
+        return From((joined,), left.scope)
+    return From((joined,), _merged(binder.scope.typed(joined.schema), pairs))
 
 
 def _applied(
@@ -105,14 +133,13 @@ def _applied(
 
 
 _INSTEAD = {
-    "ASOF": "join with the greatest of the smaller keys: a subquery with max() and GROUP BY",
     "POSITIONAL": "rows of a table have no position; join on a key",
 }
 
 
 def _kind(context: BindContext, node: exp.Join) -> str:
     side, kind, method = node.side.upper(), node.kind.upper(), node.method.upper()
-    if method not in ("", "NATURAL"):
+    if method not in ("", "NATURAL", "ASOF"):
         instead = _INSTEAD.get(method, "write JOIN ... ON")
         context.refuse(node, f"{method} JOIN is not supported; {instead}")
     if kind in ("SEMI", "ANTI") and side in ("", "LEFT"):

@@ -8,7 +8,12 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.names import key
+from catalog.types import BIGINT, INTERVAL
 from sql.bind.context import BindContext
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.constants import constant, value_as
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.names.scope import Scope
 from sql.ir.rebuild import row
 from sql.ir.relation import Order, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -92,7 +97,7 @@ def position(context: BindContext, node: exp.Expr, names: Sequence[str], width: 
 
 
 def bind_limit(context: BindContext, node: exp.Expr) -> Limit | None:
-    """The LIMIT and OFFSET of a block, both integer literals; None if it has neither."""
+    """The LIMIT and OFFSET of a block, both constants; None if it has neither."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     clause = limit or offset
     if clause is None:
@@ -101,7 +106,7 @@ def bind_limit(context: BindContext, node: exp.Expr) -> Limit | None:
     if limit is not None:
         options = limit.args.get("limit_options")
         if options and (options.args.get("percent") or options.args.get("with_ties")):
-            context.refuse(limit, "LIMIT in percent or WITH TIES is not supported; write a number of rows")
+            context.refuse(limit, "LIMIT in percent or WITH TIES is not maintained; write a number of rows")
         written = limit.args.get("count") or limit.args.get("expression")
         count = 1 if written is None else _count(context, written, "LIMIT")  # FETCH FIRST ROW ONLY
     if offset is not None:
@@ -113,11 +118,22 @@ def _count(context: BindContext, node: exp.Expr, what: str) -> int | None:
     written = node.unnest()
     if isinstance(written, exp.Null) or (isinstance(written, exp.Var) and written.name.upper() == "ALL"):
         return None
-    if not isinstance(written, exp.Literal) or not written.is_int:
-        context.refuse(node, f"{what} needs a number, not an expression; write the number of rows")
-    if len(written.name) > _MOST_DIGITS or int(written.name) >= 1 << 63:
+    subquery = written.find(exp.Query)
+    if subquery is not None:
+        what = f"{what} by a subquery is not maintained"
+        context.refuse(node, f"{what}; write a number, or compare row_number() OVER (...) with it in QUALIFY")
+    if isinstance(written, exp.Literal) and written.is_int and int(written.name[: _MOST_DIGITS + 1]) >= 1 << 63:
         context.fail(node, f"{what} is beyond 64 bits; leave it out for all rows")
-    return min(int(written.name), _ALL_ROWS)
+    binder = Binder(context.source, Scope(), HANDLERS, what)
+    operand = constant(binder, written)
+    value = None if operand is None or operand.type == INTERVAL else value_as(binder, operand, BIGINT)
+    if value is None:
+        context.refuse(node, f"{what} needs a constant; write the number of rows")
+    if not isinstance(value.value, int):
+        return None
+    if value.value < 0:
+        context.fail(node, f"{what} cannot be negative; write the number of rows")
+    return min(value.value, _ALL_ROWS)
 
 
 def bind_distinct(

@@ -27,8 +27,10 @@ from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
 from sql.bind.expressions.subqueries import condition
-from sql.bind.names.columns import expand_stars, output_name, sought_names, unique_names
+from sql.bind.names.columns import output_name, sought_names, unique_names
 from sql.bind.names.scope import Scope
+from sql.bind.names.stars import expand_stars
+from sql.bind.unnest import Unnests, with_keys, with_unnests
 from sql.bind.windows.block import Windows, with_windows
 from sql.ir.conditions import conjuncts
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
@@ -49,22 +51,27 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     ctes = bind_with(context, node, ctes)
     start = node.args.get("from_")
     source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
-    items = expand_stars(context, source.scope, node.expressions)
+    items = expand_stars(context, source.scope, node)
     names = [output_name(context, source.scope, item) for item in items]
     # Of several aliases of the same name DuckDB takes the last.
     aliases = by_key((item.alias, item.this) for item in reversed(items) if isinstance(item, exp.Alias))
     relation = _filtered(context, node, source, aliases, ctes)
 
     below = Subqueries(context, ctes)
-    grouping = _binder(context, source.scope, "GROUP BY", aliases, below)
+    unnests = Unnests()
+    grouping = _binder(context, source.scope, "GROUP BY", aliases, below, unnests)
     groups = bind_keys(context, grouping, node.args.get("group"), items)
     clauses = (*items, node.args.get("having"), node.args.get("qualify"), node.args.get("order"))
     aggregated = groups is not None or node.args.get("having") is not None
     aggregated = aggregated or any(has_aggregate(grouping, clause) for clause in clauses)
-    binder = _binder(context, source.scope, "SELECT", aliases, below)
+    of_keys = len(unnests.found)
+    if groups is not None and of_keys:
+        relation = with_keys(context, relation, unnests)
+        groups = replace(groups, keys=tuple(map(unnests.settled, groups.keys)))
+    binder = _binder(context, source.scope, "SELECT", aliases, below, unnests)
     if aggregated:
         binder.above = Subqueries(context, ctes)
-        binder.aggregates = Aggregates(source.scope.width, grouped=groups is not None and all(groups.sets))
+        binder.aggregates = Aggregates(len(relation.schema), grouped=groups is not None and all(groups.sets))
 
     windows = binder.windows = Windows()
     outputs = [binder.value(item.unalias()).stored for item in items]
@@ -79,8 +86,9 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
         context, node.args.get("order"), sought, rows.scalars, lambda item: binder.value(item).stored
     )
     on = bind_distinct(context, node, sought, rows.scalars, lambda item: binder.value(item).stored)
-    count = len(rows.scalars)
-    rows.scalars += [*qualify, *windows.scalars]
+    lists = unnests.found[of_keys:]
+    count = len(rows.scalars) + len(lists)
+    rows.scalars += [*lists, *qualify, *windows.scalars]
     if aggregated:
         rows = _grouped(context, rows, groups or WHOLE, having, tests, binder)
     else:
@@ -88,6 +96,7 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     ties = group_ties(groups or WHOLE, binder) if aggregated else source.scope
     counts = (count, len(qualify))
     rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
+    rows = _Rows(*with_unnests(rows.relation, rows.scalars, unnests, of_keys))
     limit = bind_limit(context, node)
     ordered = node.args.get("order")
     if limit is not None and not any(is_all(item) for item in (ordered.expressions if ordered else ())):
@@ -98,10 +107,15 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
 
 
 def _binder(
-    context: BindContext, scope: Scope, clause: str, aliases: dict[str, exp.Expr], subqueries: Subqueries
+    context: BindContext,
+    scope: Scope,
+    clause: str,
+    aliases: dict[str, exp.Expr],
+    subqueries: Subqueries,
+    unnests: Unnests | None = None,
 ) -> Binder:
     outer = tuple(context.outer_rows)
-    return Binder(context.source, scope, HANDLERS, clause, aliases, outer=outer, below=subqueries)
+    return Binder(context.source, scope, HANDLERS, clause, aliases, unnests=unnests, outer=outer, below=subqueries)
 
 
 def _filtered(

@@ -8,13 +8,17 @@ from sqlglot import exp
 
 from catalog.names import by_key, key
 from catalog.names import twice as standing_twice
-from catalog.types import BLOB, VARCHAR, SqlType
+from catalog.types import BLOB, INTERVAL, VARCHAR, SqlType
 from sql.bind.clauses.columns import cast_columns, is_nothing
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
+from sql.ir.conditions import comparison, negation
+from sql.ir.intervals import lengths_of
+from sql.ir.rebuild import column
 from sql.ir.relation import (
     MOST_TERMS,
+    Apply,
     Map,
     Negate,
     Project,
@@ -22,7 +26,7 @@ from sql.ir.relation import (
     Threshold,
     Union,
 )
-from sql.ir.scalar import Literal
+from sql.ir.scalar import Column, Literal
 from sql.tree import ENDINGS
 from sql.types.unify import common_type
 
@@ -61,10 +65,27 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Relation, righ
         terms = tuple(t for side in (left, right) for t in (side.inputs if isinstance(side, Union) else (side,)))
         both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
         return distinct(both) if each_once else both
+    if any(field.type == INTERVAL for field in left.schema):
+        return _by_length(context, node, left, right, each_once=each_once)
     if each_once:
         left = distinct(undone(left))
     rest = Threshold(Union((left, Negate(right))))
     return rest if isinstance(node, exp.Except) else Union((left, Negate(rest)))
+
+
+def _by_length(
+    context: BindContext, node: exp.SetOperation, left: Relation, right: Relation, *, each_once: bool
+) -> Relation:
+    """The rows of the left that the right has, or has not, where intervals are equal that are of one length."""
+    if not each_once:
+        what = f"{_word(node)} ALL of INTERVALs is not supported, since different ones may be equal"
+        context.refuse(node.expression, f"{what}; write it without ALL, or with epoch_us(..) in their place")
+    left, right = distinct(undone(left)), distinct(undone(right))
+    width = len(left.schema)
+    pairs = [(column(left, i), Column(width + i, f.type, f.nullable)) for i, f in enumerate(right.schema)]
+    of_lengths = [lengths_of(pair) if pair[0].type == INTERVAL else pair for pair in pairs]
+    same = tuple(negation(comparison("is_distinct", *pair)) for pair in of_lengths)
+    return Apply("anti" if isinstance(node, exp.Except) else "semi", left, right, same)
 
 
 def _aligned(

@@ -11,44 +11,21 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.collations import operands_of
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import comparable
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.rebuild import is_settled, nodes, scalars_of
-from sql.ir.relation import Relation, TopK, Window
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, walk
+from sql.ir.intervals import lengths_of
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.literals import exactly
 from sql.types.unify import unify
-
-UNORDERED = "lists have no order here; order and compare by what they are made of"
-_ORDERING = frozenset(["lt", "le", "gt", "ge", "greatest", "least"])
-
-
-def orders_lists(relation: Relation, order: tuple[tuple[int, bool, bool], ...]) -> bool:
-    """Whether lists are ordered anywhere: by ORDER BY, `<`, a LIMIT or a window, whose ties all columns decide."""
-    schema = relation.schema
-    by_list = any(schema[column].type.kind is Kind.LIST for column, _, _ in order)
-    return by_list or any(map(_orders, nodes(relation, is_settled)))
-
-
-def _orders(node: Relation) -> bool:
-    match node:
-        case TopK():
-            return any(field.type.kind is Kind.LIST for field in node.schema)
-        case Window():
-            return any(field.type.kind is Kind.LIST for field in node.input.schema)
-    calls = (s for scalar in scalars_of(node) for s in walk(scalar) if isinstance(s, Call))
-    return any(c.function in _ORDERING and any(arg.type.kind is Kind.LIST for arg in c.args) for c in calls)
 
 
 def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right: Operand) -> Scalar:
     """`function` (eq, ne, lt, le, gt, ge, is_distinct) of two operands cast to their common type."""
     first, second = same_type(binder, node, (left, right))
-    if first.type.kind is Kind.LIST and function not in ("eq", "ne", "is_distinct"):
-        binder.refuse(node, UNORDERED)
     return comparison(function, first, second)
 
 
@@ -56,7 +33,7 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
     """The operands cast to the type that they are compared in.
 
     If all but the first are literals with exact values in its type, that is the type, so that the column is not cast
-    for each row: comparing gives the same answer.
+    for each row: comparing gives the same answer. Intervals are compared by their length.
     """
     adapted = _adapted(operands)
     if adapted is None and len(operands) == 2:
@@ -68,7 +45,8 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
     if target is None:
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"cannot compare {types}; cast one side")
-    return tuple(binder.cast(operand, target) for operand in operands)
+    cast = tuple(binder.cast(operand, target) for operand in operands)
+    return lengths_of(cast) if target == INTERVAL else cast
 
 
 def unified(
@@ -189,7 +167,7 @@ def _pairs(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[tuple[exp.Ex
 
 
 def _operands(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[Operand]:
-    operands = comparable(binder, right, (left, right))
+    operands = [binder.bind(left), binder.bind(right)]
     types = [operand.type for operand in operands]
     if VARCHAR in types and not set(types) <= {VARCHAR, NULL}:
         binder.mismatch(right, f"cannot compare {types[0]} and {types[1]} within rows; cast one of them")
@@ -216,9 +194,7 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     function = FUNCTIONS[type(node)]
     if _any_row((node.this, node.expression)):
         return Operand(node, _compared(binder, function, node.this, node.expression))
-    if isinstance(node.expression, exp.Any | exp.All):
-        binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
-    left, right = comparable(binder, node, (node.this, node.expression))
+    left, right = operands_of(binder, (node.this, node.expression))
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
     return Operand(node, compare(binder, node, function, left, right))
@@ -230,7 +206,7 @@ def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     if _any_row(parts):
         of, low, high = parts
         return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
-    value, least, most = comparable(binder, node, parts)
+    value, least, most = operands_of(binder, parts)
     bounds = [compare(binder, node, "ge", value, least), compare(binder, node, "le", value, most)]
     return Operand(node, junction("and", bounds))
 
@@ -239,7 +215,7 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...), also of rows; expressions that are not constants are compared one by one."""
     if _any_row((node.this, *node.expressions)):
         return Operand(node, junction("or", [_equal(binder, node.this, each) for each in node.expressions]))
-    first, *others = same_type(binder, node, [binder.value(item) for item in (node.this, *node.expressions)])
+    first, *others = same_type(binder, node, operands_of(binder, (node.this, *node.expressions), binder.value))
     if first.type == NULL:
         return Operand(node, Literal(None, BOOLEAN))
     if all(isinstance(other, Literal) for other in others):

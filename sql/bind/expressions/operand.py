@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from catalog.intervals import parts
 from catalog.types import INTEGER, INTERVAL, NULL, VARCHAR, SqlType
 from sql.ir.scalar import Literal, Scalar
 from sql.types.calendar import Interval
@@ -13,26 +14,16 @@ from sql.types.unify import OperandType
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """An interval that varies from row to row: whole `months` (INTEGER), and `micros` (BIGINT) after them."""
-
-    months: Scalar | None
-    micros: Scalar | None
-
-
-@dataclass(frozen=True, slots=True)
 class Operand:
-    """`scalar`, which `node` wrote. An `interval` or `span` has no scalar of its own: only date arithmetic takes it."""
+    """`scalar`, which `node` wrote."""
 
     node: exp.Expr
     scalar: Scalar
-    interval: Interval | None = None
-    span: Span | None = None
 
     @property
     def type(self) -> SqlType:
         """The type of the expression."""
-        return INTERVAL if self.interval is not None or self.span is not None else self.scalar.type
+        return self.scalar.type
 
     @property
     def stored(self) -> Scalar:
@@ -51,6 +42,13 @@ class Operand:
         if isinstance(inner, exp.Literal) and isinstance(self.scalar, Literal) and self.scalar.type.is_integer:
             return int(self.scalar.value) if self.scalar.value is not None else None
         return None
+
+    @property
+    def interval(self) -> Interval | None:
+        """The constant INTERVAL that this is; None for one that varies, NULL, and all else."""
+        if not isinstance(self.scalar, Literal) or self.type != INTERVAL or self.scalar.value is None:
+            return None
+        return Interval(*parts(int(self.scalar.value)))
 
     @property
     def is_text_literal(self) -> bool:

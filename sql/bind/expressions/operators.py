@@ -13,16 +13,18 @@ from catalog.types import (
     INTERVAL,
     NULL,
     TIME,
-    TIMESTAMP,
-    TIMESTAMPTZ,
     VARCHAR,
     Kind,
     SqlType,
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import add_moment, multiple, negative, subtract_moment, sum_of
+from sql.bind.functions.fields import field_by_path
+from sql.bind.functions.intervals import negative, product, quotient, sum_of
+from sql.bind.functions.shifts import add_moment, subtract_moment
+from sql.bind.functions.signatures import json_text
 from sql.ir.scalar import Call, Literal
+from sql.types.casts import castable
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
 from sql.types.texts import InfinityError
@@ -50,17 +52,22 @@ def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_column(binder: Binder, node: exp.Expr) -> Operand:
-    """A column by its name."""
+    """A column by its name, or a field of one: struct.field, table.struct.field.field."""
     if isinstance(node.this, exp.Star):
         binder.fail(node, f"* cannot stand in {binder.clause}; name a column")
     assert isinstance(node, exp.Column), "dispatched by class"
-    return binder.column(node)
+    found = binder.find(node)
+    if found is None:
+        found = field_by_path(binder, node)
+    if found is None:
+        binder.missing(node)
+    return found
 
 
 def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
     """What stands in the parentheses."""
     inner = binder.bind(node.this)
-    return Operand(node, inner.scalar, inner.interval, inner.span)
+    return Operand(node, inner.scalar)
 
 
 _LEAST = str(1 << 127)
@@ -108,24 +115,14 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
 
 def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
-    operand = binder.bind(node.this)
     target = declared_type(node.args["to"], binder.source, "the cast", node)
-    if INTERVAL in (operand.type, target):
-        binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
+    operand = json_text(binder, node.this)
+    if operand is not None and target != VARCHAR:
+        binder.refuse(node, f"a cast from JSON to {target} is not supported; write CAST(x ->> 'path' AS {target})")
+    operand = operand or binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
-
-
-def castable(source: SqlType, target: SqlType) -> bool:
-    """Whether there is a cast from one type to another; whether it raises depends on the value."""
-    if VARCHAR in (source, target) or source.kind is Kind.ENUM:
-        return True
-    if source.is_moment and target.is_moment:
-        return True
-    if source == TIMESTAMP and target == TIME:
-        return True
-    return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
 
 
 def bind_add(binder: Binder, node: exp.Expr) -> Operand:
@@ -150,17 +147,19 @@ def bind_sub(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_mul(binder: Binder, node: exp.Expr) -> Operand:
-    """Product x * y of numbers, or of a constant interval and an integer."""
+    """Product x * y of numbers, or of an interval and a number."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     for interval, factor in ((left, right), (right, left)):
-        if interval.interval is not None:
-            return multiple(binder, node, interval.interval, factor)
+        if interval.type == INTERVAL:
+            return product(binder, node, interval, factor)
     return _arithmetic(binder, node, "mul", left, right)
 
 
 def bind_div(binder: Binder, node: exp.Expr) -> Operand:
-    """Quotient x / y, a DOUBLE whatever the operands, but for FLOATs with what is no DOUBLE."""
+    """Quotient x / y, a DOUBLE whatever the operands, but for FLOATs with what is no DOUBLE, and of an interval."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
+    if left.type == INTERVAL:
+        return quotient(binder, node, left, right)
     _check_numbers(binder, node, "/", left, right)
     type_ = FLOAT if FLOAT in (left.type, right.type) and DOUBLE not in (left.type, right.type) else DOUBLE
     return binder.call(node, "div", (binder.cast(left, type_), binder.cast(right, type_)), type_)
@@ -205,16 +204,6 @@ def _is_moment(operand: Operand) -> bool:
     return operand.type.is_moment or operand.type == TIME
 
 
-def bind_at_time_zone(binder: Binder, node: exp.Expr) -> Operand:
-    """The moment x AT TIME ZONE 'UTC': of a TIMESTAMP the one with time zone, of one with time zone the TIMESTAMP."""
-    operand, zone = binder.value(node.this), node.args["zone"]
-    if not isinstance(zone, exp.Literal) or zone.name.upper() not in ("UTC", "GMT", "ETC/UTC", "Z"):
-        binder.refuse(zone, "AT TIME ZONE is supported for 'UTC' only; keep moments in UTC, and convert what you show")
-    if operand.type not in (TIMESTAMP, TIMESTAMPTZ):
-        binder.mismatch(node, f"AT TIME ZONE needs a TIMESTAMP, not a {operand.type}; cast it")
-    return Operand(node, binder.cast(operand, TIMESTAMP if operand.type == TIMESTAMPTZ else TIMESTAMPTZ))
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: bind_literal,
     exp.ByteString: bind_escaped,
@@ -223,7 +212,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
-    exp.AtTimeZone: bind_at_time_zone,
     exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,

@@ -12,7 +12,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_comparison, bind_in, parts_of, same_type
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
-from sql.bind.names.scope import OuterRow, is_windowed, seen_from_inside
+from sql.bind.names.scope import OuterRow, seen_from_inside, without_column
 from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
 from sql.ir.functions import NEGATED, function_of
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
@@ -36,8 +36,9 @@ class _Compared:
 
     @property
     def inner(self) -> tuple[Scalar, ...]:
-        if any(map(is_windowed, self.values)):
-            what = "a window function on the left of IN (SELECT ...) or = ANY (SELECT ...) is not supported"
+        held = next(filter(None, map(without_column, self.values)), None)
+        if held is not None:
+            what = f"{held} on the left of IN (SELECT ...) or = ANY (SELECT ...) is not supported"
             self.subqueries.context.refuse(self.node, f"{what}; compute it in a subquery in FROM")
         return tuple(seen_from_inside(value, self.binding) for value in self.values)
 

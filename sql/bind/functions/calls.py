@@ -10,16 +10,21 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, macros, numbers
+from sql.bind.functions import dates, json, macros, numbers, structs
+from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
-from sql.bind.functions.signatures import apply, text
+from sql.bind.functions.lambdas import bind_lambda
+from sql.bind.functions.lists import bind_aggregate_of, bind_list
+from sql.bind.functions.signatures import READ_OF_JSON, apply, text
 from sql.bind.functions.texts import of_any_pattern
+from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
+from sql.ir.functions.nested import LAMBDAS
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.printed import Place, format_pieces, printf_pieces
@@ -68,6 +73,9 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
+    if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
+        what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
+        binder.refuse(node, f"{what}; write CASE WHEN x < y THEN x ELSE y END")
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
 
 
@@ -75,10 +83,26 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     """A function that sqlglot knows by its name only."""
     name, args = str(node.this).lower(), list(node.expressions)
     _refuse(binder, node, name)
+    if clock_type(node) is not None:
+        return bind_clock(binder, node)
+    if name in READ_OF_JSON:
+        return READ_OF_JSON[name](binder, node)
+    if name in json.MAKERS:
+        return json.refuse_json(binder, node)
     if name in PLAIN:
         return apply(binder, node, name, args)
+    if name in LAMBDAS:
+        return bind_lambda(binder, node, name, args)
+    if name in structs.BY_NAME and args:
+        return structs.BY_NAME[name](binder, node, args)
+    if name == "list_pack":
+        return bind_list(binder, node)
+    if name in _AGGREGATES_OF_LISTS:
+        return bind_aggregate_of(binder, node, args)
     if name in TO_UNITS and len(args) == 1:
         return TO_UNITS[name](binder, node)
+    if name in MAKING_ROWS:
+        return MAKING_ROWS[name](binder, node)
     if name == "printf" and args:
         return bind_printed(binder, node, name, args)
     for family in (dates, numbers, macros):
@@ -87,6 +111,9 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
             return found
     hint = suggestion(name, _names()) or "; store its value in a column, or write it with what is supported"
     binder.refuse(node, f"the function {name}() is not supported{hint}")
+
+
+_AGGREGATES_OF_LISTS = ("list_aggregate", "array_aggregate", "list_aggr", "array_aggr", "aggregate")
 
 
 def _names() -> tuple[str, ...]:
@@ -100,7 +127,7 @@ _OTHERS = (
     "coalesce", "if", "ifnull", "extract", "date_part", "date_trunc", "date_diff", "date_sub", "date_add",
     "make_date", "make_timestamp", "strftime", "strptime", "try_strptime", "epoch_ms", "concat",
     "concat_ws", "regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "isfinite",
-    "xor", "printf", "format", "typeof", "sum", "avg", "min", "max", "count", "stddev", "variance",
+    "xor", "printf", "format", "typeof", "unnest", "sum", "avg", "min", "max", "count", "stddev", "variance",
 )  # fmt: skip
 
 
@@ -170,16 +197,15 @@ def bind_typeof(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("case", (is_null(operand.scalar), name, name), VARCHAR, nullable=False))
 
 
-_CLOCK = "keep a table of one row with the present date or time, join with it, and update it when time has moved on"
+_CLOCK = "compare a column with now(), current_timestamp, localtimestamp or current_date"
 _CHANCE = "draw the value when a row is inserted and store it in a column"
 _NUMBERED = "number the rows where they are inserted and store the number in a column"
 _SESSION = "write the value as a literal"
 
 _CHANGING: dict[str, str] = {
     **dict.fromkeys(
-        ("now", "today", "get_current_timestamp", "get_current_time", "current_localtimestamp", "current_localtime",
-         "transaction_timestamp", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
-         "getdate", "sysdate", "clock_timestamp", "statement_timestamp"), _CLOCK,
+        ("get_current_time", "current_localtime", "current_time", "localtime", "getdate", "sysdate", "clock_timestamp",
+         "statement_timestamp"), _CLOCK,
     ),
     **dict.fromkeys(("random", "rand", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "newid"), _CHANCE),
     **dict.fromkeys(("nextval", "currval", "lastval", "txid_current"), _NUMBERED),
@@ -189,7 +215,6 @@ _CHANGING: dict[str, str] = {
 """Functions whose value changes without a change to a table, by name, and what to do instead."""
 
 _REFUSED: dict[str, str] = {
-    "age": "ages are INTERVALs; write date_diff('year', a, b), or subtract dates",
     "pg_typeof": "write typeof(x)",
     "hash": "its values differ between versions; write md5(x)",
     "error": "leave the rows out with WHERE",
@@ -200,7 +225,6 @@ _REFUSED: dict[str, str] = {
     "to_date": "write CAST(strptime(x, '%Y-%m-%d') AS DATE)",
     "to_char": "write strftime(x, '%Y-%m-%d')",
     "dateadd": "write x + INTERVAL (n) DAY",
-    "unnest": "rows are not made of lists; keep one row for each item",
 }
 """Functions that are refused, by name, and what to do instead."""
 

@@ -24,8 +24,11 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import add_moment, span_of, without_zone
+from sql.bind.functions.interval_parts import of_interval, truncated
+from sql.bind.functions.intervals import as_interval
+from sql.bind.functions.shifts import add_moment, without_zone
 from sql.bind.functions.signatures import double, integer, moment_as, text
+from sql.bind.functions.zones import at_time_zone
 from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
@@ -55,7 +58,7 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
         binder.refuse(node, f"the part {part!r} of a date is not supported; parts are {', '.join(_PARTS)}, epoch")
     operand = binder.bind(of)
     if operand.type == INTERVAL:
-        return _of_interval(binder, node, name, operand)
+        return of_interval(binder, node, name, operand)
     type_ = DOUBLE if name in _DOUBLE_PARTS else BIGINT
     if operand.type == TIME:
         if name not in ("epoch", *CLOCK):
@@ -69,25 +72,6 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     return binder.call(node, "extract", (Literal(name, VARCHAR), moment.scalar), type_)
 
 
-def _of_interval(binder: Binder, node: exp.Expr, part: str, operand: Operand) -> Operand:
-    """A part of the difference of two timestamps, which has no months."""
-    span = span_of(operand)
-    if span.months is not None or part not in ("epoch", "day", *CLOCK):
-        what = f"the part {part!r} of an INTERVAL is not supported"
-        binder.refuse(node, f"{what}; epoch, day, hour, minute and second of a difference of timestamps are")
-    micros = span.micros or Literal(0, BIGINT)
-    nullable = micros.nullable
-    if part == "epoch":
-        seconds = Call("cast", (micros,), DOUBLE, nullable)
-        return Operand(node, Call("div", (seconds, Literal(1e6, DOUBLE)), DOUBLE, nullable))
-    unit = unit_of(part)
-    size = {"millisecond": 60_000_000, "microsecond": 60_000_000, "second": 60_000_000, "minute": 3_600_000_000}
-    if part != "day":
-        micros = Call("mod", (micros, Literal(size.get(part, DAY), BIGINT)), BIGINT, nullable)
-    divisor = Literal(unit.days * DAY + unit.micros, BIGINT)
-    return Operand(node, Call("idiv", (micros, divisor), BIGINT, nullable))
-
-
 def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     """DATE_TRUNC('part', x), a TIMESTAMP."""
     name = _part(_unit(binder, node, "date_trunc"))
@@ -96,6 +80,8 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     except ValueError as error:
         binder.fail(node, f"date_trunc: {error}")
     given = binder.value(node.this)
+    if given.type == INTERVAL:
+        return truncated(binder, node, name, given)
     moment = _moment(binder, node, given, "date_trunc")
     cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
     return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
@@ -186,6 +172,9 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
     if scale is None or scale.name != "3":
         return _to_timestamp(binder, node)
     operand = binder.value(node.this)
+    if operand.type == INTERVAL:
+        micros = Call("epoch_us of INTERVAL", (operand.scalar,), BIGINT, operand.scalar.nullable)
+        return Operand(node, _arithmetic("idiv", micros, Literal(1000, BIGINT)))
     if operand.type.is_integer:
         millis = integer(BIGINT)(binder, node.this)
         micros = Call("mul", (millis, Literal(1000, BIGINT)), BIGINT, millis.nullable)
@@ -219,9 +208,10 @@ _MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
 
 def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     """TIME_BUCKET(interval, x): the beginning of the interval that x lies in, of the type of x."""
-    width = binder.bind(node.this).interval
+    of = as_interval(binder, node.this)
+    width = of.interval
     if width is None:
-        binder.refuse(node, "time_bucket() needs a constant INTERVAL first")
+        return _varying_bucket(binder, node, of)
     micros = width.days * DAY + width.micros
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
@@ -239,6 +229,14 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, binder.cast(found, given.type))
 
 
+def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand) -> Operand:
+    """With a width that varies, by DuckDB."""
+    given = binder.bind(node.expression)
+    stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
+    found = Call("time_bucket", (width.scalar, stamp), TIMESTAMP, width.scalar.nullable or stamp.nullable)
+    return Operand(node, binder.cast(Operand(node, found), given.type))
+
+
 def _remainder(of: Scalar, divisor: int) -> Scalar:
     """The remainder that is not negative."""
     size = Literal(divisor, BIGINT)
@@ -247,6 +245,12 @@ def _remainder(of: Scalar, divisor: int) -> Scalar:
 
 def _arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:
     return Call(function, (left, right), BIGINT, left.nullable or right.nullable)
+
+
+def _age(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """AGE(x, y): the years, months, days and time from y to x."""
+    scalars = tuple(moment_as(TIMESTAMP)(binder, arg) for arg in args)
+    return binder.call(node, "age", scalars, INTERVAL)
 
 
 def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
@@ -264,12 +268,20 @@ NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", 
 def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand | None:
     """The functions of dates that sqlglot knows by their name only; None if this is none of them."""
     match name, len(args):
+        case "age", 1:
+            binder.refuse(node, "age() of one moment changes by itself; write age(x, y)")
+        case "age", 2:
+            return _age(binder, node, args)
         case (("date_part" | "datepart"), 2):
             return extract(binder, node, _written_part(binder, args[0], name), args[1])
         case (("date_sub" | "datesub"), 3):
             return _between(binder, node, "date_sub", _written_part(binder, args[0], name), args[1:])
         case (("date_diff" | "datediff"), 3):
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
+        case "timezone", 2:
+            return at_time_zone(binder, node, args[1], args[0])
+        case "timezone", 1:
+            binder.refuse(node, "timezone() of a moment alone is that of the session, UTC; leave it out")
         case "try_strptime", 2:
             return strptime(binder, node, name, args)
         case "isfinite", 1:

@@ -13,6 +13,8 @@ from catalog.types import BIGINT, BLOB, DATE, DOUBLE, NULL, TIMESTAMP, VARCHAR, 
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
+from sql.bind.functions.json import check_arrow, every, made_by
 from sql.ir.functions import Function
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.unify import holds
@@ -22,13 +24,22 @@ Taker = Callable[[Binder, exp.Expr], Scalar]
 
 
 def text_operand(binder: Binder, node: exp.Expr) -> Operand:
-    """An operand that must be VARCHAR, or the ENUM that stands for one."""
+    """An operand that must be VARCHAR, or the ENUM that stands for one; of JSON its text."""
+    of_json = json_text(binder, node)
+    if of_json is not None:
+        return of_json
     operand = binder.value(node)
     if operand.type.kind is Kind.ENUM:
         return Operand(node, binder.cast(operand, VARCHAR))
     if operand.type not in (VARCHAR, NULL):
         binder.mismatch(node, f"text is needed here, not {operand.type}; write CAST(... AS VARCHAR)")
     return operand
+
+
+def json_text(binder: Binder, node: exp.Expr) -> Operand | None:
+    """The text of the JSON that `node` writes; None if it writes none."""
+    made = made_by(binder, node)
+    return None if made is None else _chosen(binder, node, "json_extract", *made)
 
 
 def number_operand(binder: Binder, node: exp.Expr) -> Operand:
@@ -98,9 +109,16 @@ def _taker(type_: SqlType | str) -> Taker:
 
 def apply(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
     """The plain function `name` with these arguments; `node` is the call, for messages."""
-    fitting = [each for each in PLAIN[name] if len(each.takes) - each.optional <= len(args) <= len(each.takes)]
+    return _chosen(binder, node, name, PLAIN[name], args)
+
+
+def _chosen(
+    binder: Binder, node: exp.Expr, name: str, functions: Sequence[Function], args: Sequence[exp.Expr]
+) -> Operand:
+    """The first of `functions` that takes the arguments."""
+    fitting = [each for each in functions if takes_so_many(each, len(args))]
     if not fitting:
-        least, most = min(len(f.takes) - f.optional for f in PLAIN[name]), max(len(f.takes) for f in PLAIN[name])
+        least, most = min(len(f.takes) - f.optional for f in functions), max(len(f.takes) for f in functions)
         counted = f"{least} to {most}" if least < most else str(most)
         binder.fail(node, f"{name}() takes {counted} argument{'s' if most > 1 else ''}, not {len(args)}")
     for function in fitting[1:] and fitting:
@@ -110,10 +128,34 @@ def apply(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -
 
 
 def _applied(binder: Binder, node: exp.Expr, function: Function, args: Sequence[exp.Expr]) -> Operand:
+    if is_generic(function):
+        return bind_generic(binder, node, function, args)
     assert isinstance(function.gives, SqlType), "a function that is called by name gives a fixed type"
     scalars = tuple(_taker(type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
     nullable = function.makes_null or any(scalar.nullable for scalar in scalars)
     return Operand(node, Call(function.name, scalars, function.gives, nullable))
+
+
+def bind_json_text(binder: Binder, node: exp.Expr) -> Operand:
+    """Of x ->> path the text at a path, or those at all places that it leads to."""
+    check_arrow(binder, node)
+    return _read(binder, node, "json_extract_string", (node.this, node.expression))
+
+
+def _read(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
+    found = every(binder, name, args, text(binder, args[0])) if len(args) == 2 else None
+    return apply(binder, node, name, args) if found is None else Operand(node, found)
+
+
+READ_OF_JSON: dict[str, Handler] = {
+    name: lambda binder, node, own=own: _read(binder, node, own, node.expressions)  # type: ignore[misc]
+    for name, own in (
+        ("json_extract_string", "json_extract_string"),
+        ("json_extract_path_text", "json_extract_string"),
+        ("json_value", "json_value"),
+    )
+}
+"""How functions are bound that read texts of JSON at a path, which may lead to several."""
 
 
 def _of_class(name: str, keys: Sequence[str]) -> Handler:
@@ -153,5 +195,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Pad: bind_pad,
     exp.SHA2: bind_sha2,
     exp.Trim: bind_trim,
+    exp.RegexpSplit: _of_class("string_split_regex", ("this", "expression")),
+    exp.JSONExtractScalar: bind_json_text,
     exp.StrPosition: _of_class("strpos", ("this", "substr")),
 }

@@ -152,20 +152,25 @@ class OuterRow:
         return self._seen(node, self.names.bind(node))
 
     def _seen(self, node: exp.Expr, operand: Operand) -> Operand:
-        if is_windowed(operand.scalar):
-            self.names.refuse(node, f"{WINDOW_INSIDE}, whose value a subquery cannot read; compute it in FROM")
+        held = without_column(operand.scalar)
+        if held is not None:
+            what = f"this is {held} of the query around, whose value a subquery cannot read"
+            self.names.refuse(node, f"{what}; compute it in FROM")
         self.read.append(node)
-        return Operand(node, seen_from_inside(operand.scalar, self.binding), operand.interval)
+        return Operand(node, seen_from_inside(operand.scalar, self.binding))
 
 
 WINDOWED = -(1 << 40)
 """The number of the Outers that stand for window functions until they have columns (see the module `nested`)."""
-WINDOW_INSIDE = "this is a window function of the query around"
+UNNESTED = -(1 << 41)
+"""The same of elements of lists, see the module `unnest`."""
+_INSIDE = {WINDOWED: "a window function", UNNESTED: "UNNEST"}
 
 
-def is_windowed(scalar: Scalar) -> bool:
-    """Whether the expression holds a window function that has no column yet."""
-    return any(isinstance(s, Outer) and s.binding == WINDOWED for s in walk(scalar))
+def without_column(scalar: Scalar) -> str | None:
+    """What the expression holds that has no column yet; None if there is nothing such."""
+    found = (_INSIDE.get(s.binding) for s in walk(scalar) if isinstance(s, Outer))
+    return next((what for what in found if what is not None), None)
 
 
 def seen_from_inside(scalar: Scalar, binding: int) -> Scalar:

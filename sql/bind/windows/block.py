@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -12,14 +12,15 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.bind.names.scope import WINDOWED, Scope
-from sql.bind.windows.functions import VALUES, bind_frame, bind_function, bind_spec
+from sql.bind.windows.frames import bind_frame
+from sql.bind.windows.functions import VALUES, bind_function, bind_spec
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
 from sql.ir.aggregates import AGGREGATES
 from sql.ir.rebuild import outers, relation_scalars
 from sql.ir.relation import Apply, Order, Project, Relation, Window
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
-from sql.ir.window_function import WindowFunction
+from sql.ir.window_function import UNFRAMED, WindowFunction
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
 
@@ -35,14 +36,14 @@ class _Windowed:
     @property
     def scalars(self) -> tuple[Scalar, ...]:
         """Its expressions over the row."""
-        return (*self.partition, *(scalar for scalar, _, _ in self.order), *self.function.args)
+        return (*self.partition, *(scalar for scalar, _, _ in self.order), *self.function.scalars)
 
     def over(self, scalars: Sequence[Scalar]) -> _Windowed:
         """The same with other expressions in place of its own."""
         first = len(self.partition)
         second = first + len(self.order)
         order = tuple((s, d, n) for s, (_, d, n) in zip(scalars[first:second], self.order, strict=True))
-        return _Windowed(tuple(scalars[:first]), order, replace(self.function, args=tuple(scalars[second:])))
+        return _Windowed(tuple(scalars[:first]), order, self.function.over(scalars[second:]))
 
 
 @dataclass(slots=True)
@@ -85,10 +86,12 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
             (_key(binder, each.this), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
             for each in spec.order
         )
-        function = bind_function(binder, node, bind_frame(binder, node, spec))
+        order = tuple(term for term in order if not isinstance(term[0], Literal))
+        framed = bind_frame(binder, node, spec, order)
+        function = bind_function(binder, node, framed)
     finally:
         binder.windows, binder.clause = windows, outer
-    order = tuple(term for term in order if not isinstance(term[0], Literal))
+    order = framed.order if function.function not in UNFRAMED else order
     windows.places[id(node)] = node, spec, function
     name = column_name(node, binder.source)
     return Operand(node, windows.column(_Windowed(tuple(dict.fromkeys(partition)), order, function), name))
@@ -200,8 +203,7 @@ def refinements(windows: Windows, ties: Sequence[exp.Expr]) -> list[Refinement]:
 
 
 def _refinement(node: exp.Expr, spec: Spec, function: WindowFunction, ties: tuple[exp.Expr, ...]) -> Refinement | None:
-    frame = function.frame
-    whole = (frame.start, frame.end) == (None, None)
+    frame, whole = function.frame, function.frame.is_whole
     if function.function in _BY_PLACE:
         return Refinement(node, spec, ties)
     if function.function in VALUES.values():

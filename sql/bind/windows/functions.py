@@ -8,21 +8,18 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, DOUBLE
+from catalog.types import BIGINT, DOUBLE, INTERVAL
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.windows.frames import FAR, Framed
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
 from sql.ir.scalar import Literal, Scalar
-from sql.ir.window_function import WHOLE_PARTITION, Frame, WindowFunction
+from sql.ir.window_function import WindowFunction
 from sql.sql_text import text_of
-
-FAR = 1 << 31
-"""Farther than any row is from another, as collections hold fewer: what is counted beyond means the same."""
-_MOST_DIGITS = 19
 
 
 def bind_spec(binder: Binder, node: exp.Expr) -> Spec:
@@ -35,39 +32,6 @@ def bind_spec(binder: Binder, node: exp.Expr) -> Spec:
         what = f"there is no window {name.name!r} in the WINDOW clause{suggestion(name.name, names)}"
         binder.fail(name if "start" in name.meta else node, what)
     return spec
-
-
-def bind_frame(binder: Binder, node: exp.Expr, spec: Spec) -> Frame:
-    """The frame of an OVER; without one, up to the last peer if there is ORDER BY, else the whole partition."""
-    written = spec.frame
-    if written is None:
-        return Frame(None, 0, True) if spec.order else WHOLE_PARTITION
-    kind = str(written.args.get("kind")).upper()
-    if kind == "GROUPS":
-        binder.refuse(node, "a GROUPS frame is not maintained; write ROWS, or a RANGE of UNBOUNDED and CURRENT ROW")
-    start = _offset(binder, node, written, "start", kind)
-    end = _offset(binder, node, written, "end", kind) if written.args.get("end") else 0
-    if start is not None and end is not None and start > end:
-        binder.fail(node, "this window frame ends before it begins; write the lower bound first")
-    if kind == "ROWS" or (start is None and end is None):
-        return Frame(start, end)
-    return Frame(start, end, True) if spec.order else WHOLE_PARTITION
-
-
-def _offset(binder: Binder, node: exp.Expr, frame: exp.Expr, end: str, kind: str) -> int | None:
-    """One end of a frame as an offset; None where it is unbounded."""
-    value, side = frame.args.get(end), str(frame.args.get(f"{end}_side")).upper()
-    if not isinstance(value, exp.Expr):
-        return None if str(value).upper() == "UNBOUNDED" else 0
-    if kind == "RANGE":
-        what = "a RANGE frame with an offset is not maintained"
-        binder.refuse(node, f"{what}; write ROWS with a number of rows, or join with a condition on the range")
-    if not isinstance(value, exp.Literal) or not value.is_int:
-        binder.refuse(node, "the offset of a ROWS frame must be an integer literal; write the number of rows")
-    if len(value.name) > _MOST_DIGITS or int(value.name) >= 1 << 63:
-        binder.fail(value, "the offset of a ROWS frame is beyond 64 bits; write UNBOUNDED")
-    rows = min(int(value.name), FAR)
-    return -rows if side == "PRECEDING" else rows
 
 
 _RANKS: dict[type[exp.Expr], str] = {
@@ -88,7 +52,7 @@ _OFFERED = (
 )
 
 
-def bind_function(binder: Binder, node: exp.Expr, frame: Frame) -> WindowFunction:
+def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction:
     """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
     if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
@@ -102,11 +66,11 @@ def bind_function(binder: Binder, node: exp.Expr, frame: Frame) -> WindowFunctio
     if kind in _SHIFTS:
         return _shift(binder, call, skips)
     if kind in VALUES:
-        return _value(binder, call, frame, skips)
-    return _aggregate(binder, node, call, frame, skips)
+        return _value(binder, call, framed, skips)
+    return _aggregate(binder, node, call, framed, skips)
 
 
-def _value(binder: Binder, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
+def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
     name = VALUES[type(call)]
     arg = _argument(binder, call)
     args: tuple[Scalar, ...] = (arg,)
@@ -114,7 +78,7 @@ def _value(binder: Binder, call: exp.Expr, frame: Frame, skips: bool) -> WindowF
         if skips:
             binder.refuse(call, "nth_value() with IGNORE NULLS is not maintained; write first_value or last_value")
         args = (arg, _positive(binder, call, call.args.get("offset")))
-    return WindowFunction(name, args, arg.type, True, frame, skips and arg.nullable)
+    return WindowFunction(name, args, arg.type, True, framed.frame, skips and arg.nullable, framed.bounds)
 
 
 def _argument(binder: Binder, call: exp.Expr) -> Scalar:
@@ -152,7 +116,7 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
     return WindowFunction(name, args, arg.type, nullable, ignore_nulls=skips and arg.nullable and offset > 0)
 
 
-def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
+def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
     inner = call.this if isinstance(call, exp.Filter) else call
     if not isinstance(inner, AGGREGATES) or skips:
         what = f"{text_of(call)[:60]} OVER is not maintained"
@@ -164,14 +128,17 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, ski
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
         bind_aggregate(binder, node.this)
-        bound = binder.aggregates.found[0]
+        bound, *more = binder.aggregates.found
     finally:
         binder.aggregates, binder.known = own, known
+    if more or (bound.type == INTERVAL and bound.function in ("min", "max")):
+        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
+        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
     if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
         _refuse(binder, node, inner)
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")
-    return WindowFunction(bound.function, args, bound.type, not counts, frame)
+    return WindowFunction(bound.function, args, bound.type, not counts, framed.frame, bounds=framed.bounds)
 
 
 def _refuse_unwindowed(binder: Binder, node: exp.Expr, call: exp.Expr) -> None:

@@ -25,13 +25,23 @@ class Spec:
             parts.append(f"PARTITION BY {', '.join(map(named, self.partition))}")
         if self.order:
             parts.append(f"ORDER BY {', '.join(_term_name(node, named) for node in self.order)}")
-        frame = self.frame.sql("duckdb") if self.frame is not None else _DEFAULT
+        frame = _frame_name(self.frame, named) if self.frame is not None else _DEFAULT
         if frame != _DEFAULT:
             parts.append(frame)
         return f"({' '.join(parts)})"
 
 
 _DEFAULT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+
+
+def _frame_name(frame: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
+    ends = []
+    for end in ("start", "end"):
+        value, side = frame.args.get(end) or "CURRENT ROW", frame.args.get(f"{end}_side") or ""
+        ends.append(f"{named(value) if isinstance(value, exp.Expr) else value} {side}".strip())
+    exclude = frame.args.get("exclude")
+    left_out = "" if exclude is None or exclude.name.upper() == "NO OTHERS" else f" EXCLUDE {exclude.name}"
+    return f"{str(frame.args.get('kind')).upper()} BETWEEN {ends[0]} AND {ends[1]}{left_out}"
 
 
 def _term_name(node: exp.Expr, named: Callable[[exp.Expr], str]) -> str:

@@ -7,6 +7,8 @@ tables deserves a body of its own.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from catalog.types import (
     BIGINT,
     BLOB,
@@ -16,6 +18,7 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
+    INTERVAL,
     TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
@@ -24,10 +27,12 @@ from catalog.types import (
     UUID,
     VARCHAR,
     SqlType,
+    list_of,
 )
 from sql.ir.functions.function import Function, Raises
 
 _V, _TEXT, _TEXTS, _BYTES = VARCHAR, (VARCHAR,), (VARCHAR, VARCHAR), (BLOB,)
+_LIST = list_of(VARCHAR)
 
 
 def _asked(
@@ -38,6 +43,11 @@ def _asked(
         f"{name} of {of}" if of else name, takes, gives, (name, *others), optional,
         makes_null=True, raises=Raises.SOMETIMES, asked=name,
     )  # fmt: skip
+
+
+def _bound(name: str, takes: tuple[SqlType | str, ...], gives: SqlType, asked: str) -> Function:
+    """One that the binder calls."""
+    return Function(name, takes, gives, makes_null=True, raises=Raises.SOMETIMES, asked=asked)
 
 
 def _each(name: str, takes: tuple[SqlType | str, ...], gives: SqlType) -> Function:
@@ -52,6 +62,25 @@ def _digits(name: str, *others: str) -> tuple[Function, ...]:
     numbers = (BIGINT, UBIGINT, HUGEINT)
     return tuple(_asked(name, (type_,), VARCHAR, *others, of=str(type_)) for type_ in numbers)
 
+
+def _of_json(name: str, gives: SqlType, *others: str) -> tuple[Function, ...]:
+    """What is at a path, or at a place of an array."""
+    return _asked(name, _TEXTS, gives, *others, of="path"), _asked(name, (_V, BIGINT), gives, *others, of="place")
+
+
+def _all_of_json(name: str, gives: SqlType) -> Function:
+    """What is at all places that a path with * leads to."""
+    return Function(
+        f"{name} of all", (_V, "literal"), gives, makes_null=True, raises=Raises.SOMETIMES, asked=name
+    )  # fmt: skip
+
+
+JSON = (
+    *(replace(each, names=()) for each in _of_json("json_extract", _V)),
+    Function("json", _TEXT, _V, makes_null=True, raises=Raises.SOMETIMES, asked="json"),
+    Function("json_structure", _TEXT, _V, makes_null=True, raises=Raises.SOMETIMES, asked="json_structure"),
+)
+"""Those that make JSON in DuckDB: here its text, which is given on to what takes texts, and nowhere else."""
 
 FUNCTIONS = (
     # How alike texts are.
@@ -73,6 +102,18 @@ FUNCTIONS = (
     _asked("length_grapheme", _TEXT, BIGINT),
     _asked("array_extract", (_V, BIGINT), _V, "list_element", "list_extract"),
     _asked("array_slice", (_V, BIGINT, BIGINT), _V, "list_slice"),
+    # JSON, as texts that hold it.
+    *_of_json("json_extract_string", _V, "json_extract_path_text"),
+    *_of_json("json_value", _V),
+    *_of_json("json_exists", BOOLEAN)[:1],
+    _asked("json_type", _TEXTS, _V, optional=1),
+    _asked("json_array_length", _TEXTS, UBIGINT, optional=1),
+    _asked("json_keys", _TEXTS, _LIST, optional=1),
+    _asked("json_contains", _TEXTS, BOOLEAN),
+    _asked("json_valid", _TEXT, BOOLEAN),
+    _all_of_json("json_extract_string", _LIST),
+    _all_of_json("json_value", _LIST),
+    *JSON,
     # Names of files.
     _asked("parse_dirname", _TEXTS, _V, optional=1),
     _asked("parse_dirpath", _TEXTS, _V, optional=1),
@@ -132,6 +173,19 @@ FUNCTIONS = (
     _asked("make_date", (INTEGER,), DATE, of="days"),
     _asked("make_timestamp_ms", (BIGINT,), TIMESTAMP),
     _asked("make_timestamptz", (BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE), TIMESTAMPTZ),
+    # Zones.
+    _bound("timezone of TIMESTAMP", (VARCHAR, TIMESTAMP), TIMESTAMPTZ, "timezone"),
+    _bound("timezone of TIMESTAMP WITH TIME ZONE", (VARCHAR, TIMESTAMPTZ), TIMESTAMP, "timezone"),
+    # Intervals.
+    _bound("age", (TIMESTAMP, TIMESTAMP), INTERVAL, "age"),
+    _bound("time_bucket", (INTERVAL, TIMESTAMP), TIMESTAMP, "time_bucket"),
+    _bound("INTERVAL * DOUBLE", (INTERVAL, DOUBLE), INTERVAL, "*"),
+    _bound("INTERVAL / DOUBLE", (INTERVAL, DOUBLE), INTERVAL, "/"),
+    _bound("to_seconds of DOUBLE", (DOUBLE,), INTERVAL, "to_seconds"),
+    _bound("to_milliseconds of DOUBLE", (DOUBLE,), INTERVAL, "to_milliseconds"),
+    _bound("date_trunc of INTERVAL", ("literal", INTERVAL), INTERVAL, "date_trunc"),
+    _asked("normalized_interval", (INTERVAL,), INTERVAL),
+    _asked("epoch_ns", (INTERVAL,), BIGINT, of="INTERVAL"),
     _asked("uuid_extract_timestamp", (UUID,), TIMESTAMPTZ),
     _asked("uuid_extract_version", (UUID,), UINTEGER),
 )

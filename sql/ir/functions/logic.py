@@ -87,7 +87,7 @@ FUNCTIONS = (
     Function("greatest", ("T", "..."), "T", nulls=Nulls.ALL, range=_chosen),
     Function("least", ("T", "..."), "T", nulls=Nulls.ALL, range=_chosen),
     # Exact, or an error; from text and to text too. DOUBLE is rounded to DECIMAL and integers as DuckDB does, DECIMAL
-    # to fewer digits half away from zero. What reads text is folded by `ivm.transform.fold_constants`.
+    # to fewer digits half away from zero. What reads text is folded by `sql.folded`.
     Function("cast", ("A",), "R", raises=_cast_raises, range=_cast_range),
     Function("try_cast", ("A",), "R", makes_null=True),
     # The value, or an error with the message where the condition is TRUE.

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from catalog.calendar import DAY, PARTS_OF_DAY, shift_months
-from catalog.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, Kind
-from sql.ir.functions.function import Function, NotFoldableError, Raises, of_values
+from catalog.types import BIGINT, DATE, DOUBLE, INTEGER, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind
+from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises, of_values
 from sql.ir.functions.numbers import difference_range, sum_range
 from sql.ir.scalar import Call, Value
 
@@ -39,6 +39,8 @@ def _extract(call: Call, values: Sequence[Any]) -> Value:
 _MOMENT = "DATE or TIMESTAMP"
 
 FUNCTIONS = (
+    # What time it is; see `sql.ir.clock`.
+    Function("now", (), TIMESTAMPTZ, nulls=Nulls.NEVER),
     Function("extract", ("literal", _MOMENT), "BIGINT; epoch (seconds) and julian DOUBLE", value=_extract),
     Function("date_trunc", ("literal", _MOMENT), "TIMESTAMP; DATE where DuckDB does so", raises=_truncation_raises),
     # The boundaries of the part that lie between the two; the whole parts between the two.

@@ -1,0 +1,41 @@
+"""The table of the clock: one row, the time of the last commit or tick. It is there once a view has asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from catalog.names import key
+from catalog.schema import Field, Table
+from catalog.types import INTEGER, TIMESTAMPTZ
+
+OWN = "ivm_"
+"""How names begin that are the engine's own."""
+
+CLOCK = Table(
+    f"{OWN}clock",
+    (Field("id", INTEGER, nullable=False), Field("now", TIMESTAMPTZ, nullable=False)),
+    ("id",),
+    replicated=True,
+)
+NOW_COLUMN = 1
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is the engine's own, which nobody else gives, drops or changes."""
+    return key(name).startswith(OWN)
+
+
+def in_duckdb(now: int) -> Iterator[str]:
+    """What tells DuckDB, on one connection, that it is `now`, in microseconds since 1970."""
+    moment = f"make_timestamptz({now})"
+    for names, type_ in _TOLD:
+        for name in names:
+            yield f"CREATE TEMP MACRO {name}() AS CAST({moment} AS {type_})"
+
+
+_TOLD = (
+    (("now", "get_current_timestamp", "transaction_timestamp"), "TIMESTAMPTZ"),
+    (("current_localtimestamp",), "TIMESTAMP"),
+    (("current_date", "today"), "DATE"),
+)
+"""What DuckDB calls the functions that say what time it is, and of which type they are."""

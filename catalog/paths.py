@@ -1,0 +1,104 @@
+"""Which table or view a name means that may stand in a schema: DuckDB's rules, for one connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError
+from catalog.names import MAIN, TEMP, full_name, key, suggestion
+
+_TEMPORARY = re.compile(rf"\b{TEMP}(?:orary)?\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names as a connection means them: `path` are the schemas in which it looks before main, and creates in the first.
+
+    A name is given by its parts, [[database,] schema,] name; what it means is one text, see `Catalog.parts`.
+    """
+
+    catalog: Catalog
+    path: tuple[str, ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a name without a schema means what it says."""
+        return not self.catalog.has_temporary and all(key(each) == MAIN for each in self.path)
+
+    def concerns(self, text: str) -> bool:
+        """Whether a text may hold a name that means another than it says. Cost: a search."""
+        if not self.is_plain:
+            return True
+        folded = key(text)
+        known = (MAIN, key(self.catalog.database), *map(key, self.catalog.schemas))
+        if TEMP in folded and _TEMPORARY.search(folded) is not None:
+            return True
+        return any(name in folded and re.search(rf'{re.escape(name)}["`\]]?\s*\.', folded) for name in known)
+
+    def found(self, parts: Sequence[str]) -> str | None:
+        """What a name means that is read; None for one of a schema that there is not."""
+        if len(parts) == 1:
+            return self._found(parts[0])
+        schema = self._schema(parts[:-1])
+        return None if schema is None else full_name(schema, parts[-1])
+
+    def _found(self, name: str) -> str:
+        """What is temporary, else the first of the search path's, else that of main, if there is one or not."""
+        names = (full_name(schema, name) for schema in (TEMP, *self.path))
+        return next((each for each in names if key(each) in self.catalog.content), name)
+
+    def created(self, parts: Sequence[str], *, temporary: bool = False) -> str:
+        """What a name means that is created; BindError if there is no such schema."""
+        if temporary or (key(parts[0]) == TEMP and len(parts) > 1):
+            if not temporary or [key(each) for each in parts[:-1]] not in ([], [TEMP], [TEMP, MAIN]):
+                raise BindError("what is TEMP is in temp, and nothing else is; write CREATE TEMP, and a name alone")
+            return full_name(TEMP, parts[-1])
+        if len(parts) == 1:
+            return full_name(self.path[0] if self.path else MAIN, parts[0])
+        schema = self._schema(parts[:-1])
+        if schema is None:
+            wanted = ".".join(parts[:-1])
+            raise BindError(
+                f"there is no schema {wanted!r}{suggestion(wanted, self.catalog.schemas)}; CREATE SCHEMA makes one"
+            )
+        return full_name(schema, parts[-1])
+
+    def given(self, name: Any) -> Any:
+        """What a name means that a program gives as one text, t, s.t or database.s.t."""
+        if not isinstance(name, str) or (self.is_plain and "." not in name):
+            return name
+        found = self._found(name)
+        is_whole = "." not in name or key(found) in self.catalog.content
+        return found if is_whole else self.found(name.split(".", 2)) or name
+
+    def schemas(self, text: str) -> tuple[str, ...]:
+        """The schemas of a search path, "s, main"; BindError for one that there is not."""
+        found = []
+        for each in text.split(",") if text.strip() else ():
+            schema = self.schema_of(each)
+            if schema is None or schema == TEMP:
+                raise BindError(
+                    f"cannot set the schema: there is none called {each.strip()!r}; CREATE SCHEMA makes one"
+                )
+            found.append(schema)
+        return tuple(found)
+
+    def schema_of(self, text: str) -> str | None:
+        """The schema of a name, with that of its database or without; None if there is none."""
+        return self._schema([part.strip().strip('"') for part in text.split(".")])
+
+    def _schema(self, parts: Sequence[str]) -> str | None:
+        """The schema that `schema`, `database` or `database.schema` names."""
+        if len(parts) == 1:
+            found = self.catalog.schema(parts[0])
+            return MAIN if found is None and key(parts[0]) == key(self.catalog.database) else found
+        if len(parts) == 2 and [key(each) for each in parts] == [TEMP, MAIN]:
+            return self.catalog.schema(TEMP)
+        return self.catalog.schema(parts[1]) if len(parts) == 2 and self._is_own(parts[0]) else None
+
+    def _is_own(self, database: str) -> bool:
+        return key(database) == key(self.catalog.database)

@@ -1,0 +1,72 @@
+"""Sequences: numbers that are given out one after the other, and the table of how far each has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from catalog.clock import OWN
+from catalog.errors import NumericError
+from catalog.names import key, quoted
+from catalog.schema import Field, Table
+from catalog.types import BIGINT, VARCHAR
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """The numbers from `start` on, each by `increment` greater, up to `most`, or down to `least` if that is negative.
+
+    If it `cycles`, the numbers go on at the other end; else there are no more.
+    """
+
+    name: str
+    start: int
+    increment: int
+    least: int
+    most: int
+    cycles: bool = False
+
+    @property
+    def key(self) -> str:
+        """What it is found by."""
+        return key(self.name)
+
+    def after(self, last: int | None) -> int:
+        """The number that follows; None: no number was given yet. NumericError if there is none."""
+        found = self.start if last is None else last + self.increment
+        if self.least <= found <= self.most:
+            return found
+        if not self.cycles:
+            bound, at = ("maximum", self.most) if self.increment > 0 else ("minimum", self.least)
+            raise NumericError(
+                f'nextval: reached {bound} value of sequence "{self.name}" ({at}); create another, or with CYCLE'
+            )
+        return self.least if self.increment > 0 else self.most
+
+    def ahead(self, last: int, numbers: int) -> int:
+        """A number up to which so many more may be given; `last` itself where there are fewer."""
+        found = last + numbers * self.increment
+        return found if self.least <= found <= self.most else last
+
+    def covers(self, reserved: int | None, last: int) -> bool:
+        """Whether a number that was reserved is not before one that was given."""
+        return reserved is not None and (reserved - last) * self.increment >= 0
+
+    def definition(self, start: int | None = None) -> str:
+        """CREATE SEQUENCE, without a semicolon; `start`: another one than its own."""
+        return (
+            f"SEQUENCE {quoted(self.name)} INCREMENT BY {self.increment} MINVALUE {self.least} MAXVALUE {self.most} "
+            f"START WITH {self.start if start is None else start} {'CYCLE' if self.cycles else 'NO CYCLE'}"
+        )
+
+
+Sequences = Mapping[str, Sequence]
+"""Sequences by their keys."""
+
+SEQUENCES = Table(
+    f"{OWN}sequences",
+    (Field("name", VARCHAR, nullable=False), Field("last", BIGINT)),
+    ("name",),
+    replicated=True,
+)
+"""Of each sequence, by its key, a number up to which numbers may have been given."""

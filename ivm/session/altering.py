@@ -1,0 +1,277 @@
+"""What ALTER does to a database. The caller is the only one who changes what exists; see `Core.defining`.
+
+Where it changes what is kept of a table's rows, views that read the table are planned again, and filled, before anybody
+sees anything of it; else they go on as they are. Their texts go on to mean what they meant (`sql.pinned`), whatever
+columns come, go or have other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from catalog.altering import (
+    AddColumn,
+    AddKey,
+    Alteration,
+    Altered,
+    DropColumn,
+    Rename,
+    SetType,
+    altered,
+    column_of,
+    renamed_keys,
+)
+from catalog.catalog import Catalog
+from catalog.errors import BindError, ConstraintError, UnsupportedError
+from catalog.names import full_name, key, quoted
+from catalog.schema import Generated, Unique, View
+from ivm.engine.tables import Declared
+from ivm.intake.incoming import check_defaults, default_values
+from ivm.intake.ingest import Intake
+from ivm.plan.lower import lower
+from ivm.session.core import Core
+from ivm.session.redefining import Redefining
+from ivm.session.reserved import check_reserved
+from ivm.session.succession import succession
+from ivm.trace.index.arrangement import Arrangement
+from ivm.transform.pipeline import optimize
+from sql.bind import bind
+from sql.changes import default_text
+from sql.pinned import columns_of, pinned_text, renamed_expression, renamed_text
+from sql.statements import Alter
+
+
+def alter(core: Core, statement: Alter) -> None:
+    """Carry out the statement; on any error nothing has changed.
+
+    Cost: that of reading the text of each view that reads what is altered. Beside it, where rows are kept in another
+    way from then on, that of the batches that they lie in, of writing columns that are new, and of filling these views,
+    while others wait; a new type, a PRIMARY KEY and a default that is not the same for all rows write all rows anew.
+    """
+    entry, change = core.catalog.find(statement.name), statement.change
+    if entry is None and statement.if_exists:
+        return
+    if not core.engine.is_whole:
+        raise UnsupportedError(
+            f"cannot alter {statement.name!r}: ALTER is not supported in a database over shards; create another table "
+            "or view in its place"
+        )
+    check_reserved(statement.name, "alter")
+    if isinstance(change, Rename):
+        check_reserved(change.name)
+        schema, _ = core.catalog.parts(core.catalog.lookup(statement.name).name)
+        change = Rename(full_name(schema, change.name))
+    if statement.kind == "VIEW":
+        assert isinstance(change, Rename), "nothing else is read of a view"
+        _rename_view(core, core.catalog.view(statement.name), change.name)
+        return
+    table = core.catalog.table(statement.name)
+    if table.retention:
+        raise UnsupportedError(f"cannot alter table {table.name}: it has a retention; create another in its place")
+    found = altered(table, change)
+    if found is not None:
+        _alter_table(core, _with_checks(found, change), change)
+
+
+def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
+    work, gone = Redefining.of(core), list[str]()
+    if isinstance(asked, DropColumn | SetType):
+        gone = _not_read(work, change, asked)
+    for name in gone:
+        work.catalog.drop_view(name)
+    _define(work, change, gone)
+    old, table, engine = change.old, change.table, core.engine
+    values, text = _new_values(core, change), _rows_text(change, asked)
+    rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
+    if text or change.is_stored_anew:
+        work.plan(core, {table.name: float(engine.tables[old.name].count)})
+    with core.dropping(), core.lock:
+        if text and engine.tables[old.name].last_time != seen:  # what others have committed is not to be lost
+            rows = _rows(core, change, text)
+        declared = engine.tables.made(table, rows, engine.time) if text else _declared(core, change, values)
+        renderer = engine.beside(dict.fromkeys((old.name, table.name), declared.store), set()) if work.planned else None
+        views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
+        tell = succession(core, work.catalog, dict.fromkeys(gone))
+        tables = dict.fromkeys([old.name], None) | {table.name: declared} | _referring(core, work.catalog, declared)
+
+        def carry_out() -> None:
+            work.put(core, views, renderer, tables)
+            tell()
+
+        core.carry_out(carry_out, work.catalog, {table.name: rows} if text else {}, (change,))
+    core.tidy_texts()
+
+
+def _with_checks(change: Altered, asked: Alteration) -> Altered:
+    """The table with its CHECKs over the columns as they are called. BindError if one depends on a column that goes,
+    or gets another type; a CHECK of a column that goes alone goes with it.
+    """
+    checks = []
+    for check in change.old.checks:
+        named = columns_of(check.condition)
+        if not isinstance(asked, DropColumn | SetType) or key(asked.column) not in named:
+            checks.append(replace(check, condition=renamed_expression(check.condition, change)))
+        elif isinstance(asked, SetType) or len(named) > 1:
+            raise BindError(
+                f"cannot alter table {change.old.name!r}: {check} depends on column {asked.column!r}; create another "
+                "table and copy the rows"
+            )
+    return replace(change, table=replace(change.table, checks=tuple(checks), generated=_generated(change, asked)))
+
+
+def _generated(change: Altered, asked: Alteration) -> tuple[Generated, ...]:
+    """The generated columns over the columns as they are called. BindError if one depends on a column that goes, or
+    gets another type, as it does itself.
+    """
+    for each in change.old.generated:
+        named = columns_of(each.value) | ({key(each.column)} if isinstance(asked, SetType) else set())
+        is_left = isinstance(asked, DropColumn) and key(each.column) == key(asked.column)
+        if isinstance(asked, DropColumn | SetType) and key(asked.column) in named and not is_left:
+            raise BindError(
+                f"cannot alter table {change.old.name!r}: generated column {each.column!r} depends on column "
+                f"{asked.column!r}; drop it first"
+            )
+    return tuple(replace(each, value=renamed_expression(each.value, change)) for each in change.table.generated)
+
+
+def _not_read(work: Redefining, change: Altered, asked: DropColumn | SetType) -> list[str]:
+    """See to it that no view reads a column: the views that go for that, each before those that it reads.
+
+    BindError that names the views, but for CASCADE.
+    """
+    old, column = work.old, column_of(change.old, asked.column).name
+    readers = [v.name for v in old.views if change.old.name in v.uses and _reads(old, v, change, column)]
+    drops, cascade = isinstance(asked, DropColumn), isinstance(asked, DropColumn) and asked.cascade
+    if readers and not cascade:
+        names = ", ".join(map(repr, readers))
+        raise BindError(
+            f"cannot {'drop' if drops else 'give another type to'} column {column!r} of table {change.old.name!r}: "
+            f"used by view{'s' * (len(readers) > 1)} {names}; drop what uses it first"
+            + (", or DROP COLUMN ... CASCADE" if drops else "")
+        )
+    reached = {*readers, *(view.name for reader in readers for view in old.dependents(reader))}
+    return [view.name for view in reversed(old.views) if view.name in reached]
+
+
+def _reads(catalog: Catalog, view: View, change: Altered, column: str) -> bool:
+    """Whether a view would be another one if a column were NULL in all rows, as far as plans tell."""
+    bound = bind(view.unnamed or view.sql, catalog)
+    same = Altered(change.old, change.old, tuple(range(len(change.old.fields))))
+    other = bind(pinned_text(bound, same, {column}), catalog)
+    return lower(optimize(bound.relation)) != lower(optimize(other.relation))
+
+
+def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
+    """Let the table, what names it, and the views that read it be as they are to be; but for those that are gone."""
+    old, table, catalog = change.old, change.table, work.catalog
+    catalog.alter(old.name, table)
+    for other in catalog.tables:
+        if other.name != table.name and any(key(each.table) == key(old.name) for each in other.foreign_keys):
+            catalog.alter(other.name, renamed_keys(other, change))
+    for view in work.readers(old.name, gone):
+        text = view.unnamed or view.sql
+        if old.name in view.uses:
+            bound = bind(text, work.old)
+            is_renamed = old.name != table.name
+            text = renamed_text(bound, old.name, table.name) if is_renamed else pinned_text(bound, change)
+        work.redefine(view, text, renames=True)
+
+
+def _new_values(core: Core, change: Altered) -> Sequence[pa.Scalar]:
+    """What rows that are there hold in columns that are new. Raises what is wrong with a default."""
+    if change.table.defaults != change.old.defaults:
+        check_defaults(change.table, core.numbers)
+    new = [change.table.fields[place] for place, old in enumerate(change.taken) if old is None]
+    values = default_values(change.table, new)
+    for each, value in zip(new, values, strict=True):
+        if not each.nullable and not value.is_valid and core.engine.tables[change.old.name].count:
+            raise ConstraintError(
+                f"cannot alter table {change.old.name}: column {each.name!r} is NOT NULL, and the rows that there are "
+                "would have NULL in it; give it a DEFAULT"
+            )
+    return values
+
+
+def _rows_text(change: Altered, asked: Alteration) -> str:
+    """The SELECT of the rows as they are to be, where all are written anew; empty if not."""
+    values = [quoted(each.name) for each in change.old.fields]
+    match asked:
+        case AddColumn(default=default) if default is not None and not default.constant:
+            values.append(default_text(change.table, asked.field))
+        case AddKey(is_primary=True):
+            pass
+        case SetType():
+            values[change.old.index(asked.column)] = f"CAST({asked.using} AS {asked.type})"
+        case _:
+            return ""
+    named = (f"{value} AS {quoted(each.name)}" for value, each in zip(values, change.table.fields, strict=True))
+    return f"SELECT {', '.join(named)} FROM {quoted(change.old.name)}"
+
+
+def _rows(core: Core, change: Altered, text: str) -> pa.Table:
+    from ivm.session.adhoc import query  # noqa: PLC0415  DuckDB, which a program need not load
+
+    rows, _ = Intake(change.table.fields, f"table {change.table.name}").rows(query(core, text, (change.old.name,)))
+    return rows
+
+
+def _declared(core: Core, change: Altered, values: Sequence[pa.Scalar]) -> Declared:
+    """The table with its rows as it is to be. ConstraintError for NULL where none may be from now on."""
+    tables, old, table = core.engine.tables, change.old, change.table
+    store = tables[old.name]
+    if not change.has_other_columns:
+        return tables.declared(table, store, _unique(core, old.name))
+    for place, was in enumerate(change.taken):
+        if was is not None and old.fields[was].nullable and not table.fields[place].nullable:
+            nulls = store.arrow().column(was).null_count
+            if nulls:
+                raise ConstraintError(
+                    f"cannot alter table {old.name}: column {table.fields[place].name!r} would be NOT NULL, and is "
+                    f"NULL in {nulls} row(s); give them values first"
+                )
+    return tables.declared(table, tables.with_columns(change, values, core.engine.time))
+
+
+def _unique(core: Core, name: str) -> Mapping[Unique, Arrangement]:
+    there = core.engine.tables.constrained.get(name)
+    return {} if there is None else there.unique
+
+
+def _referring(core: Core, catalog: Catalog, declared: Declared) -> dict[str, Declared | None]:
+    """The other tables whose foreign keys are checked against the table."""
+    tables, table, found = core.engine.tables, declared.table, dict[str, Declared | None]()
+    for other in catalog.tables:
+        if other.name != table.name and any(each.enforced and each.table == table.name for each in other.foreign_keys):
+            unique, others = _unique(core, other.name), {table.name: declared}
+            found[other.name] = tables.declared(other, tables[other.name], unique, others)
+    return found
+
+
+def _rename_view(core: Core, view: View, name: str) -> None:
+    work, engine = Redefining.of(core), core.engine
+    renamed = replace(view, name=name)
+    work.catalog.alter(view.name, renamed)
+    for each in work.readers(view.name):
+        text = each.unnamed or each.sql
+        if view.name in each.uses:
+            text = renamed_text(bind(text, work.old), view.name, name)
+        work.redefine(each, text, renames=True)
+    if view.maintained:
+        work.plan(core, {name: engine.sizes({view.name})[view.name]})
+    with core.dropping(), core.lock:
+        there = engine.views.get(view.name)
+        renderer = engine.beside({}, {view.name}) if work.planned else None
+        if renderer is not None and there is not None:
+            renderer.views[name] = there.node
+        moved = None if there is None else replace(there, definition=renamed)
+        views = {view.name: (None, None), name: (moved, engine.oracle_sql[view.name])} | work.installed(core, renderer)
+
+        def carry_out() -> None:
+            work.put(core, views, renderer)
+            engine.listeners.rename(view.name, name)
+
+        core.carry_out(carry_out, work.catalog)
+    core.tidy_texts()

@@ -1,0 +1,158 @@
+"""COMMIT: what a transaction has changed becomes one commit of the database, and what it has defined exists with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+from catalog.catalog import Catalog
+from catalog.errors import ConstraintError, TransactionError
+from catalog.schema import Table, View
+from ivm.durable.journal import Written
+from ivm.durable.restore import bound_again
+from ivm.engine.decided import Also
+from ivm.engine.installing import Put
+from ivm.engine.transaction import Change
+from ivm.engine.view import Installed
+from ivm.intake.ingest import Intake
+from ivm.render.renderer import Renderer
+from ivm.session.before import check_same
+from ivm.session.core import Core
+from ivm.session.pending import Pending
+from ivm.session.succession import succession
+
+
+def publish(core: Core, pending: Pending) -> None:
+    """Commit all changes, at one logical time, or nothing.
+
+    Raises what a commit and what creating a view raises, and TransactionError if others were first: they have changed
+    what the transaction has changed, or what its changes rest upon. Views that are new are filled meanwhile, and others
+    wait for that. Cost: that of the commit, and of what is created.
+    """
+    if not pending.defines:
+        with core.lock:
+            changes = _changes(core, pending)
+            if changes:
+                _committed(core, pending, partial(core.commit, changes, settles=False))
+        return
+    with core.definitions:
+        core.check_writable()
+        core.begin_defining(None)
+        with core.dropping(), core.lock:
+            if not core.catalog.is_like(pending.before):
+                raise TransactionError(
+                    "cannot commit: the transaction creates or drops something, and others have done so since it "
+                    "began. Nothing was changed; run it again"
+                )
+            new = _New(core, pending.catalog.fixed())
+            try:
+                new.fill()
+                changes, also = _changes(core, pending), Also(new.written, new.work())
+                _committed(core, pending, partial(core.clock.commit, core.engine, changes, None, also))
+            except BaseException:
+                new.give_up()
+                raise
+
+
+def _committed(core: Core, pending: Pending, commit: Callable[[], int]) -> None:
+    try:
+        commit()
+    except ConstraintError as error:
+        others = [name for name, table in pending.tables.items() if table.has_changed]
+        if not others:
+            raise
+        raise TransactionError(
+            f"cannot commit: {error}. Others have changed {', '.join(others)} since the transaction began, and were "
+            "first; run it again"
+        ) from error
+
+
+def _changes(core: Core, pending: Pending) -> list[Change]:
+    """What differs, checked against what others have changed. The caller has the lock."""
+    given = []
+    for name, (rows, diffs) in pending.changes().items():
+        pending.tables[name].check_first(rows, diffs)
+        table = pending.tables[name].table
+        if not pending.tables[name].is_new:
+            check_same(core, table)
+        stored, addresses = Intake(table.fields, f"table {name}", table.primary_key).rows(rows)
+        given.append(Change(table, stored, addresses, None if (diffs > 0).all() else diffs))
+    return given
+
+
+class _New:
+    """What comes to exist with a commit: made, and nobody sees it. The caller has both locks."""
+
+    def __init__(self, core: Core, catalog: Catalog) -> None:
+        self._core = core
+        self._catalog = catalog
+        old = core.catalog.content
+        here = catalog.content
+        self._new = [entry for name, entry in here.items() if old.get(name) is not entry]
+        self._gone = [entry for name, entry in old.items() if here.get(name) is not entry]
+        self._views: dict[str, Put] = {view.name: (None, None) for view in self._gone if isinstance(view, View)}
+        self._made: dict[str, Installed] = {}
+        self._renderer: Renderer | None = None
+
+    @property
+    def _tables(self) -> list[Table]:
+        return [entry for entry in self._new if isinstance(entry, Table)]
+
+    def fill(self) -> None:
+        """Make the tables, and fill the views, each after those that it reads. Changes of the commit reach them."""
+        engine = self._core.engine
+        for table in self._tables:
+            engine.tables.put(table.name, engine.tables.made(table))
+        self._renderer = engine.beside({}, self._views.keys())
+        for view in self._new:
+            if isinstance(view, View):
+                self._views[view.name] = self._installed(view, self._renderer)
+
+    def _installed(self, view: View, renderer: Renderer) -> Put:
+        engine, bound = self._core.engine, bound_again(view, self._catalog)
+        if not view.maintained:
+            return None, bound.oracle_sql
+        sizes = {name: float(len(each.log)) for name, each in self._made.items()}
+        planned = engine.planned(bound.relation, sizes)
+        installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)
+        self._made[view.name] = installed
+        installed.node.owners[view.name] = None
+        renderer.views[view.name] = installed.node
+        engine.sweep()  # the installation is over: what a change raises there is the commit's
+        return installed, bound.oracle_sql
+
+    def give_up(self) -> None:
+        """Leave nothing behind, unless it has happened."""
+        engine = self._core.engine
+        engine.settle()
+        if self._core.catalog.is_like(self._catalog):
+            return
+        for name, installed in self._made.items():
+            installed.node.owners.pop(name, None)
+        engine.sweep()
+        for table in self._tables:
+            engine.tables.put(table.name, None)
+
+    def written(self, changes: Sequence[Change], time: int) -> Written | None:
+        """What the journal has of it, and of the changes with which it comes to exist."""
+        core, made = self._core, [table.name for table in self._tables]
+        journal = core.engine.journal
+        return None if journal is None else journal.transaction(core.catalog, self._catalog, made, changes, time)
+
+    def work(self) -> Callable[[], None]:
+        """What lets it exist, when the changes are final."""
+        core, engine = self._core, self._core.engine
+        views = {view.name for view in core.catalog.views}
+        followed = {name: installed for name, (installed, _) in self._views.items() if name in views}
+        told = cache(partial(succession, core, self._catalog, followed))
+
+        def work() -> None:
+            tell = told()  # before the views are others
+            engine.put_all(self._views, self._renderer)
+            for entry in self._gone:
+                if isinstance(entry, Table):
+                    engine.put_table(entry.name, None)
+            core.catalog.become(self._catalog)
+            tell()
+
+        return work

@@ -1,0 +1,117 @@
+"""Views that are planned again, because what they read is another by now: all are there at once, in place of those
+that were there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError
+from catalog.schema import View
+from ivm.engine.installing import Pause, Planned, Put
+from ivm.engine.tables import Declared
+from ivm.render.renderer import Renderer
+from ivm.session.core import Core
+from ivm.trace.turns import Aside, at_once
+from sql.bind import BoundQuery, bind, with_names
+
+_NO_TABLES: Mapping[str, Declared | None] = MappingProxyType({})
+_NO_SIZES: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class Redefining:
+    """What exists, and what of it is to be another.
+
+    `catalog`: what is to exist. `bound`: the queries of views, each after those that it reads. `planned`: how those
+    that are maintained are filled anew, if they are.
+    """
+
+    old: Catalog
+    catalog: Catalog
+    bound: dict[str, BoundQuery] = field(default_factory=dict)
+    planned: dict[str, Planned] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, core: Core) -> Redefining:
+        """Nothing is another yet."""
+        return cls(core.catalog.fixed(), core.catalog.fixed())
+
+    def readers(self, name: str, gone: Collection[str] = ()) -> Sequence[View]:
+        """The views that read what is called so, also through others, each after those that it reads; none of those
+        that are `gone`.
+        """
+        return [view for view in reversed(self.old.dependents(name)) if view.name not in gone]
+
+    def redefine(self, view: View, text: str, *, renames: bool = False) -> None:
+        """Let a view have this text from now on. Its columns stay what they were: called so, if it `renames` them.
+
+        BindError if the text cannot be read, or its columns would be others.
+        """
+        bound, names = bind(text, self.catalog), [each.name for each in view.schema]
+        unnamed = text if view.unnamed or (renames and [each.name for each in bound.schema] != names) else ""
+        if unnamed:
+            bound = with_names(bound, view.name, names)
+        if [(each.name, each.type) for each in bound.schema] != [(each.name, each.type) for each in view.schema]:
+            raise BindError(f"its columns would be {_columns(bound)}")
+        self.bound[view.name] = bound
+        redefined = replace(view, sql=bound.text, schema=bound.schema, uses=bound.uses, unnamed=unnamed)
+        self.have(replace(redefined, order=bound.order, hidden=bound.hidden))
+
+    def have(self, view: View) -> None:
+        """Have a view of this definition, in the place of the one of its name, if there is one; else behind all."""
+        if self.catalog.find(view.name) is None:
+            self.catalog.add_view(view)
+            for entry, column, said in self.old.comments:
+                if entry.name == view.name:
+                    self.catalog.comment(view.name, column, said)
+        else:
+            self.catalog.alter(view.name, view)
+
+    def plan(self, core: Core, sizes: Mapping[str, float] = _NO_SIZES) -> None:
+        """Have the views that are maintained filled anew; `sizes`: of what has a name that nothing has yet."""
+        for name, bound in self.bound.items():
+            if self.catalog.view(name).maintained:
+                self.planned[name] = core.engine.planned(bound.relation, sizes)
+
+    def installed(
+        self, core: Core, renderer: Renderer | None, pause: Pause | None = None, aside: Aside = at_once
+    ) -> dict[str, Put]:
+        """What the views are to be; those that are planned are installed by `renderer`, see `Engine.beside`.
+
+        Others commit at each `pause`; None: nobody is let in. On any error nothing is left behind.
+        """
+        puts: dict[str, Put] = {}
+        for name, bound in self.bound.items():
+            definition, there = self.catalog.view(name), core.engine.views.get(name)
+            if name in self.planned and renderer is not None:
+                there = core.engine.installed(definition, self.planned[name], pause or _alone, aside, renderer)
+                renderer.views[name] = there.node
+            elif there is not None:
+                there = replace(there, definition=definition) if definition.maintained else None
+            puts[name] = there, bound.oracle_sql
+        return puts
+
+    def put(
+        self,
+        core: Core,
+        views: Mapping[str, Put],
+        renderer: Renderer | None,
+        tables: Mapping[str, Declared | None] = _NO_TABLES,
+    ) -> None:
+        """From now on these are what exists, None: there is none. It may be interrupted, and called again."""
+        for name, declared in tables.items():
+            core.engine.put_table(name, declared)
+        core.engine.put_all(views, renderer)
+        core.catalog.become(self.catalog)
+
+
+def _columns(bound: BoundQuery) -> str:
+    return f"({', '.join(f'{each.name} {each.type}' for each in bound.schema)})"
+
+
+def _alone(progress: object) -> None:
+    """Nobody is let in."""

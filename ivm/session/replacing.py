@@ -1,0 +1,54 @@
+"""A view that takes the place of one that others read: these are planned again, filled beside those there are, and all
+are there at one time.
+"""
+
+from __future__ import annotations
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError, Error
+from catalog.schema import View
+from ivm.engine.rehearsal import rehearse
+from ivm.session.core import Core
+from ivm.session.redefining import Redefining
+from ivm.session.succession import succession
+from sql.bind import BoundQuery
+
+
+def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQuery) -> None:
+    """Let `catalog`, which has the new view and none of those that read the old one, be what exists, with these too.
+
+    Others commit and read meanwhile, as before. BindError that names the views that cannot read the new one, or would
+    have other columns; on any error nothing has changed. Cost: that of filling all of them.
+    """
+    work = Redefining(core.catalog.fixed(), catalog)
+    work.bound[definition.name] = bound
+    _read_again(work, definition)
+    work.plan(core)
+    for name, planned in work.planned.items():
+        rehearse(core.engine, catalog.view(name), planned, core.lock)
+    with core.dropping(), core.lock:
+        renderer = core.engine.beside({}, set(work.bound)) if work.planned else None
+        views = work.installed(core, renderer, core.pause, core.lock.aside)
+        tell = succession(core, catalog, {name: installed for name, (installed, _) in views.items()})
+
+        def carry_out() -> None:
+            work.put(core, views, renderer)
+            tell()
+
+        core.carry_out(carry_out, catalog)
+    core.tidy_texts()
+
+
+def _read_again(work: Redefining, definition: View) -> None:
+    broken = dict[str, Error]()
+    for view in work.readers(definition.name):
+        try:
+            work.redefine(view, view.unnamed or view.sql)
+        except Error as error:
+            broken[view.name] = error
+    if broken:
+        names, (why, *_) = ", ".join(map(repr, broken)), broken.values()
+        raise BindError(
+            f"cannot replace view {definition.name!r}: it would break view{'s' * (len(broken) > 1)} {names}, which "
+            f"read{'s' * (len(broken) == 1)} it: {why}; keep the columns that it has, or drop what reads it first"
+        )

@@ -1,0 +1,188 @@
+"""BEGIN, COMMIT and ROLLBACK: of each thread the transaction that it has open on a database."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from catalog.errors import TransactionError, UnsupportedError
+from catalog.paths import Names
+from ivm.engine.installing import Progress
+from ivm.results.result import Result
+from ivm.session.core import Core
+from ivm.session.defining import DEFINITIONS, Definitions
+from ivm.session.statements import run_statement
+from sql.connection_statements import Load
+from sql.plain_insert import PlainInsert
+from sql.plain_rows import PlainRows
+from sql.statements import (
+    Alter,
+    Analyze,
+    Begin,
+    Commit,
+    CreateIndex,
+    CreateSequence,
+    CreateTable,
+    Drop,
+    Explain,
+    Rollback,
+    Statement,
+)
+
+if TYPE_CHECKING:
+    from ivm.session.open_transaction import OpenTransaction
+
+
+class Begun:
+    """A transaction between BEGIN and its end. It sees what was there when its first statement ran."""
+
+    def __init__(self, core: Core, *, read_only: bool) -> None:
+        self._core = core
+        self._read_only = read_only
+        self._open: OpenTransaction | None = None
+        self.error = ""
+        """What has aborted it; empty as long as it can go on."""
+
+    def core(self) -> OpenTransaction:
+        """What its statements work on. TransactionError if it is aborted."""
+        if self.error:
+            raise TransactionError(
+                f"the current transaction is aborted, and nothing of it will take effect: {self.error}; write ROLLBACK"
+            )
+        if self._open is None:
+            from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
+
+            self._open = OpenTransaction(self._core, read_only=self._read_only)
+        return self._open
+
+    def abort(self, error: BaseException) -> None:
+        """It cannot go on: a statement has failed. What it had is let go."""
+        self.error = self.error or str(error).partition("\n")[0] or type(error).__name__
+        self._open = None
+
+    def publish(self) -> None:
+        """Let everybody see what it has changed; see `OpenTransaction.publish`."""
+        if self.error or self._open is not None:
+            self.core().publish()
+
+
+class Transactions:
+    """Of each thread the transaction that it has open, if it has: what other threads do is not in it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._of_thread = threading.local()
+
+    @property
+    def begun(self) -> Begun | None:
+        """That of this thread."""
+        return getattr(self._of_thread, "begun", None)
+
+    @property
+    def names(self) -> Names:
+        """What names mean that statements of this thread give."""
+        begun = self.begun
+        return (self._core if begun is None or begun.error else begun.core()).settings.names
+
+    def begin(self, *, read_only: bool = False) -> None:
+        """Begin one. TransactionError if there is one, which is aborted then, as in DuckDB."""
+        begun = self.begun
+        if begun is not None:
+            error = TransactionError("cannot start a transaction within a transaction; COMMIT or ROLLBACK first")
+            begun.abort(error)
+            raise error
+        self._of_thread.begun = Begun(self._core, read_only=read_only)
+
+    def commit(self) -> None:
+        """Let everybody see what the transaction has changed, at one logical time, or end it with an error: then
+        nothing has changed. An aborted one stays, until ROLLBACK.
+        """
+        begun = self._found("commit")
+        try:
+            begun.publish()
+        finally:
+            if not begun.error:
+                self._of_thread.begun = None
+
+    def rollback(self) -> None:
+        """Let go of all that the transaction has changed."""
+        self._found("rollback")
+        self._of_thread.begun = None
+
+    def check_none(self, what: str) -> None:
+        """Raise TransactionError if this thread has one, of which `what` would be no part."""
+        if self.begun is not None:
+            raise TransactionError(
+                f"cannot call {what}: this thread has begun a transaction, of which it would be no part; COMMIT or "
+                "ROLLBACK first, or write INSERT, UPDATE and DELETE"
+            )
+
+    def failed(self, error: BaseException) -> None:
+        """A statement of this thread has failed: its transaction is aborted, if there is one."""
+        if self.begun is not None:
+            self.begun.abort(error)
+
+    def run(
+        self,
+        statements: Sequence[Statement | PlainInsert | PlainRows],
+        dialect: str,
+        progress: Callable[[Progress], None] | None,
+    ) -> Result:
+        """Carry out one statement after the other, see `run_statement`; the result is the last one's."""
+        result = None
+        for statement in statements:
+            result = self._run(statement, dialect, progress)
+        return Result() if result is None else result
+
+    def _run(
+        self,
+        statement: Statement | PlainInsert | PlainRows,
+        dialect: str,
+        progress: Callable[[Progress], None] | None,
+    ) -> Result:
+        match statement:
+            case Begin():
+                self.begin(read_only=statement.read_only)
+            case Commit():
+                self.commit()
+            case Rollback():
+                self.rollback()
+            case _:
+                try:
+                    return run_statement(self._core_for(statement), statement, dialect, progress)
+                except BaseException as error:
+                    self.failed(error)
+                    raise
+        return Result()
+
+    def _core_for(self, statement: Statement | PlainInsert | PlainRows) -> Core:
+        """What a statement of this thread works on."""
+        if self.begun is None:
+            return self._core
+        core = self.begun.core()
+        if isinstance(statement, DEFINITIONS):
+            self._check_definition(statement)
+        is_of_view = isinstance(statement, Analyze) and isinstance(statement.inner, str)
+        return self._core if is_of_view or isinstance(statement, Explain | Load) else core
+
+    def _check_definition(self, statement: Definitions) -> None:
+        """UnsupportedError for what cannot take effect together with other statements."""
+        if not self._core.engine.is_whole:
+            what = "create or drop anything in a transaction over shards"
+        elif isinstance(statement, Alter):
+            what = "alter anything in a transaction"
+        elif isinstance(statement, CreateIndex | CreateSequence) or (
+            isinstance(statement, Drop) and statement.kind in ("INDEX", "SEQUENCE")
+        ):
+            what = "create or drop an index or a sequence in a transaction"
+        elif isinstance(statement, CreateTable) and statement.table.retention:
+            what = "create a table with a retention in a transaction"
+        else:
+            return
+        raise UnsupportedError(f"cannot {what}; ROLLBACK, and do it before BEGIN or after COMMIT")
+
+    def _found(self, what: str) -> Begun:
+        if self.begun is None:
+            raise TransactionError(f"cannot {what}: no transaction is active; each statement has committed by itself")
+        return self.begun

@@ -1,0 +1,76 @@
+"""COLLATE: texts compared without their case or accents, which is by what a function makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from catalog.types import NULL, VARCHAR
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.operand import Operand
+from sql.folded import folded
+from sql.ir.scalar import Call
+
+_KEYS: dict[str, str | None] = {
+    "nocase": "lower", "noaccent": "strip_accents", "nfc": "nfc_normalize", "binary": None, "c": None, "posix": None,
+}  # fmt: skip
+"""By what a collation compares; None is the text itself."""
+_ORDER = ("nfc", "noaccent", "nocase")
+_PLACES = (exp.Ordered, exp.Window)
+
+
+def operands_of(
+    binder: Binder, nodes: Sequence[exp.Expr], bind: Callable[[exp.Expr], Operand] | None = None
+) -> list[Operand]:
+    """The operands of a comparison; if one has a collation, all as what it compares by."""
+    found = {names for node in nodes if (names := _collation(binder, node)) is not None}
+    if not found:
+        return [(bind or binder.bind)(node) for node in nodes]
+    if len(found) > 1:
+        binder.fail(nodes[-1], "the sides of this comparison have different collations; write one of them")
+    (names,) = found
+    return [_key(binder, node, names) for node in nodes]
+
+
+def bind_collate(binder: Binder, node: exp.Expr) -> Operand:
+    """COLLATE in ORDER BY and PARTITION BY: what it compares by."""
+    names, above = _collation(binder, node), node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    assert names is not None, "dispatched by class"
+    if not isinstance(above, _PLACES):
+        what = "COLLATE is maintained in comparisons, ORDER BY and PARTITION BY"
+        binder.refuse(node, f"{what}; write lower(..) or strip_accents(..) for what it makes equal")
+    return _key(binder, node, names)
+
+
+def _collation(binder: Binder, node: exp.Expr) -> tuple[str, ...] | None:
+    """The names of the collation of an expression, in the order in which they are applied; None if it has none."""
+    inner = node.unnest()
+    if not isinstance(inner, exp.Collate):
+        return None
+    names = inner.expression.sql("duckdb").replace('"', "").lower().split(".")
+    for name in names:
+        if name not in _KEYS:
+            known = ", ".join(each.upper() for each in _KEYS)
+            binder.refuse(inner, f"the collation {name!r} is not supported; {known} are, joined by dots")
+    return tuple(name for name in _ORDER if name in names)
+
+
+def _key(binder: Binder, node: exp.Expr, names: tuple[str, ...]) -> Operand:
+    inner = node.unnest()
+    operand = binder.value(inner.this if isinstance(inner, exp.Collate) else node)
+    if operand.type not in (VARCHAR, NULL):
+        binder.mismatch(node, f"a collation is of texts, not of {operand.type}; cast it to VARCHAR")
+    if operand.type == NULL:
+        return operand
+    scalar = operand.scalar
+    for name in names:
+        function = _KEYS[name]
+        assert function is not None, "those that do something"
+        scalar = Call(function, (scalar,), VARCHAR, scalar.nullable)
+    return Operand(node, folded(scalar))
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {exp.Collate: bind_collate}

@@ -1,0 +1,191 @@
+"""UNNEST in a SELECT list: what stands for it while a block is bound, and the rows that are made in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from catalog.types import BIGINT, INTEGER, NULL, VARCHAR, Kind, list_of
+from sql.bind.context import BindContext
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.comparisons import unified
+from sql.bind.expressions.nested import placeholders
+from sql.bind.expressions.operand import Operand
+from sql.bind.functions.signatures import apply
+from sql.bind.names.columns import column_name
+from sql.bind.names.scope import UNNESTED
+from sql.bind.series import bind_series_list
+from sql.ir.relation import Relation, Unnest
+from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite
+
+_CLAUSES = ("SELECT", "GROUP BY", "ORDER BY")
+
+
+@dataclass(slots=True)
+class Unnests:
+    """The distinct lists of a block whose elements its rows are made of, each with the text that it was written as.
+
+    The elements of list i are bound as an Outer, which no rewriting of columns touches, until `with_unnests` puts a
+    column in its place.
+    """
+
+    found: list[Scalar] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    columns: list[Scalar] = field(default_factory=list)
+
+    def column(self, list_: Scalar, name: str) -> Scalar:
+        """What stands for the elements of a list; the same for the same list."""
+        if list_ not in self.found:
+            assert list_.type.element is not None, "it is a list"
+            self.columns.append(Outer(UNNESTED, len(self.found), list_.type.element))
+            self.found.append(list_)
+            self.names.append(name)
+        return self.columns[self.found.index(list_)]
+
+    def settled(self, scalar: Scalar) -> Scalar:
+        """The expression with the elements read from their columns, as far as there are any."""
+
+        def settle(s: Scalar) -> Scalar:
+            return self.columns[s.index] if isinstance(s, Outer) and s.binding == UNNESTED else s
+
+        return rewrite(scalar, settle)
+
+
+def bind_list(binder: Binder, node: exp.Expr) -> Scalar:
+    """A list whose elements are asked; one that is NULL is of INTEGERs."""
+    if isinstance(node, exp.Paren):
+        return bind_list(binder, node.this)
+    if isinstance(node, exp.Array) and not isinstance(next(iter(node.expressions), None), exp.Query):
+        return _literal(binder, node)
+    if isinstance(node, exp.GenerateSeries):
+        return bind_series_list(binder, node)
+    operand = binder.value(node)
+    if operand.type == NULL:
+        return Literal(None, list_of(INTEGER))
+    if operand.type.kind is not Kind.LIST:
+        what = f"UNNEST takes a list, not {operand.type}"
+        instead = "split it first, as with string_split(x, ',')" if operand.type == VARCHAR else "write [x]"
+        binder.mismatch(node, f"{what}; {instead}")
+    return operand.scalar
+
+
+def _literal(binder: Binder, node: exp.Array) -> Scalar:
+    if not node.expressions:
+        return Literal(None, list_of(INTEGER))
+    scalars, type_ = unified(binder, node, "a list", [binder.value(each) for each in node.expressions])
+    stored = INTEGER if type_ == NULL else type_
+    elements = tuple(Literal(None, INTEGER) if scalar.type == NULL else scalar for scalar in scalars)
+    return Call("list_value", elements, list_of(stored), nullable=False)
+
+
+def _bind(binder: Binder, node: exp.Expr, list_: Scalar) -> Operand:
+    assert isinstance(binder.unnests, Unnests), "the clause has been checked"
+    return Operand(node, binder.unnests.column(list_, column_name(node, binder.source)))
+
+
+def _inside(binder: Binder, node: exp.Expr, name: str) -> str:
+    """Note that the argument of `name` is being bound; the clause around."""
+    clause = binder.clause
+    if clause not in _CLAUSES or not isinstance(binder.unnests, Unnests):
+        binder.fail(node, f"{name}() cannot stand in {clause}; put it in FROM: FROM t, unnest(t.l) AS u(x)")
+    binder.clause = f"{name}()"
+    return clause
+
+
+def bind_unnest(binder: Binder, node: exp.Expr) -> Operand:
+    """UNNEST(list) in a SELECT list."""
+    clause = _inside(binder, node, "UNNEST")
+    levels = _levels(binder, node)
+    list_ = bind_list(binder, node.this)
+    binder.clause = clause
+    element = list_.type.element
+    if element is not None and element.kind is Kind.LIST and levels > 1:
+        binder.refuse(node.expressions[0], "UNNEST of several levels is not supported; write unnest(flatten(l))")
+    return _bind(binder, node, list_)
+
+
+def _levels(binder: Binder, node: exp.Expr) -> int:
+    """How many levels of lists are to be taken apart; more than there can be for all."""
+    levels = 1
+    for option in node.expressions:
+        name = option.this.name.lower() if isinstance(option, exp.PropertyEQ | exp.Kwarg) else ""
+        value = option.args.get("expression")
+        if name == "recursive" and isinstance(value, exp.Boolean):
+            levels = 1 << 16 if value.this else levels
+        elif name == "max_depth" and isinstance(value, exp.Literal) and value.is_int and int(value.name) > 0:
+            levels = int(value.name)
+        else:
+            what = "UNNEST takes one list, and recursive := true or max_depth := n"
+            binder.fail(option, f"{what}; write one UNNEST for each list")
+    return levels
+
+
+def bind_subscripts(binder: Binder, node: exp.Expr) -> Operand:
+    """GENERATE_SUBSCRIPTS(list, 1): the places of its elements."""
+    clause = _inside(binder, node, "GENERATE_SUBSCRIPTS")
+    args = node.expressions
+    if len(args) != 2 or not isinstance(args[1], exp.Literal) or args[1].name != "1":
+        binder.refuse(node, "generate_subscripts() takes a list and the dimension 1; write generate_subscripts(l, 1)")
+    list_ = bind_list(binder, args[0])
+    binder.clause = clause
+    return _bind(binder, node, Call("generate_subscripts", (list_,), list_of(BIGINT), list_.nullable))
+
+
+def bind_split(binder: Binder, node: exp.Expr) -> Operand:
+    """REGEXP_SPLIT_TO_TABLE(text, pattern)."""
+    clause = _inside(binder, node, "REGEXP_SPLIT_TO_TABLE")
+    list_ = apply(binder, node, "string_split_regex", node.expressions).scalar
+    binder.clause = clause
+    return _bind(binder, node, list_)
+
+
+BY_NAME: dict[str, Handler] = {
+    "unnest": lambda binder, node: bind_unnest(binder, _as_explode(node)),
+    "unlist": lambda binder, node: bind_unnest(binder, _as_explode(node)),
+    "generate_subscripts": bind_subscripts,
+    "regexp_split_to_table": bind_split,
+}
+"""How functions that make rows are bound in a SELECT list."""
+
+
+def _as_explode(node: exp.Expr) -> exp.Expr:
+    """The call of a function known by its name, which is named as it was written."""
+    first, *rest = node.expressions or [exp.Null()]
+    found = exp.Explode(this=first, expressions=rest)
+    found.meta.update(node.meta)
+    found.parent = node.parent
+    return found
+
+
+def with_keys(context: BindContext, relation: Relation, unnests: Unnests) -> Relation:
+    """The rows that GROUP BY sees, made of the lists that its keys read."""
+    if any(placeholders((each,)) for each in unnests.found):
+        context.refuse(None, "a subquery in UNNEST in GROUP BY is not supported; unnest in a subquery in FROM")
+    return _made(relation, unnests, unnests.found, 0)
+
+
+def with_unnests(
+    relation: Relation, scalars: Sequence[Scalar], unnests: Unnests, first: int
+) -> tuple[Relation, list[Scalar]]:
+    """The rows made of the lists that are found from number `first` on, and the expressions over them.
+
+    The last of `scalars` are these lists over the rows.
+    """
+    count = len(unnests.found) - first
+    if not count:
+        return relation, list(scalars)
+    relation = _made(relation, unnests, scalars[-count:], first)
+    return relation, [unnests.settled(scalar) for scalar in scalars[:-count]]
+
+
+def _made(relation: Relation, unnests: Unnests, lists: Sequence[Scalar], first: int) -> Relation:
+    width = len(relation.schema)
+    made = Unnest(relation, tuple(lists), tuple(unnests.names[first:]))
+    for i, added in enumerate(made.added):
+        unnests.columns[first + i] = Column(width + i, added.type, added.nullable)
+    return made
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {exp.Explode: bind_unnest}
