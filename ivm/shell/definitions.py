@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from catalog.catalog import Catalog
-from catalog.names import MAIN, TEMP, as_literal, quoted
+from catalog.keywords import quoted_if_needed
+from catalog.names import MAIN, TEMP, as_literal
 from catalog.schema import Field, ForeignKey, Index, Table, View
-
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def name_text(name: str) -> str:
     """A name as it is written: quoted only if it must be."""
-    return name if _PLAIN.fullmatch(name) else quoted(name)
+    return quoted_if_needed(name)
 
 
 def full_text(name: str, catalog: Catalog) -> str:
