@@ -12,7 +12,7 @@ from catalog.macro import Macro, Macros, macro_called
 from catalog.names import MAIN, TEMP, as_literal, key, quoted, suggestion, written
 from catalog.schema import ForeignKey, Index, Table, View
 from catalog.sequence import Sequence, Sequences
-from catalog.types import SqlType
+from catalog.types import SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 
@@ -127,7 +127,7 @@ class Catalog:
         if found is None:
             known = suggestion(name, (each for each, _ in self._types.values()))
             raise BindError(f"there is no type {name!r}{known}")
-        users = tuple(table.name for table in self.tables if any(field.type == found[1] for field in table.fields))
+        users = tuple(table.name for table in self.tables if any(holds(field.type, found[1]) for field in table.fields))
         if users:
             raise BindError(f"cannot drop type {name!r}: used by {_listed('table', users)}; drop that first")
         self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
@@ -272,7 +272,7 @@ class Catalog:
         self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
-        """Give the table called `name` these indexes, and return it."""
+        """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""
         table = replace(self.table(name), indexes=indexes)
         for index in indexes:
             for column in index.columns if index.unique else ():
@@ -350,8 +350,8 @@ class Catalog:
 
     def is_like(self, other: Catalog) -> bool:
         """Whether there is what another catalog has: the very same entries."""
-        same = self.content is other.content and self.macros is other.macros and self._types is other._types
-        return same and self._schemas is other._schemas and self._comments is other._comments
+        named = ("content", "macros", "sequences", "_types", "_schemas", "_comments")
+        return all(getattr(self, name) is getattr(other, name) for name in named)
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from catalog.errors import BindError
+from catalog.errors import BindError, UnsupportedError
 from catalog.names import key, suggestion, twice, written
 from catalog.schema import ForeignKey, Schema, Table, Unique, View
 from catalog.types import INTERVAL
@@ -39,8 +39,12 @@ def check_columns(table: Table) -> None:
 
 
 def check_key(table: Table, what: str, kind: str, column: str) -> None:
-    """BindError for a column that no key can have: `what` is attempted, `kind` is the constraint."""
-    if table.fields[table.index(column)].type == INTERVAL:
+    """Raise for a column that no key can have: `what` is attempted, `kind` is the constraint."""
+    type_ = table.fields[table.index(column)].type
+    if type_.is_nested:
+        why = "of which there are no keys; keep what tells them apart, such as a text, in a column"
+        raise UnsupportedError(f"{what}: its {kind} names column {column!r}, {type_}, {why}")
+    if type_ == INTERVAL:
         why = "of which different ones may be equal; keep its microseconds, epoch_us(..), in a column"
         raise BindError(f"{what}: its {kind} names column {column!r}, an INTERVAL, {why}")
 

@@ -24,6 +24,8 @@ def plain_type(type_: SqlType) -> Plain:
         found["element"] = plain_type(type_.element)
     if type_.labels:
         found["labels"] = list(type_.labels)
+    if type_.fields:
+        found["fields"] = [[name, plain_type(field)] for name, field in type_.fields]
     return found
 
 
@@ -36,6 +38,7 @@ def type_of(plain: Plain) -> SqlType:
         plain.get("scale", 0),
         None if element is None else type_of(element),
         tuple(plain.get("labels", ())),
+        tuple((name, type_of(field)) for name, field in plain.get("fields", ())),
     )
     _check(found, SqlType)
     return found

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from catalog.keywords import quoted_if_needed
 from catalog.names import as_literal
 
 
@@ -21,7 +23,7 @@ class Physical(enum.Enum):
     of an INTERVAL, see `catalog.intervals`.
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
     CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; UUID, in lower case;
-    LIST, see `ivm.trace.columns.arrow`).
+    LIST, STRUCT and MAP, see `ivm.trace.columns.nested`).
     """
 
     BOOL = "bool"
@@ -78,6 +80,8 @@ class Kind(enum.Enum):
     ENUM = "ENUM", Physical.INT32
     INTERVAL = "INTERVAL", Physical.WIDE
     LIST = "LIST", Physical.CODE
+    STRUCT = "STRUCT", Physical.CODE
+    MAP = "MAP", Physical.CODE
 
     __hash__ = object.__hash__  # Python's own hashes the name at each call
 
@@ -88,19 +92,24 @@ MAX_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A SQL type; `precision` and `scale` mean something for DECIMAL only, `element` for LIST, `labels` for ENUM."""
+    """A SQL type; `precision` and `scale` mean something for DECIMAL only, `labels` for ENUM.
+
+    `element` is that of a LIST; of a MAP the STRUCT of a key and its value. `fields` are those of a STRUCT, each with
+    its name, which is "" for each if they have none, as ROW(1, 2) makes it.
+    """
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     element: SqlType | None = None
     labels: tuple[str, ...] = ()
+    fields: tuple[tuple[str, SqlType], ...] = ()
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
-        if self.kind is Kind.LIST:
-            return f"{self.element}[]"
+        if self.is_nested:
+            return _nested_text(self)
         if self.kind is Kind.ENUM:
             return f"ENUM({', '.join(map(as_literal, self.labels))})"
         return self.kind.value
@@ -112,6 +121,16 @@ class SqlType:
             return Physical.INT64 if self.precision <= MAX_NARROW_DIGITS else Physical.WIDE
         assert self.kind.physical is not None, "it has columns"
         return self.kind.physical
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether this is a LIST, STRUCT or MAP, whose values are made of others."""
+        return self.kind in _NESTED
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of a STRUCT's fields as Arrow has them: element1, .. where they have none."""
+        return tuple(name or f"element{number}" for number, (name, _) in enumerate(self.fields, 1))
 
     @property
     def is_integer(self) -> bool:
@@ -139,6 +158,7 @@ class SqlType:
         return self.is_integer and not self.kind.signed
 
 
+_NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _INTEGERS = frozenset(kind for kind in Kind if kind.bits)
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
@@ -180,3 +200,33 @@ def integer_range(kind: Kind) -> tuple[int, int]:
 def list_of(element: SqlType) -> SqlType:
     """The type of lists of `element`."""
     return SqlType(Kind.LIST, element=element)
+
+
+def struct_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
+    """The type of structs of these fields."""
+    return SqlType(Kind.STRUCT, fields=tuple(fields))
+
+
+def map_of(key: SqlType, value: SqlType) -> SqlType:
+    """The type of maps from keys to values."""
+    return SqlType(Kind.MAP, element=struct_of((("key", key), ("value", value))))
+
+
+def _nested_text(type_: SqlType) -> str:
+    if type_.element is None and not all(name for name, _ in type_.fields):
+        return f"TUPLE({', '.join(_within(field) for _, field in type_.fields)})"
+    if type_.element is None:
+        return f"STRUCT({', '.join(f'{quoted_if_needed(name)} {_within(field)}' for name, field in type_.fields)})"
+    if type_.kind is Kind.MAP:
+        return f"MAP({', '.join(_within(field) for _, field in type_.element.fields)})"
+    return f"{_within(type_.element)}[]"
+
+
+def _within(type_: SqlType) -> str:
+    return '"NULL"' if type_.kind is Kind.NULL else str(type_)
+
+
+def holds(type_: SqlType, other: SqlType) -> bool:
+    """Whether a type is another, or is made of it."""
+    parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
+    return type_ == other or any(holds(part, other) for part in parts)

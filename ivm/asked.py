@@ -6,6 +6,7 @@ which functions they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -23,21 +24,26 @@ from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.zones import clocks_of, is_near
+from sql.ir.functions.nested import PLACE
 
 _GIVEN = "given"
-Argument = tuple[Column | str, SqlType]
-"""Values, or the text of one, and their type."""
+_PLACE = re.compile(PLACE.format(r"(\d+)"))
+Argument = tuple[Column | str | None, SqlType]
+"""Values, or the text of one or None for NULL, and their type."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A call over `rows`: `values` are its constants, as SQL writes them, and None where a column is its argument."""
+    """A call over `rows`: `values` are its constants, as SQL writes them, and None where a column is its argument. The
+    function may be what `text` writes, in which the arguments behind it have a `PLACE`.
+    """
 
     function: str
     values: tuple[str | None, ...]
     types: tuple[SqlType, ...]
     rows: pa.Table
     type: SqlType
+    text: str | None = None
 
     def asked_with(self, column: str) -> str:
         """The text of the call, with `column` for each of its columns, which has {} for its number."""
@@ -46,8 +52,13 @@ class _Question:
             f"CAST({column.format(next(numbers)) if value is None else value} AS {type_})"
             for value, type_ in zip(self.values, self.types, strict=True)
         ]
+        if self.function in ("cast", "try_cast"):
+            return f"{self.function}({written[0]} AS {self.type})"
+        call = f"{quoted(self.function)}({', '.join(written)})"
+        if self.function == "written":
+            call = _PLACE.sub(lambda place: written[int(place[1])], str(self.text))
         # Outside, the cast changes nothing but where DuckDB gives a number a type that depends on its value.
-        return f"CAST({quoted(self.function)}({', '.join(written)}) AS {self.type})"
+        return f"CAST({call} AS {self.type})"
 
     def answer(self) -> pa.Array | pa.ChunkedArray:
         """The values of all rows; one if the call has no column."""
@@ -96,7 +107,7 @@ def _in_zones(arguments: Sequence[Argument], type_: SqlType, dictionary: TextDic
     (zones, _), (moments, given) = arguments
     assert isinstance(moments, Column), "the caller has looked"
     values, found = moments.values, np.zeros(len(moments), np.int64)
-    names: Sequence[Column | str] = [zones]
+    names: Sequence[Column | str | None] = [zones]
     place = np.zeros(len(values), np.int64)
     if isinstance(zones, Column):
         codes, place = np.unique(zones.values, return_inverse=True)
@@ -140,12 +151,17 @@ def answer_to(
             fields.append(Field(f"c{len(fields) + 1}", given))
             arrays.append(to_arrow(value, given, strings))
     rows = with_hugeints(pa.table(arrays, [field.name for field in fields]), tuple(fields))
-    values = tuple(None if isinstance(value, Column) else as_literal(value) for value, _ in arguments)
-    question = _Question(function, values, tuple(given for _, given in arguments), rows, type_)
+    values = tuple(None if isinstance(value, Column) else _literal(value) for value, _ in arguments)
+    text = arguments[0][0] if function == "written" and isinstance(arguments[0][0], str) else None
+    question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text)
     try:
         return question.answer()
     except duckdb.Error as error:
         raise question.error(error) from None
+
+
+def _literal(text: str | None) -> str:
+    return "NULL" if text is None else as_literal(text)
 
 
 _FEW = 32

@@ -38,7 +38,7 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, with_huge
+from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, undivided, with_huge
 from sql.cast_text import REFUSED
 
 
@@ -189,26 +189,26 @@ _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
     """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
-    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`.
+    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`, and so does what holds such.
     """
     for place, (field, given) in enumerate(zip(fields, table.schema.types, strict=False)):
         if field.type == UUID and pa.types.is_string(given):
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
             table = _with_hugeint(table, place)
-    return with_huge(table, [field.type if field.type.kind is Kind.ENUM else None for field in fields])
+    return with_huge(table, [f.type if f.type.is_nested or f.type.kind is Kind.ENUM else None for f in fields])
 
 
 def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     """Let `name` stand for the rows of a table on this connection."""
     enums = enum_columns(table)
     if not enums:
-        duck.register(name, table)
+        duck.register(name, undivided(table))
         return
     names = [f"c{place}" for place in range(table.num_columns)]
     columns = [f"{each}::{enums[place]}" if place in enums else each for place, each in enumerate(names)]
     texts = f"{name}, ENUMs as texts"
-    duck.register(texts, table.rename_columns(names))
+    duck.register(texts, undivided(table).rename_columns(names))
     named = ", ".join(map(quoted, table.column_names))
     duck.execute(f"CREATE TEMP VIEW {quoted(name)}({named}) AS SELECT {', '.join(columns)} FROM {quoted(texts)}")
 
@@ -277,7 +277,7 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
     texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
     with connection(Use.OWN) as duck:
-        duck.register("given", table.rename_columns(places))
+        duck.register("given", undivided(table).rename_columns(places))
         return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
 
 

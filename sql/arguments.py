@@ -39,23 +39,26 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
           exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PartitionedByProperty, exp.PrimaryKey,
           exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property, exp.Qualify, exp.Reference, exp.RespectNulls,
           exp.Returning, exp.Summarize, exp.TemporaryProperty, exp.TruncateTable, exp.Var, exp.Where,
-          exp.WithDataProperty)),
+          exp.WithDataProperty, exp.ToMap, exp.Dot, exp.PropertyEQ)),
+    (("keys", "values"), (exp.Map,)),
     (("this",), (exp.ColumnConstraint, exp.Count, exp.Mode, exp.Ntile, exp.Order, exp.UniqueColumnConstraint)),
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
     (("expressions",), (exp.Anonymous, exp.Array, exp.Coalesce, exp.Cube, exp.Explode, exp.Format, exp.Greatest,
-                        exp.GroupingId, exp.Least, exp.Rollup, exp.Tuple)),
+                        exp.GroupingId, exp.Least, exp.Rollup, exp.Struct, exp.Tuple)),
     (("expression",), (exp.RegrCount, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope)),
     (("alias",), (exp.Alias,)),
     (("alias", "ordinality"), (exp.Lateral,)),
     (("alias", "offset"), (exp.Unnest,)),
-    (("this", "expression"), (exp.Slice,)),
+    (("this", "expression", "step"), (exp.Slice,)),
+    (("this", "expressions"), (exp.Lambda,)),
+    (("expression", "iterator", "condition"), (exp.Comprehension,)),
     (("this", "expressions"), (exp.Schema,)),
-    (("expressions", "kind"), (exp.DataType,)),
+    (("expressions", "kind", "values"), (exp.DataType,)),
     # expressions
     (("db", "table"), (exp.Column,)),
     (("decimals",), (exp.Round, exp.Trunc)),
     (("default", "offset"), (exp.Lag, exp.Lead)),
-    (("expressions", "query"), (exp.In,)),
+    (("expressions", "query", "field"), (exp.In,)),
     (("expression", "position"), (exp.Trim,)),
     (("false",), (exp.If,)),
     (("fill_pattern",), (exp.Pad,)),
@@ -136,6 +139,7 @@ def read_of(kind: type[exp.Expr]) -> frozenset[str] | None:
 
 
 IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Array: frozenset(["value_constructor", "bracket_notation"]),
     exp.Bracket: frozenset(["offset"]),  # from what positions are counted, which is what was written
     exp.CTE: frozenset(["materialized"]),  # how DuckDB is to compute it, not what
     exp.Coalesce: frozenset(["is_nvl", "is_null"]),  # IFNULL
@@ -184,7 +188,6 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.CTE, "key_expressions"): "USING KEY is not maintained; write WITH MUTUALLY RECURSIVE with GROUP BY the key",
     (exp.With, "search"): "SEARCH is not maintained; compute what rows are to be ordered by in a column",
     (exp.With, "cycle"): "CYCLE is not maintained; UNION ends on cycles by itself",
-    (exp.Slice, "step"): "a step in text[...] is not supported",
     (exp.Select, "sample"): "a sample changes without a change to a table; filter with WHERE instead",
     (exp.Select, "into"): "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",

@@ -96,7 +96,7 @@ def table_like(name: str, columns: Sequence[tuple[str, str]], *, temporary: bool
     for column, type_ in columns:
         what = f"CREATE TABLE {name}: column {column!r}"
         try:
-            kind = exp.DataType.build("INTEGER" if type_ == '"NULL"' else type_, dialect="duckdb")
+            kind = exp.DataType.build(type_.replace('"NULL"', "INTEGER"), dialect="duckdb")
         except SqlglotError as error:
             raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
         fields.append(Field(column, declared_type(kind, SqlText(""), what)))

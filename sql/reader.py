@@ -14,6 +14,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType
 
 from sql.aggregate_nodes import OWN
+from sql.ir.functions.nested import LAMBDAS, NAMES
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -23,9 +24,11 @@ MOST_ROUNDS = 2**31 - 1
 MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
 
-AS_WRITTEN = frozenset(("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "JSON", "JSON_EXTRACT",
-    "JSON_EXTRACT_PATH", "JSON_EXTRACT_PATH_TEXT", "JSON_EXTRACT_STRING", "JSON_KEYS", "JSON_TYPE",
-    "TO_BINARY"))  # fmt: skip
+AS_WRITTEN = frozenset(
+    ("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "JSON", "JSON_EXTRACT", "JSON_EXTRACT_PATH",
+     "JSON_EXTRACT_PATH_TEXT", "JSON_EXTRACT_STRING", "JSON_KEYS", "JSON_TYPE", "STRUCT_EXTRACT", "STRUCT_INSERT",
+     "TO_BINARY", *(name.upper() for name in (*NAMES, *LAMBDAS) if name not in ("contains", "len", "length", "map")))
+)  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
 TAKES = "takes"

@@ -229,18 +229,31 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: SqlText) -> e
     _refuse_chains(nodes, source)
     _refuse_states(nodes, chunk, source)
     _restore_all(nodes)
+    _restore_maps(nodes)
     return tree
 
 
 def _restore_all(nodes: Sequence[exp.Expr]) -> None:
-    """ALL ((SELECT ..)), which sqlglot takes for a function called ALL."""
+    """X = ALL (..), which sqlglot takes for a function called ALL."""
     for call in nodes:
         if (
             isinstance(call, exp.Anonymous)
             and call.name.upper() == "ALL"
-            and [type(each) for each in call.expressions] == [exp.Subquery]
+            and len(call.expressions) == 1
+            and isinstance(call.parent, _COMPARISONS)
         ):
             call.replace(exp.All(this=call.expressions[0]))
+
+
+def _restore_maps(nodes: Sequence[exp.Expr]) -> None:
+    """MAP {..}[key], which sqlglot takes for a map of {..}[key]."""
+    for node in nodes:
+        if isinstance(node, exp.ToMap) and isinstance(node.this, exp.Bracket):
+            whole = inner = node.this
+            while isinstance(inner.this, exp.Bracket):
+                inner = inner.this
+            node.replace(whole)
+            inner.set("this", exp.ToMap(this=inner.this))
 
 
 def _check_names(nodes: Sequence[exp.Expr], source: SqlText) -> None:

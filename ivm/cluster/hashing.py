@@ -15,8 +15,7 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.text import hash_texts
 from ivm.kernels.types import Hashes
-from ivm.results.python_values import values_or_texts
-from ivm.trace.columns.arrow import to_column
+from ivm.trace.columns.arrow import NO_TEXTS, to_column
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import text_buffers
@@ -25,7 +24,6 @@ _FIRST = np.uint64(0xD6E8FEB86659FD93)
 _SECOND = np.uint64(0xCF3BCCDCE7A3C36D)
 _HALF = np.uint64(32)
 _NULL = np.uint64(0x9E3779B97F4A7C15)
-_NO_TEXTS: TextDictionary = TextDictionary()
 
 
 def shards_of(columns: Sequence[pa.Array], types: Sequence[SqlType], rows: int, shards: int) -> Ints:
@@ -49,12 +47,13 @@ def hashes_of(columns: Sequence[pa.Array], types: Sequence[SqlType], rows: int) 
 
 def _hashed(array: pa.Array, type_: SqlType) -> Hashes:
     """A word for each value, equal for equal ones."""
-    if type_.element is not None:
-        values = values_or_texts(pa.chunked_array([array]))
-        return _of_texts(pa.array([None if each is None else repr(each) for each in values], pa.string()))
+    if type_.is_nested:
+        texts = TextDictionary()
+        found = to_column(array, type_, texts)
+        return _of_texts(texts.now().decode(found.values, found.valid))
     if type_.physical is Physical.CODE:
         return _of_texts(array)
-    column = to_column(array, type_, _NO_TEXTS)
+    column = to_column(array, type_, NO_TEXTS)
     return _with_nulls(_words(column.values, type_), column.valid)
 
 

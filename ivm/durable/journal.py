@@ -99,8 +99,13 @@ class Journal:
     def transaction(
         self, old: Catalog, new: Catalog, made: Collection[str], changes: Sequence[Change], time: int
     ) -> Written:
-        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows."""
-        pieces = transaction_payload(old, new, made, Commit.of(changes, time, None), self._streams)
+        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows; see
+        `define`.
+        """
+        kept = new.lasting()
+        made = [name for name in made if kept.find(name) is not None]
+        commit = _commit_of(changes, time, None)
+        pieces = transaction_payload(old.lasting(), kept, made, commit, self._streams)
         draft = Draft(TRANSACTION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 

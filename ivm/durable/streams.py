@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivm.intake.as_it_is import DIFF, TIME
-from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.arrow import numbers_from, within
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from sql.recent import Recent
@@ -28,7 +28,7 @@ class _Known(NamedTuple):
     """What is known of rows of one schema: how they are written, and what begins their stream.
 
     Where there are dictionaries, which come before the rows, those of the columns `coded` were `dictionaries`; the
-    beginning is None if they are none that come again.
+    beginning is None if they are none that come again. `whole` if lists, structs or maps hold some.
     """
 
     given: pa.Schema
@@ -36,6 +36,7 @@ class _Known(NamedTuple):
     begin: pa.Buffer | None
     coded: list[int]
     dictionaries: list[pa.Array]
+    whole: bool
 
 
 class Streams:
@@ -59,8 +60,8 @@ class Streams:
         batches = _numbered(each, known.schema, diffs, times)
         if rows.num_rows >= _MANY:
             return list(stream_pieces(known.schema, batches))
-        if known.coded:
-            if len(batches) != 1:
+        if known.coded or known.whole:
+            if len(batches) != 1 or known.whole:
                 return [_whole(known.schema, batches)]
             dictionaries = [batches[0].column(place).dictionary for place in known.coded]
             if known.begin is None or not all(map(pa.Array.equals, known.dictionaries, dictionaries)):
@@ -130,7 +131,14 @@ def _numbers(column: pa.ChunkedArray) -> Ints:
 def _known(given: pa.Schema, diffs: Ints | None, times: Ints | None) -> _Known:
     schema = _with_numbers(given.remove_metadata(), diffs, times)
     coded = [place for place, type_ in enumerate(schema.types) if pa.types.is_dictionary(type_)]
-    return _Known(given, schema, None if coded else schema.serialize(), coded, [])
+    whole = any(pa.types.is_nested(type_) and _holds_dictionary(type_) for type_ in schema.types)
+    return _Known(given, schema, None if coded or whole else schema.serialize(), coded, [], whole)
+
+
+def _holds_dictionary(type_: pa.DataType) -> bool:
+    if not pa.types.is_nested(type_):
+        return bool(pa.types.is_dictionary(type_))
+    return any(_holds_dictionary(each) for each in within(type_))
 
 
 def _with_numbers(schema: pa.Schema, diffs: Ints | None, times: Ints | None) -> pa.Schema:

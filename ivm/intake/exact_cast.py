@@ -12,6 +12,7 @@ import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
 from ivm.intake.intervals import as_intervals, intervals_of, is_time_span
+from ivm.intake.nested_cast import nested_cast
 from ivm.trace.columns.arrow import arrow_type, is_direct
 from ivm.trace.columns.stand_ins import UUID_BYTES, to_enum, to_uuids
 
@@ -46,6 +47,8 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
         return to_enum(values, type)
     if arrow.is_null(given):
         return values.cast(arrow_type(type))
+    if type.is_nested:
+        return nested_cast(values, type, exact_cast)
     if not _goes_into(given, type):
         raise TypeError(f"it has Arrow type {given}")
     if type.kind is Kind.VARCHAR:

@@ -14,6 +14,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BIGINT, SqlType
 from ivm.intake.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
 from ivm.intake.exact_cast import TextError, exact_cast, from_texts, is_written
+from ivm.intake.nested_cast import nested_array
 from ivm.intake.python_rows import plain_rows
 from ivm.intake.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.intake.spark_casts import is_variant
@@ -338,6 +339,8 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
     """What the values are by themselves, so that `exact_cast` judges them; by the field's type if that is not clear."""
     if hasattr(values, "__arrow_c_stream__"):
         return pa.chunked_array(values)
+    if field.type.is_nested and not isinstance(values, str | bytes):
+        return nested_array(list(values), field.type, _made)
     if np.dtype(object) == getattr(values, "dtype", np.dtype(object)):
         # Arrow looks into lists for their type, without an end into one that holds itself.
         kinds = set(map(type, values)) - {pa.MonthDayNano}
@@ -351,3 +354,9 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
             return from_texts(values, field.type)
         return pa.array(values, arrow_type(field.type))
     return from_texts(values, field.type) if pa.types.is_string(array.type) and is_written(field.type) else array
+
+
+def _made(values: list[Any], type: SqlType) -> pa.ChunkedArray:
+    """What nested values are made of."""
+    array = _inferred(values, Field("", type)) if values else pa.array([], arrow_type(type))
+    return exact_cast(array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array]), type)

@@ -34,8 +34,8 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 def spark_type(type: SqlType) -> str:
     """The type of Spark's that holds all values of `type`; it has no unsigned numbers, and texts for UUID and ENUM."""
-    if type.element is not None:
-        return f"ARRAY<{spark_type(type.element)}>"
+    if type.is_nested:
+        return _nested_type(type)
     if type.kind is Kind.DECIMAL:
         return f"DECIMAL({type.precision},{type.scale})"
     return _NAMES.get(type.kind, "STRING")
@@ -65,3 +65,12 @@ def is_variant(type: pa.DataType) -> bool:
         return False
     marks = [type.field(place).metadata or {} for place in range(type.num_fields)]
     return any(mark.get(b"variant") == b"true" for mark in marks)
+
+
+def _nested_type(type: SqlType) -> str:
+    if type.kind is Kind.LIST and type.element is not None:
+        return f"ARRAY<{spark_type(type.element)}>"
+    fields = type.fields if type.element is None else type.element.fields
+    if type.kind is Kind.MAP:
+        return f"MAP<{', '.join(spark_type(field) for _, field in fields)}>"
+    return f"STRUCT<{', '.join(f'`{name}`: {spark_type(field)}' for name, field in fields)}>"

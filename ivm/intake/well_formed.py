@@ -14,6 +14,7 @@ from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind
 from ivm.kernels.memory.in_place import all_within, decimals_fit
+from ivm.trace.columns.arrow import parts_of, types_within
 from ivm.trace.columns.column import readonly, validity_mask
 
 _BYTES_OF: dict[pa.DataType, pa.DataType] = {
@@ -61,8 +62,13 @@ def _refuse(table: pa.Table, what: str, error: pa.ArrowException) -> NoReturn:
 def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
     """TypeMismatchError for days and moments that Python cannot show: before the year 1, after 9999, infinity.
 
-    The column has the Arrow type of the field; other fields than DATE and TIMESTAMP are left alone.
+    The column has the Arrow type of the field; other fields than DATE and TIMESTAMP are left alone. Those within lists,
+    structs and maps are counted among themselves.
     """
+    if field.type.is_nested:
+        for part, type_ in zip(parts_of(column), types_within(field.type), strict=True):
+            check_shown(part, Field(field.name, type_), what)
+        return
     limits = SHOWN.get(field.type.kind)
     if limits is None:
         return

@@ -124,7 +124,7 @@ class OrderedSet:
             if spec.function == "string_agg":
                 codes = joined(columns[place], offsets, str(spec.parameters[0]), self._dictionary)
             else:
-                codes = lists_of(columns[place], offsets, self._rows.terms[place].type.physical, self._dictionary)
+                codes = lists_of(columns[place], offsets, self._rows.terms[place].type, self._dictionary)
             self._put(after, index, present, Column(codes))
 
     def _folded(

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from catalog.types import Kind
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
@@ -85,8 +84,6 @@ def _sides(predicate: Scalar, own: range) -> _Sides | None:
     if not isinstance(predicate, Call) or predicate.function not in _COMPARISONS:
         return None
     left, right = predicate.args
-    if left.type.kind is Kind.LIST:
-        return None
     of_left, of_right = columns_of(left), columns_of(right)
     if not of_left or not of_right:
         return None

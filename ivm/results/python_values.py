@@ -5,7 +5,7 @@ Arrow itself raises for some of these, and takes 24:00:00 for midnight in silenc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -43,8 +43,8 @@ def values_or_texts(column: pa.ChunkedArray) -> list[Any]:
     values = _converted(column)
     if values is not None:
         return values
-    if arrow.is_list(column.type):
-        return [None if each.values is None else values_or_texts(pa.chunked_array([each.values])) for each in column]
+    if arrow.is_nested(column.type):
+        return [_nested_value(each) for each in column]
     if column.type == INTERVAL:
         return [None if value is None else _span_or_text(value) for value in column.to_pylist()]
     write, first, end = _form(column.type)
@@ -54,17 +54,28 @@ def values_or_texts(column: pa.ChunkedArray) -> list[Any]:
     return [write(number) if value is None and number is not None else value for value, number in pairs]
 
 
+def _nested_value(value: Any) -> Any:
+    """A list, struct or map, within which Python has not all values."""
+    if not value.is_valid:
+        return None
+    if arrow.is_struct(value.type):
+        return {
+            name: _nested_value(each) if arrow.is_nested(each.type) else _value(each) for name, each in value.items()
+        }
+    found = values_or_texts(pa.chunked_array([value.values]))
+    return {each["key"]: each["value"] for each in found} if arrow.is_map(value.type) else found
+
+
+def _value(value: pa.Scalar) -> Any:
+    return values_or_texts(pa.chunked_array([pa.array([value], value.type)]))[0]
+
+
 def numbers_of(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days, and moments and times of day in their unit, as whole numbers; in lists too. All else as it is."""
-    kind, depth = column.type, 0
-    while arrow.is_list(kind):
-        kind, depth = kind.value_type, depth + 1
+    """Days, and moments and times of day in their unit, as whole numbers. All else as it is."""
+    kind = column.type
     if not (arrow.is_date32(kind) or arrow.is_timestamp(kind) or arrow.is_time64(kind)):
         return column
-    target = pa.int32() if arrow.is_date32(kind) else pa.int64()
-    for _ in range(depth):
-        target = pa.list_(target)
-    return column.cast(target)
+    return column.cast(pa.int32() if arrow.is_date32(kind) else pa.int64())
 
 
 def _span_or_text(value: Any) -> timedelta | str:
@@ -77,18 +88,20 @@ def _span_or_text(value: Any) -> timedelta | str:
 
 def _converted(column: pa.ChunkedArray) -> list[Any] | None:
     """What Arrow makes of the values; None if Python has not all of them."""
-    flat = _flat(column)
-    if flat.type == INTERVAL:
+    flats = list(_flat(column))
+    if any(flat.type == INTERVAL for flat in flats):
         try:
-            return [_span(value) for value in column.to_pylist()]
+            return [_span(value) for value in column.to_pylist(maps_as_pydicts="strict")]
         except OverflowError:
             return None
-    if flat.type == _TIME and pc.any(pc.equal(numbers_of(flat), DAY)).as_py():
+    if any(flat.type == _TIME and pc.any(pc.equal(numbers_of(flat), DAY)).as_py() for flat in flats):
         return None
     try:
-        return list(column.to_pylist())
+        return list(column.to_pylist(maps_as_pydicts="strict"))
     except (OverflowError, ValueError):
         return None
+    except TypeError:  # keys that are lists cannot be those of a dict
+        return list(column.to_pylist())
 
 
 def _span(value: Any) -> Any:
@@ -97,25 +110,40 @@ def _span(value: Any) -> Any:
         return None
     if isinstance(value, list):
         return [_span(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _span(each) for name, each in value.items()}
+    if not isinstance(value, pa.MonthDayNano):
+        return value
     months, days, nanos = value
     return timedelta(days=months * MONTH_DAYS + days, microseconds=nanos // NANOS)
 
 
-def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The elements of lists, however deep; else the column."""
-    while arrow.is_list(column.type):
-        column = pa.chunked_array([chunk.flatten() for chunk in column.chunks], column.type.value_type)
-    return column
+def _flat(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
+    """What lists, structs and maps are made of, however deep; else the column."""
+    kind = column.type
+    if arrow.is_struct(kind):
+        for place, field in enumerate(kind):
+            yield from _flat(pa.chunked_array([chunk.flatten()[place] for chunk in column.chunks], field.type))
+    elif arrow.is_map(kind):
+        yield from _flat(pa.chunked_array([chunk.keys for chunk in column.chunks], kind.key_type))
+        yield from _flat(pa.chunked_array([chunk.items for chunk in column.chunks], kind.item_type))
+    elif arrow.is_list(kind):
+        yield from _flat(pa.chunked_array([chunk.flatten() for chunk in column.chunks], kind.value_type))
+    else:
+        yield column
 
 
 def _first_far(column: pa.ChunkedArray) -> str:
-    flat = _flat(column)
-    if flat.type == INTERVAL:
-        return next(found for v in flat.to_pylist() if v is not None and isinstance(found := _span_or_text(v), str))
-    if arrow.is_nested(flat.type):
-        return "a date or moment"
-    write, first, end = _form(flat.type)
-    return next(write(n) for n in numbers_of(flat).to_pylist() if n is not None and not first <= n < end)
+    for flat in _flat(column):
+        if flat.type == INTERVAL:
+            spans = (_span_or_text(value) for value in flat.to_pylist() if value is not None)
+            return next(span for span in spans if isinstance(span, str))
+        if arrow.is_temporal(flat.type):
+            write, first, end = _form(flat.type)
+            far = (write(n) for n in numbers_of(flat).to_pylist() if n is not None and not first <= n < end)
+            if (found := next(far, None)) is not None:
+                return found
+    return "a date or moment"
 
 
 def _form(kind: pa.DataType) -> tuple[Callable[[int], str], int, int]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from operator import itemgetter
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -20,6 +21,7 @@ from ivm.arguments import view_names
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
 from ivm.results.python_values import values_or_texts
 from ivm.session.core import Core
+from ivm.trace.columns.stand_ins import undivided
 from sql.forgiving import forgiving
 
 _log = logging.getLogger(__name__)
@@ -156,7 +158,7 @@ def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float])
     with connection(Use.OWN) as duck:
         offered = {"found": found, "expected": expected}
         for name, table in offered.items():
-            duck.register(name, table.rename_columns(names))
+            duck.register(name, undivided(table).rename_columns(names))
         left, right = [answer(duck, f"SELECT * FROM {name} ORDER BY {order}") for name in offered]
     for mine, theirs, tolerance in zip(left.columns, right.columns, allowed, strict=True):
         if tolerance:
@@ -204,9 +206,18 @@ def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ..
         if tolerance:
             digits = digits_of(tolerance)
             column[:] = [None if v is None else float(f"{v:.{digits}e}") for v in column]
-        elif any(isinstance(v, list) for v in column):
-            column[:] = [tuple(nan if e != e else e for e in v) if isinstance(v, list) else v for v in column]
+        elif any(isinstance(v, list | dict) for v in column):
+            column[:] = map(_hashable, column)
     return list(zip(*columns, strict=True))
+
+
+def _hashable(value: Any) -> Any:
+    """What equals another where the values do, of lists, structs and maps too; every NaN is one."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    if isinstance(value, dict):
+        return tuple((_hashable(key), _hashable(each)) for key, each in value.items())
+    return nan if value != value else value
 
 
 def digits_of(tolerance: float) -> int:

@@ -139,6 +139,10 @@ class Pending:
         """Whether other things exist than before."""
         return not self.catalog.is_like(self.before)
 
+    def tidy_texts(self) -> int:
+        """None are owed."""
+        return 0
+
     def changes(self) -> dict[str, tuple[pa.Table, Ints]]:
         """Of each table that differs from what was there before the rows that do, each with its diff."""
         found = ((name, table.changes()) for name, table in self.tables.items() if table.is_changed)
@@ -148,7 +152,7 @@ class Pending:
         self, table: Table, keys: Sequence[tuple[int, ...]], rows: pa.Table
     ) -> tuple[TableStore, TextDictionary]:
         """What has the rows of a table that meet some of `rows`; see `ivm.session.serving.SomeRows`."""
-        return self.tables[table.name].met(keys, rows), self.own.dictionary
+        return self.tables[table.name].met(keys, rows)
 
     def relations(self) -> Mapping[str, Callable[[Any], Callable[[], pa.Table]]]:
         """How `ivm_*` relations are computed: of the database, as it is without the transaction."""

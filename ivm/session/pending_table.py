@@ -14,12 +14,13 @@ from catalog.schema import Table
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.session.before import Before
-from ivm.session.conflicts import unmet
+from ivm.session.conflicts import store_of, unmet
 from ivm.session.pairing import paired, without
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.changes import net_in_order
 from ivm.trace.rows.table_store import TableStore
+from ivm.trace.text.dictionary import TextDictionary
 
 
 class PendingTable:
@@ -35,6 +36,7 @@ class PendingTable:
         self.last_time = time
         self._before = before
         self._own = own
+        self._left: tuple[int, pa.Table] | None = None
         self._gone = replace(table, name=f"\0{table.name}", foreign_keys=(), checks=(), append_only=False)
 
     @property
@@ -74,19 +76,27 @@ class PendingTable:
         before = None if self._before is None else self._before.reading()
         if before is None or not self.is_changed:
             return self._of(self.table).reading() if before is None else before
-        return partial(self._read, before, self._of(self._gone).reading(), self._of(self.table).reading())
+        gone = self._of(self._gone)
+        return partial(self._read, before, gone.count, gone.reading(), self._of(self.table).reading())
 
     def _read(
-        self, before: Callable[[], pa.Table], gone: Callable[[], pa.Table], own: Callable[[], pa.Table]
+        self, before: Callable[[], pa.Table], count: int, gone: Callable[[], pa.Table], own: Callable[[], pa.Table]
     ) -> pa.Table:
-        rows, mine = before(), own()
-        left = without(rows, paired(rows, gone(), self._identity, self.table.fields))
-        return pa.concat_tables([left, mine.cast(rows.schema)]) if mine.num_rows else left
+        if self._left is None or self._left[0] != count:  # rows that are gone do not come back
+            rows = before()
+            self._left = count, without(rows, paired(rows, gone(), self._identity, self.table.fields))
+        left, mine = self._left[1], own()
+        return pa.concat_tables([left, mine.cast(left.schema)]) if mine.num_rows else left
 
-    def met(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> TableStore:
-        """What has, among others, the rows that meet some of `rows`, which have the table's columns, on a key."""
+    def met(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> tuple[TableStore, TextDictionary]:
+        """What has, among others, the rows that meet some of `rows`, which have the table's columns, on a key; and its
+        texts.
+        """
+        if self._before is not None and not self.is_changed:
+            dictionary = TextDictionary()
+            return store_of(self.table, dictionary, self._before.met(keys, rows)), dictionary
         self._take(keys, rows)
-        return self._of(self.table)
+        return self._of(self.table), self._own.dictionary
 
     def take_in(self, change: Change) -> None:
         """Have all rows that a change may touch, which is carried out by the transaction's own engine then."""

@@ -25,13 +25,14 @@ from ivm.render.scalars.program import Interpreted
 from ivm.render.scalars.shape import Shape
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
-from ivm.trace.columns.arrow import to_arrow
+from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.stand_ins import with_huge
 from ivm.trace.columns.stored_columns import StoredRows
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, Group, delta_of, plain_layout
 from ivm.trace.index.arrangement import Arrangement
+from ivm.trace.rows.table_store import TableStore
 from ivm.trace.text.dictionary import Literals, TextDictionary
 from ivm.trace.view_log import Sealed
 from sql.bind.rows import BoundRows, bind_rows
@@ -44,6 +45,9 @@ _MOST_ROWS = 1 << 17
 """DuckDB looks at so many rows of a view as fast."""
 _MOST_UPDATES = 1 << 20
 """Where nobody has read the view since it changed, DuckDB would have to wait until they are consolidated."""
+
+_Found = tuple[Delta, tuple[Scalar, ...], TextDictionary]
+"""Rows, what is to be looked at still, and their texts."""
 
 
 def run_plain(core: Core, statement: PlainRows) -> Result | None:
@@ -60,7 +64,8 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     if changed is not None:
         statement.give_back()
         return changed
-    bound = bind_rows(statement, core.catalog) if core.engine.is_whole else None
+    has_rows = core.engine.is_whole or core.some_rows is not None
+    bound = bind_rows(statement, core.catalog) if has_rows else None
     if bound is None:
         return None
     with core.lock:
@@ -68,7 +73,7 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
             return None
         try:
             found = _found(core, bound)
-            columns = None if found is None else _computed(bound, *found, core.engine.dictionary)
+            columns = None if found is None else _computed(bound, *found)
         except NumericError:
             return None
         changed = _change(core, bound, columns) if columns is not None and (bound.gone or bound.come) else None
@@ -114,42 +119,60 @@ def _change_by_key(core: Core, table: Table, key: dict[int, Value], after: dict[
     return None if rows is None else Change(table, *rows, mode="upsert")
 
 
-def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | None:
-    """The rows among which all are that pass, and what is to be looked at still; None where they are too many, or no
-    key is given.
-    """
-    relation = bound.relation
+def _found(core: Core, bound: BoundRows) -> _Found | None:
+    """The rows among which all are that pass; None where they are too many, or no key is given."""
+    relation, engine = bound.relation, core.engine
     if isinstance(relation, View):
-        return _found_in_view(core.engine.views[relation.name].log.sealed, bound, core.engine.dictionary)
-    store, fixed = core.engine.tables[relation.name], bound.fixed
+        if not engine.is_whole:
+            return None
+        return _found_in_view(engine.views[relation.name].log.sealed, bound, engine.dictionary)
+    fixed = bound.fixed
     for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
         key = relation.places(columns)
-        index = store.follower(key) if key and all(column in fixed for column in key) else None
-        if not isinstance(index, Arrangement) or not index.is_whole:
+        if not key or any(column not in fixed for column in key):
             continue
-        if prod(len(fixed[column][1]) for column in key) <= _MOST_KEYS:
-            wanted = product(*(fixed[column][1] for column in key))
-            numbers = _numbers(index, list(wanted), [relation.fields[c].type for c in key], core.engine.dictionary)
+        if prod(len(fixed[column][1]) for column in key) > _MOST_KEYS:
+            continue
+        wanted = list(product(*(fixed[column][1] for column in key)))
+        store, dictionary = _store(core, relation, key, wanted)
+        index = store.follower(key)
+        if isinstance(index, Arrangement) and index.is_whole:
+            numbers = _numbers(index, wanted, [relation.fields[c].type for c in key], dictionary)
             used = [fixed[column][0] for column in key]
             source = Group(StoredRows(store.store.columns, numbers))
             rows = Delta([source], plain_layout(len(relation.fields)), len(numbers), store.last_time)
-            return rows, tuple(each for each in bound.predicates if each not in used)
+            return rows, tuple(each for each in bound.predicates if each not in used), dictionary
     return None
 
 
-def _found_in_view(
-    sealed: Sealed, bound: BoundRows, dictionary: TextDictionary
-) -> tuple[Delta, tuple[Scalar, ...]] | None:
+def _store(
+    core: Core, table: Table, key: tuple[int, ...], wanted: Sequence[Sequence[Literal]]
+) -> tuple[TableStore, TextDictionary]:
+    """What has the rows of a table with these keys, if they are there, and its texts."""
+    if core.some_rows is None:
+        return core.engine.tables[table.name], core.engine.dictionary
+    dictionary = TextDictionary()
+    texts, columns = Literals(dictionary), []
+    for place, field in enumerate(table.fields):
+        if place in key:
+            column = _column([row[key.index(place)] for row in wanted], field.type, texts)
+            columns.append(to_arrow(column, field.type, dictionary.now()))
+        else:
+            columns.append(pa.nulls(len(wanted), arrow_type(field.type)))
+    return core.some_rows(table, [key], pa.table(columns, names=[field.name for field in table.fields]))
+
+
+def _found_in_view(sealed: Sealed, bound: BoundRows, dictionary: TextDictionary) -> _Found | None:
     """As `_found`. Where the view changed since it was read, rows that do not pass are not consolidated for this."""
     if bound.predicates and not sealed.is_read:
         if sealed.length > _MOST_UPDATES:
             return None
         columns, _, diffs = sealed.updates.part(0, sealed.length)
         rows = _passing(delta_of(columns, sealed.last, diffs, sealed.length), bound.predicates, dictionary)
-        return (consolidate(rows, sealed.types) if len(rows) else None) or rows.slice(0, 0), ()
+        return (consolidate(rows, sealed.types) if len(rows) else None) or rows.slice(0, 0), (), dictionary
     columns, diffs = sealed.rows(None)
     rows = delta_of(columns, sealed.last, diffs, len(diffs))
-    return (rows, bound.predicates) if len(rows) <= _MOST_ROWS else None
+    return (rows, bound.predicates, dictionary) if len(rows) <= _MOST_ROWS else None
 
 
 def _passing(rows: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary) -> Delta:

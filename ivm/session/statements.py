@@ -113,7 +113,7 @@ def in_steps(text: str, dialect: str, names: Names) -> Sequence[str]:
     return cut
 
 
-_NAMING = re.compile(r"\b(?:schema|search_path|use|prepare)\b", re.IGNORECASE)
+_NAMING = re.compile(r"\b(?:schema|search_path|use|prepare|temp|temporary)\b", re.IGNORECASE)
 """What stands in statements that decide what names mean."""
 
 

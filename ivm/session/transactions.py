@@ -16,7 +16,19 @@ from ivm.session.statements import run_statement
 from sql.connection_statements import Load
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import Alter, Analyze, Begin, Commit, CreateIndex, Drop, Explain, Rollback, Statement
+from sql.statements import (
+    Alter,
+    Analyze,
+    Begin,
+    Commit,
+    CreateIndex,
+    CreateSequence,
+    CreateTable,
+    Drop,
+    Explain,
+    Rollback,
+    Statement,
+)
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -160,8 +172,12 @@ class Transactions:
             what = "create or drop anything in a transaction over shards"
         elif isinstance(statement, Alter):
             what = "alter anything in a transaction"
-        elif isinstance(statement, CreateIndex) or (isinstance(statement, Drop) and statement.kind == "INDEX"):
-            what = "create or drop an index in a transaction"
+        elif isinstance(statement, CreateIndex | CreateSequence) or (
+            isinstance(statement, Drop) and statement.kind in ("INDEX", "SEQUENCE")
+        ):
+            what = "create or drop an index or a sequence in a transaction"
+        elif isinstance(statement, CreateTable) and statement.table.retention:
+            what = "create a table with a retention in a transaction"
         else:
             return
         raise UnsupportedError(f"cannot {what}; ROLLBACK, and do it before BEGIN or after COMMIT")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from catalog.catalog import Catalog
-from catalog.names import MAIN, TEMP, as_literal, quoted
+from catalog.keywords import quoted_if_needed
+from catalog.names import MAIN, TEMP, as_literal
 from catalog.schema import Field, ForeignKey, Index, Table, View
-from sql.schemas import spelled_text
-
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def name_text(name: str) -> str:
     """A name as it is written: quoted only if it must be."""
-    return name if _PLAIN.fullmatch(name) else quoted(name)
+    return quoted_if_needed(name)
 
 
 def full_text(name: str, catalog: Catalog) -> str:
@@ -31,6 +28,8 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     if isinstance(entry, View):
         kind = f"{temp}MATERIALIZED VIEW" if entry.maintained else f"{temp}VIEW"
         feed = " WITH (change_feed = true)" if entry.change_feed else ""
+        from sql.schemas import spelled_text  # noqa: PLC0415  the prompt does not wait for its parser
+
         return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"
     parts = [_column(entry, field) for field in entry.fields]
     if entry.primary_key:

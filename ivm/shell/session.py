@@ -133,6 +133,7 @@ class Shell:
                 for line in lines:
                     self.feed(line.rstrip("\n"))
                 self.finish()
+            self.leave()
             sys.stdout.flush()
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nobody to tell
@@ -179,6 +180,11 @@ class Shell:
         words = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}; this is a bug in ivm"
         lines = "\n".join(map(visible, words.splitlines()))
         self.err.print(Text(f"error: {lines}", style="red"), soft_wrap=True)
+
+    def leave(self) -> None:
+        """Say what becomes of a transaction that is open when the shell ends."""
+        if self.db.in_transaction:
+            self.err.print("the transaction was not committed: nothing of it has changed anything", style="red")
 
     def interrupted(self) -> None:
         """Say that the statement was cancelled, which has changed nothing."""

@@ -70,10 +70,13 @@ def run_terminal(load: Callable[[], Shell], greeting: str) -> int:
         except KeyboardInterrupt:
             continue
         except EOFError:
+            if loading.done() and loading.exception() is None:
+                loading.result().leave()
             return 0
         try:
             run_typed(shell, text)
         except EOFError:
+            shell.leave()
             return 0
         prompt = IN_TRANSACTION if shell.db.in_transaction else PROMPT
 

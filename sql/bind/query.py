@@ -26,7 +26,6 @@ from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
-from sql.bind.expressions.comparisons import UNORDERED, orders_lists
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.bind.lengths import by_length
@@ -101,8 +100,6 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
         context.uses[CLOCK.name] = None
     width = len(block.relation.schema)
-    if orders_lists(relation, block.order):
-        context.refuse(tree, UNORDERED)
     mutual = any(isinstance(node, exp.With) and MUTUALLY in node.meta for node in read)
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     reads = tuple(place for _, place in sorted(context.reads.items()))

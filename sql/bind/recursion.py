@@ -14,7 +14,6 @@ from sql.bind.clauses.columns import cast_columns, is_nothing
 from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.context import BindContext, Ctes
-from sql.bind.expressions.operators import castable
 from sql.bind.lengths import by_length
 from sql.bind.loops_within import brought_out
 from sql.bind.working_table import working_table
@@ -23,6 +22,7 @@ from sql.ir.linear import Degree, degree, names_read
 from sql.ir.rebuild import FreeOuters
 from sql.ir.relation import Binding, LetRec, RecursiveGet, Relation, Union
 from sql.tree import ENDINGS, nodes_of
+from sql.types.casts import castable
 
 
 def recursive_union(context: BindContext, cte: exp.CTE) -> exp.Union | None:
@@ -154,4 +154,4 @@ def aligned(context: BindContext, node: exp.Expr, relation: Relation, schema: Sc
 
 
 def _can_become(field: Field, type_: SqlType) -> bool:
-    return castable(field.type, type_) and Kind.LIST not in (field.type.kind, type_.kind)
+    return castable(field.type, type_)

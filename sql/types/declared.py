@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from catalog.names import twice
 from catalog.types import (
     BIGINT,
     BLOB,
@@ -23,6 +25,9 @@ from catalog.types import (
     Kind,
     SqlType,
     decimal,
+    list_of,
+    map_of,
+    struct_of,
 )
 from sql.sql_text import SqlText, text_of
 
@@ -37,7 +42,7 @@ _TYPES: dict[exp.DType, SqlType] = {
     **{
         _written(kind.value): SqlType(kind)
         for kind in Kind
-        if kind not in (Kind.NULL, Kind.DECIMAL, Kind.ENUM, Kind.LIST)
+        if kind not in (Kind.NULL, Kind.DECIMAL, Kind.ENUM, Kind.LIST, Kind.STRUCT, Kind.MAP)
     },
     **dict.fromkeys((_D.TIMESTAMP, _D.TIMESTAMPNTZ, _D.DATETIME), TIMESTAMP),
     _D.TIMESTAMPLTZ: TIMESTAMPTZ,
@@ -57,15 +62,13 @@ _INSTEAD = {
     _D.TIMESTAMP_MS: "TIMESTAMP",
     _D.TIMESTAMP_NS: "TIMESTAMP",
     _D.JSON: "VARCHAR",
-    **dict.fromkeys(
-        (_D.STRUCT, _D.MAP, _D.LIST, _D.ARRAY, _D.UNION, _D.VARIANT),
-        "VARCHAR, filled by to_json(..), or columns of its parts",
-    ),
+    **dict.fromkeys((_D.UNION, _D.VARIANT), "VARCHAR, filled by to_json(..), or columns of its parts"),
 }
 _DEFAULT_DECIMAL = (18, 3)
 _SUPPORTED = (
     "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, DECIMAL(p,s), "
-    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, BLOB, UUID or ENUM('a', 'b')"
+    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, BLOB, UUID, ENUM('a', 'b'), INTEGER[] "
+    "and other lists, STRUCT(a INTEGER, b VARCHAR) or MAP(VARCHAR, INTEGER)"
 )
 
 
@@ -73,13 +76,16 @@ def declared_type(node: exp.DataType, source: SqlText, what: str, at: exp.Expr |
     """The type that `node` writes; `what` begins the messages, such as "column 'a'", and `at` gives their position.
 
     UnsupportedError, with what to write, for a type that the engine does not hold; BindError for a DECIMAL of no
-    or more than 38 digits or of more decimals than digits, and an ENUM without labels or with one twice.
+    or more than 38 digits or of more decimals than digits, an ENUM without labels or with one twice, and a STRUCT
+    without fields or with a name twice.
     """
     kind = node.this
     if kind == _D.DECIMAL:
         return _decimal(node, source, what, at or node)
     if kind == _D.ENUM:
         return _enum(node, source, what, at or node)
+    if kind in _NESTED:
+        return _NESTED[kind](node, source, what, at or node)
     if kind == _D.USERDEFINED and str(node.args.get("kind")).lower() in _BY_BITS:
         return _BY_BITS[str(node.args["kind"]).lower()]
     name = text_of(node)
@@ -131,3 +137,42 @@ def _enum(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlTy
     if twice is not None:
         source.fail(at, f"{what} is an ENUM with the label {twice!r} twice; write it once")
     return SqlType(Kind.ENUM, labels=labels)
+
+
+def _list(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
+    if node.args.get("values"):
+        source.refuse(at, f"{what} has type {text_of(node)}, which is not supported; leave the length out")
+    if len(node.expressions) != 1:
+        source.fail(at, f"{what} is a list; write the type of its elements: INTEGER[]")
+    return list_of(_within(node.expressions[0], source, what, at))
+
+
+def _struct(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
+    fields = node.expressions
+    if not fields or not all(isinstance(field, exp.ColumnDef) and field.args.get("kind") for field in fields):
+        source.fail(at, f"{what} is a STRUCT; write its fields as STRUCT(a INTEGER, b VARCHAR)")
+    again = twice(field.name for field in fields)
+    if again is not None:
+        source.fail(at, f"{what} is a STRUCT with the field {again!r} twice; name each field once")
+    return struct_of((field.name, _within(field.args["kind"], source, what, at)) for field in fields)
+
+
+def _map(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
+    if len(node.expressions) != 2:
+        source.fail(at, f"{what} is a MAP; write the types of its keys and values: MAP(VARCHAR, INTEGER)")
+    keys, values = (_within(each, source, what, at) for each in node.expressions)
+    return map_of(keys, values)
+
+
+def _within(node: exp.Expr, source: SqlText, what: str, at: exp.Expr) -> SqlType:
+    if not isinstance(node, exp.DataType):
+        source.fail(at, f"{what} is made of {text_of(node)}, which is no type; write one such as INTEGER")
+    return declared_type(node, source, what, at)
+
+
+_NESTED: dict[exp.DType, Callable[[exp.DataType, SqlText, str, exp.Expr], SqlType]] = {
+    _D.ARRAY: _list,
+    _D.LIST: _list,
+    _D.STRUCT: _struct,
+    _D.MAP: _map,
+}

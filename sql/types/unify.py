@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from catalog.names import by_key, key
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -24,6 +25,7 @@ from catalog.types import (
     SqlType,
     decimal,
     integer_range,
+    struct_of,
 )
 
 
@@ -100,6 +102,8 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
         return next(t for t in (left, right, *SIGNED) if holds(t, left) and holds(t, right))
     if left.is_moment and right.is_moment:
         return TIMESTAMPTZ if TIMESTAMPTZ in (left, right) else TIMESTAMP
+    if left.is_nested and left.kind is right.kind:
+        return common_nested(left, right)
     if left == BOOLEAN and right.is_integer:
         return right
     if right == BOOLEAN and left.is_integer:
@@ -107,6 +111,32 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     if left.is_numeric and right.is_numeric:
         return _common_number(left, right)
     return None
+
+
+def common_nested(left: SqlType, right: SqlType) -> SqlType | None:
+    """The common type of two lists, structs or maps: that of what they are made of; structs have the fields of both."""
+    if left.element is not None and right.element is not None:
+        element = common_type(left.element, right.element)
+        return None if element is None else replace(left, element=element)
+    others = by_key(right.fields)
+    if "" in others or not all(name for name, _ in left.fields):
+        return _by_place(left, right)
+    fields = list[tuple[str, SqlType]]()
+    for name, type_ in left.fields:
+        found = common_type(type_, others.pop(key(name), NULL))
+        if found is None:
+            return None
+        fields.append((name, found))
+    return struct_of((*fields, *((name, type_) for name, type_ in right.fields if key(name) in others)))
+
+
+def _by_place(left: SqlType, right: SqlType) -> SqlType | None:
+    """Of structs of which one has fields without names: the other's are those of both."""
+    if len(left.fields) != len(right.fields):
+        return None
+    types = [common_type(one, other) for (_, one), (_, other) in zip(left.fields, right.fields, strict=True)]
+    names = [one or other for (one, _), (other, _) in zip(left.fields, right.fields, strict=True)]
+    return None if None in types else struct_of((n, t) for n, t in zip(names, types, strict=True) if t is not None)
 
 
 def _common_number(left: SqlType, right: SqlType) -> SqlType:

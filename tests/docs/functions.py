@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from catalog.catalog import Catalog
 from catalog.errors import Error
-from catalog.types import Kind
+from catalog.types import SqlType
 from sql.bind import bind
+from sql.ir.functions.function import Function
+from sql.ir.functions.nested import FUNCTIONS, LAMBDAS
+from sql.sql_text import SqlText
+from sql.types.declared import declared_type
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
 
-_TYPES = {each.value for each in Kind} - {"NULL", "LIST", "ENUM"}
-_ANY = frozenset(("ANY", "T", "K", None))
 _VALUES = {"VARCHAR": "'a'", "BOOLEAN": "true", "ANY": "1", "DOUBLE": "0.5"}
 
 
@@ -35,7 +39,21 @@ class Overload:
     @property
     def foreign(self) -> list[str]:
         """The types in it that columns cannot have."""
-        return [t for t in (*self.takes, self.gives) if t is not None and t not in _ANY and _plain(t) not in _TYPES]
+        return [t for t in (*self.takes, self.gives) if t is not None and not _is_held(concrete(t))]
+
+
+def concrete(type_: str | None) -> str:
+    """A type in which INTEGER stands for any."""
+    return re.sub(r"\b(ANY|T|K|V)\b", "INTEGER", type_ or "ANY")
+
+
+def _is_held(type_: str) -> bool:
+    """Whether columns may have the type."""
+    try:
+        declared_type(exp.DataType.build(type_, dialect="duckdb"), SqlText(""), "it")
+    except (Error, SqlglotError):
+        return False
+    return True
 
 
 def _plain(type_: str) -> str:
@@ -78,6 +96,14 @@ _EXAMPLES = {
     **{f"to_{unit}": f"{_DAY} + to_{unit}(1)" for unit in ("months", "quarters", "seconds", "weeks", "years")},
     **{name: f"{name}(2.5, 0)" for name in ("round_even", "roundbankers")},
     **{name: f"{name}('abc', 1, 2)" for name in ("array_slice", "list_slice")},
+    **{name: f"{name}([1], lambda x: x)" for name, plain in LAMBDAS.items() if plain != "list_reduce"},
+    **{name: f"{name}([1], lambda x, y: x + y)" for name, plain in LAMBDAS.items() if plain == "list_reduce"},
+    **{name: f"{name}([1], 'sum')" for name in ("list_aggregate", "array_aggregate", "list_aggr", "array_aggr")},
+    "aggregate": "aggregate([1], 'sum')", "cardinality": "cardinality(map {1: 2})", "row": "row(1, 2)",
+    "struct_pack": "struct_pack(a := 1)", "struct_extract": "struct_extract({'a': 1}, 'a')",
+    "struct_insert": "struct_insert({'a': 1}, b := 2)", "struct_update": "struct_update({'a': 1}, a := 2)",
+    "struct_concat": "struct_concat({'a': 1}, {'b': 2})", "struct_keys": "struct_keys({'a': 1})",
+    "list_value": "list_value(1)", "list_pack": "list_pack(1)", "&&": "[1] && [2]", "@>": "[1] @> [2]", "<@": "[1] <@ [2]",
     "strftime": f"strftime({_DAY}, '%Y')", "time_bucket": f"time_bucket(INTERVAL 1 DAY, {_DAY})",
     "days_in_month": f"days_in_month({_DAY})", "format": "format('{}', 1)", "printf": "printf('%d', 1)",
     "quantile": "quantile(1, 0.5)", "split_part": "split_part('a', 'b', 1)", "position": "position('a' IN 'b')",
@@ -87,15 +113,29 @@ _EXAMPLES = {
 """Calls of those of which a call of any values says little, or is written otherwise."""
 
 
+def _of_nested(function: Function) -> str:
+    """The arguments of a call."""
+    takes = [type_ for type_ in function.takes if isinstance(type_, SqlType)]
+    written = (str(type_).replace('"NULL"', "INTEGER") for type_ in takes)
+    return ", ".join(f"CAST(NULL AS {'INTEGER' if type_ == 'NULL' else type_})" for type_ in written)
+
+
+_NESTED = {
+    name: f"{name}({_of_nested(each)})" for each in FUNCTIONS for name in each.names if each.asked == each.names[0]
+}
+
+
 def example_calls(name: str, overloads: list[Overload]) -> Iterator[str]:
     """Calls of the function over the types that columns may have."""
+    if name in _NESTED:
+        yield _NESTED[name]
     if name in _EXAMPLES:
         yield _EXAMPLES[name]
         return
     for overload in overloads:
         if overload.foreign:
             continue
-        args = (f"CAST({_VALUES.get(t or 'ANY', 'NULL')} AS {'INTEGER' if t in _ANY else t})" for t in overload.takes)
+        args = (f"CAST({_VALUES.get(t or 'ANY', 'NULL')} AS {concrete(t)})" for t in overload.takes)
         yield f"{name}({', '.join(args)})"
 
 
@@ -112,7 +152,7 @@ _CLOCK, _CHANCE = "changes by itself", "another value at each call"
 _SESSION = "of the connection, not of the rows"
 _INSIDE = "of DuckDB's own inside"
 _JSON = "not supported: JSON"
-_LISTS = "not supported: LIST"
+_LISTS = "not supported of lists; write what is maintained"
 _WHY: tuple[tuple[str, str], ...] = (
     (r"(icu_)?collate_.*|icu_sort_key", "not supported: collations"),
     (
@@ -132,7 +172,10 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
     (r"json.*|from_json.*|->>", _JSON),
     (r"(list|array)_.*|regexp_split_to_table|generate_subscripts", _LISTS),
-    (r"map_.*", "not supported: MAP"),
+    (r"(map|struct)_.*|switch|histogram.*|index_key", "not supported of structs and maps; write what is maintained"),
+    (r"<->|<=>", "write list_distance(a, b) or list_cosine_distance(a, b)"),
+    (r"equi_width_bins|lttb", _LISTS),
+    (r"generate_series|range", "they stand in FROM"),
     (r"enum_.*", "write the label"),
     (r"timezone.*", "of the session, which is UTC; write 0"),
     (r"hash", "its values differ between versions; write md5(x)"),

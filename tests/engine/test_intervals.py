@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -116,3 +117,42 @@ def test_lengths_are_what_is_sorted_by():
     array = pa.array([pa.MonthDayNano([m, d, us * 1000]) for m, d, us in parts], _ARROW)
     assert [int(each) for each in lengths(array).to_pylist()] == [length(made(*each)) for each in parts]
     assert [int(each) for each in lengths(array.slice(2)).to_pylist()] == [length(made(*each)) for each in parts[2:]]
+
+
+FORMS = ("1 month", "30 days", "720 hours", "29 days 24 hours", "-30 days", "-1 month", "1 day", "24 hours", "0 days",
+         "1 month -30 days", "31 days", "1 month 1 day", None)  # fmt: skip
+HISTORIES = (
+    "SELECT i, count(*) AS n, min(g) AS m FROM t GROUP BY i",
+    "SELECT g, min(i) AS a, max(j) AS b, count(DISTINCT i) AS c, avg(i) AS d FROM t GROUP BY g",
+    "SELECT id, i FROM t ORDER BY i DESC, id LIMIT 4",
+    "SELECT DISTINCT ON (i) i, id FROM t ORDER BY i, j, id",
+    "SELECT a.id, b.id AS other FROM t a LEFT JOIN t b ON a.i = b.j",
+    "SELECT i FROM t EXCEPT SELECT j FROM t",
+    "SELECT id, rank() OVER (PARTITION BY g ORDER BY i) AS r FROM t",
+    "SELECT id FROM t WHERE i NOT IN (SELECT j FROM t WHERE j IS NOT NULL)",
+)
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_any_history_shows_what_its_rows_do(shards: int | None):
+    random = Random(7)
+    db = ivm.connect(compile="off") if shards is None else ivm.connect(shards=shards)
+    db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, g INTEGER, i INTERVAL, j INTERVAL)")
+    for number, text in enumerate(HISTORIES):
+        db.sql(f"CREATE MATERIALIZED VIEW v{number} AS {text}")
+
+    def form() -> str:
+        found = random.choice(FORMS)
+        return "NULL" if found is None else f"INTERVAL '{found}'"
+
+    for step in range(5):
+        rows = (f"({4 * step + n}, {n % 3}, {form()}, {form()})" for n in range(4))
+        db.sql(f"INSERT INTO t VALUES {', '.join(rows)}")
+        db.sql(f"UPDATE t SET i = {form()}, j = {form()} WHERE id % 5 = {step % 5}")
+        db.sql("DELETE FROM t" if step == 2 else f"DELETE FROM t WHERE id % 7 = {step % 7}")
+        assert db.verify()
+    for number, text in enumerate(HISTORIES):  # whatever came before
+        db.sql(f"CREATE MATERIALIZED VIEW w AS {text}")
+        now, anew = (Counter(map(str, db.view(name).arrow().to_pylist())) for name in (f"v{number}", "w"))
+        assert now == anew
+        db.sql("DROP VIEW w")

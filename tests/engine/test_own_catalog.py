@@ -71,3 +71,9 @@ def test_what_they_cannot_tell_is_refused(tmp_path):
         db.sql("CREATE TABLE pg_tables (mine INTEGER)")
         assert db.sql("FROM pg_tables").columns == ["mine"]
         assert len(db.sql("FROM pg_catalog.pg_tables")) == 2
+
+
+def test_what_is_the_engines_own_is_not_told() -> None:
+    with ivm.connect(compile="off") as db:
+        db.sql("CREATE SEQUENCE numbers; CREATE TABLE t (x BIGINT DEFAULT nextval('numbers'), at TIMESTAMP)")
+        assert db.sql("SELECT table_name FROM information_schema.tables").fetchall() == [("t",)]

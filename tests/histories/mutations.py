@@ -41,6 +41,7 @@ MUTATIONS = [
     Mutation("keyed/groups.py", "        if self._steps:\n            self._fold(self._last)\n", "", "groups"),
     Mutation("keyed/group_reader.py", "new = new[self._image_of[new] == 0]", "pass", "groups"),
     Mutation("keyed/group_reader.py", "rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]", "pass", "groups"),
+    Mutation("keyed/round_groups.py", 'found.ints("rank")[order][firsts]', "0", "settled groups"),
     Mutation("index/index.py", "self._ascending = ascending and not cut", "self._ascending = ascending", "keyed table"),
     Mutation("index/index.py", "        hashes = hashed(words)\n        self._settle(words, hashes, dropped, died)\n", "        hashes = hashed(words)\n", "table with texts"),
     Mutation("index/index.py", "            self._insert(same, hashed(same), ALL, died)\n", "            pass\n", "table with texts"),

@@ -20,12 +20,14 @@ from tests.histories.log import LogScope
 from tests.histories.ordered import OrderedScope, WindowScope
 from tests.histories.rounds import RoundsScope, SignedScope
 from tests.histories.rows import DerivedScope, KeyedTableScope, OrderedArrangementScope, RowsScope, TableScope
+from tests.histories.settled import SettledScope
 from tests.histories.walk import Bounds, Scope, Walk
 
 SCOPES: dict[str, Scope] = {
     scope.name: scope
     for scope in (
         *(GroupsScope(), GroupsScope(by_text=True), RoundsScope(), RoundsScope(by_text=True), SignedScope()),
+        *(SettledScope(), SettledScope(by_text=True)),
         *(TableScope(VARCHAR), KeyedTableScope(), KeyedTableScope(VARCHAR), DerivedScope(VARCHAR)),
         *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
         *(LogScope(), LogScope(has_history=True)),
@@ -93,10 +95,11 @@ def _short() -> Iterator[Planned]:
             yield Planned(name, "small", Bounds(3, readers=1, moves=1, keys=(0,)), OVER_ONE)
             yield Planned(name, "small", Bounds(5, undone=1, keys=(0,)), OVER_ONE)
             continue
-        if isinstance(scope, RoundsScope):
+        if isinstance(scope, RoundsScope | SettledScope):
+            fewer = isinstance(scope, SettledScope)  # it has three rounds
             yield Planned(name, "as they are", Bounds(1, undone=1, moves=1))
-            yield Planned(name, "tiny", Bounds(3, undone=1, moves=1, keys=ENDS))
-            yield Planned(name, "small", Bounds(5, undone=5, keys=(0,)))
+            yield Planned(name, "tiny", Bounds(3 - fewer, undone=1, moves=1, keys=ENDS))
+            yield Planned(name, "small", Bounds(5 - fewer, undone=5 - fewer, keys=(0,)))
             continue
         yield Planned(name, "as they are", Bounds(1, undone=1, readers=1, moves=1), OVER_ROWS)
         yield Planned(name, "tiny", Bounds(1, undone=1, readers=1, moves=1))
@@ -134,7 +137,7 @@ def _long() -> Iterator[Planned]:
             yield Planned(name, "tiny", Bounds(3, undone=1, readers=1, keys=ENDS), OVER_ROWS)
             yield Planned(name, "tiny", Bounds(5, undone=1, readers=1, keys=(0,)), OVER_ONE)
             continue
-        if isinstance(scope, RoundsScope):
+        if isinstance(scope, RoundsScope | SettledScope):
             for capacity in ("as they are", "tiny", "small"):
                 yield Planned(name, capacity, Bounds(2, undone=1))
                 yield Planned(name, capacity, Bounds(5, undone=5, keys=ENDS))

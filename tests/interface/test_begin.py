@@ -22,7 +22,15 @@ CREATE = """
     CREATE MATERIALIZED VIEW w AS SELECT k.s, sum(t.x) AS x FROM k JOIN t ON k.x = t.id GROUP BY k.s;
     CREATE VIEW p AS SELECT count(*) AS n, sum(x) AS x FROM w;
 """
-READ = ("SELECT * FROM t", "SELECT * FROM k", "SELECT * FROM v", "SELECT * FROM w", "SELECT * FROM p")
+READ = (
+    "SELECT * FROM t",
+    "SELECT * FROM k",
+    "SELECT * FROM v",
+    "SELECT * FROM w",
+    "SELECT * FROM p",
+    "SELECT * FROM t WHERE id = 3",
+    "SELECT u, x + 1 AS x FROM t WHERE id IN (1, 4, 12) AND x > 1",
+)
 PLACES = ("memory", "disk", "shards")
 
 

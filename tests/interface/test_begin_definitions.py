@@ -116,6 +116,22 @@ def test_all_of_it_is_there_with_the_commit(place: str, tmp_path: Path) -> None:
             again.verify()
 
 
+def test_what_is_temporary_is_in_no_log(tmp_path: Path) -> None:
+    db = made(tmp_path / "db.ivm")
+    db.sql(
+        "BEGIN; CREATE TEMP TABLE passing (x INTEGER); INSERT INTO passing VALUES (1), (2); INSERT INTO t VALUES (8, 8)"
+    )
+    db.sql("CREATE TEMP VIEW p AS SELECT count(*) AS n FROM passing; CREATE TABLE lasting (x INTEGER)")
+    db.sql("INSERT INTO lasting SELECT * FROM passing; COMMENT ON TABLE lasting IS 'that lasts'; COMMIT")
+    assert rows(db, "p") == [(2,)]
+    db.close()
+    with ivm.connect(tmp_path / "db.ivm", compile="off") as again:
+        assert rows(again, "lasting") == [(1,), (2,)]
+        assert (8, 8) in rows(again, "t")
+        with pytest.raises(ivm.BindError):
+            rows(again, "passing")
+
+
 def test_rolled_back_nothing_is_left() -> None:
     db = made()
     before = all_there_is(db)
@@ -167,6 +183,8 @@ def test_what_cannot_be_together_is_refused() -> None:
         ("CREATE OR REPLACE TABLE gone (y INTEGER)",),
         ("CREATE INDEX i ON t (b)",),
         ("ALTER TABLE t ADD COLUMN c INTEGER",),
+        ("CREATE SEQUENCE q",),
+        ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days', retention_column = 'at')",),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE b < epoch(now())",),
     ):
         before = all_there_is(db)

@@ -59,14 +59,22 @@ def read_slowly(groups: RoundReduce | RoundExtreme, made: Sequence[SqlType], dic
 
 
 class Rounds(RoundReduce):
-    """Groups by `keys`. `sums`: with the sum of a column behind these, which may be NULL; `clamps`: see `RoundReduce`."""
+    """Groups by `keys`. `sums`: with the sum of a column behind these, which may be NULL; the others: see `RoundReduce`."""
 
-    def __init__(self, keys: Types, dictionary: TextDictionary, *, sums: bool = False, clamps: bool = False) -> None:
+    def __init__(
+        self,
+        keys: Types,
+        dictionary: TextDictionary,
+        *,
+        sums: bool = False,
+        clamps: bool = False,
+        settled: bool = False,
+    ) -> None:
         self.keys, self.sums, self.clamps, self.dictionary = tuple(keys), sums, clamps, dictionary
         self.given: Types = (*keys, *[(BIGINT, True)] * sums, (BIGINT, False))
         self.made: list[SqlType] = [*(type_ for type_, _ in keys), *[SUM] * sums, BIGINT]
         specs = [AggregateSpec("sum", len(keys), BIGINT, True, SUM)] * sums
-        super().__init__(keys, Accumulators(specs), len(keys) + sums, dictionary, clamps=clamps)
+        super().__init__(keys, Accumulators(specs), len(keys) + sums, dictionary, clamps=clamps, settled=settled)
 
     def pass_over(self, change: Change = (), tick: int = 1) -> Iterator[tuple[int, Delta]]:
         """See `pass_over`."""

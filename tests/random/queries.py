@@ -185,6 +185,8 @@ class Queries(Aggregates):
         roll = self.rng.random()
         if roll < 0.08 and depth > 0 and self.subqueries > 0:
             return self._lateral(text, columns, outer)
+        if roll < 0.11:
+            return self._elements(text, columns)
         other, more = self._item(outer, depth)
         if roll < 0.25:
             return f"{text} CROSS JOIN {other}", (*columns, *more)
@@ -208,6 +210,21 @@ class Queries(Aggregates):
         join = self.rng.choice(("CROSS JOIN LATERAL ({}) AS {}", "LEFT JOIN LATERAL ({}) AS {} ON true"))
         found = tuple(Col(f"{alias}.{name}", kind) for name, kind in numbered(kinds))
         return f"{text} {join.format(inner, alias)}", (*columns, *found)
+
+    def _elements(self, text: str, columns: tuple[Col, ...]) -> tuple[str, tuple[Col, ...]]:
+        """Rows made of lists of what stands to the left."""
+        one = self.rng.choice(columns)
+        alike = [c.text for c in columns if c.kind == one.kind]
+        made, kind = f"unnest([{one.text}, {self.rng.choice(alike)}])", one.kind
+        if one.kind == "STR" and self.rng.random() < 0.5:
+            made = f"unnest(string_split({one.text}, 'a'))"
+        elif self.rng.random() < 0.3:
+            made, kind = f"range(0, CASE WHEN {one.text} IS NULL THEN 0 WHEN {one.text} = {one.text} THEN 2 END)", "INT"
+        alias, numbers = self._alias("u"), self.rng.random() < 0.3
+        named = f"WITH ORDINALITY AS {alias} (c0, c1)" if numbers else f"AS {alias} (c0)"
+        join = self.rng.choice(("CROSS JOIN {}", "LEFT JOIN {} ON true", "JOIN LATERAL {} ON true"))
+        found = (Col(f"{alias}.c0", kind), *((Col(f"{alias}.c1", "INT"),) if numbers else ()))
+        return f"{text} {join.format(f'{made} {named}')}", (*columns, *found)
 
     def _item(self, outer: tuple[Col, ...], depth: int) -> tuple[str, tuple[Col, ...]]:
         alias = self._alias("a")

@@ -118,8 +118,8 @@ def _find_cells(
             prefetch(cells, ((begin if begin != 0 else state[slot, width + 1]) - 1) * cells.shape[1])
         for i in range(first, stop):
             slot, number = slots[i - first], rounds[i, 0]
-            # One more of a row that stands in no later round changes nothing; see `groups.settled`.
-            stands = is_ranked and 0 < state[slot, width + 2] <= number + 1 and (len(diffs) == 0 or diffs[i] > 0)
+            # One more of a row that stands in any round changes nothing; see `groups.settled`.
+            stands = is_ranked and state[slot, width + 2] > 0 and (len(diffs) == 0 or diffs[i] > 0)
             row_cell[i] = _touch(block, state, cells, opened, touched, slot, width, number, is_ranked, not stands)
             for k in range(len(plan)):
                 if plan[k, ARGUMENT] < 0:

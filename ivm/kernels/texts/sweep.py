@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.texts.dictionary import LENGTHS, LIST, PADDING, Bytes, Int, begin_of, length_of, load_word, store_word
+from ivm.kernels.texts.dictionary import LENGTHS, PADDING, Bytes, Int, begin_of, length_of, load_word, store_word
 from ivm.kernels.types import Bools, Int32s, Ints
 
 AT, STRINGS, BYTES, LAST = range(4)
@@ -20,16 +20,11 @@ _WORD = 8
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def mark_codes(codes: Int32s, marks: Bytes, places: Ints, lists: Int32s) -> Int:
-    """Mark codes, those beyond the marks aside; into `lists` (n,) those that are lists of codes and new, how many."""
-    count = np.int64(0)
+def mark_codes(codes: Int32s, marks: Bytes) -> None:
+    """Mark codes, those beyond the marks aside."""
     for code in codes:
-        if 0 <= code < len(marks) and marks[code] == 0:
+        if 0 <= code < len(marks):
             marks[code] = 1
-            if places[code] < 0:
-                lists[count] = code
-                count += 1
-    return count
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -56,7 +51,7 @@ def move_texts(
             source = begin_of(place)
             for offset in range(0, room, _WORD):
                 store_word(other, at + offset, load_word(heap, source + offset))
-            to[code] = ((at >> 3) << 32) | (place & (LIST | LENGTHS))
+            to[code] = ((at >> 3) << 32) | (place & LENGTHS)
             progress[STRINGS] += 1
             progress[BYTES] = at + room
             progress[LAST] = code

@@ -26,7 +26,7 @@ _PASSED_ON = frozenset(("case", "coalesce", "nullif", "greatest", "least", "rais
 
 def passes_texts(scalar: Scalar) -> bool:
     """Whether it reads a text that a function made, or several at a time, so that it is computed over a scratch."""
-    if not isinstance(scalar, Call) or any(part.type.kind is Kind.LIST for part in walk(scalar)):
+    if not isinstance(scalar, Call) or any(part.type.is_nested for part in walk(scalar)):
         return False
     given = list(_given(scalar))
     if any(isinstance(each, Call) and each.function not in _PASSED_ON for each in given):

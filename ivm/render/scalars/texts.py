@@ -20,7 +20,7 @@ from ivm.trace.columns.column import DTYPES, Array, Column
 from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined
-from sql.ir.functions import function_of
+from sql.ir.functions import Nulls, function_of
 from sql.ir.scalar import Call, Literal
 from sql.types.texts import InfinityError, reader
 
@@ -40,10 +40,17 @@ _CASTS = frozenset(("cast", "try_cast"))
 def is_by_value(call: Call) -> bool:
     """Whether it is a function of texts, or to text, that looks at the strings; of comparisons, that with a literal."""
     if call.function in _CASTS:
-        return call.args[0].type.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR
+        given = call.args[0].type
+        return _is_nested_cast(call) or (given.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR)
     if call.function in TEXTS or call.function in REGEXES or function_of(call.function).asked is not None:
         return True
     return call.function in _ORDERS and bool(native_of(call))
+
+
+def _is_nested_cast(call: Call) -> bool:
+    """Whether DuckDB is asked for a cast: of lists, structs and maps."""
+    given = call.args[0].type
+    return call.function in _CASTS and given.kind is not Kind.NULL and (given.is_nested or call.type.is_nested)
 
 
 def compare_columns(dictionary: TextDictionary, a: Array, b: Array) -> Array:
@@ -74,6 +81,9 @@ def by_value(call: Call, context: Context, interpreter: Interpreter) -> Evaluate
             return column_of(native, dictionary.now().texts(columns[0].values), dictionary)
         return _by_distinct(call, dictionary, columns)
 
+    if function_of(call.function).nulls is not Nulls.ANY:
+        return lambda rows: _by_distinct(call, dictionary, [argument(rows) for argument in arguments])
+
     def evaluate(rows: Rows) -> Column:
         columns = [argument(rows) for argument in arguments]
         valid = np.zeros(1, np.bool_) if None in literals else all_valid(tuple(columns))
@@ -89,8 +99,10 @@ def by_value(call: Call, context: Context, interpreter: Interpreter) -> Evaluate
 
 
 def _by_distinct(call: Call, dictionary: TextDictionary, columns: list[Column]) -> Column:
-    """The function of columns without NULLs, of which some may be of length one."""
+    """The function of columns, of which some may be of length one; without NULLs, unless DuckDB is asked of those."""
     long: list[Any] = [c.values for c in columns if len(c.values) > 1]
+    if any(c.valid is not None for c in columns):
+        return _of_columns(call, dictionary, columns)
     if call.function == "concat" or len(long) != 1 or long[0].ndim != 1 or (long[0][1:] > long[0][:-1]).all():
         return _of_columns(call, dictionary, columns)
     some, places = np.unique(long[0], return_inverse=True)
@@ -103,8 +115,8 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
         literals = [arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
         return Column(REGEXES[call.function](dictionary, columns[0].values, *literals))
     declared = function_of(call.function)
-    if declared.asked is not None:
-        return _asked(declared.asked, call, dictionary, columns)
+    if declared.asked is not None or _is_nested_cast(call):
+        return _asked(declared.asked or call.function, call, dictionary, columns)
     strings, length, waiting = dictionary.now(), max((len(c.values) for c in columns), default=1), iter(columns)
     if call.function == "concat" and columns:
         parts = [a.value if isinstance(a, Literal) else strings.decode(next(waiting).values) for a in call.args]
@@ -125,7 +137,7 @@ def _asked(function: str, call: Call, dictionary: TextDictionary, columns: list[
 
     length, waiting = max((len(c.values) for c in columns), default=1), iter(columns)
     arguments = [
-        (formatter(arg.type)(arg.value), arg.type)
+        (None if arg.value is None else formatter(arg.type)(arg.value), arg.type)
         if isinstance(arg, Literal)
         else (dense(next(waiting), length), arg.type)
         for arg in call.args

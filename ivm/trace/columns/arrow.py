@@ -1,8 +1,4 @@
-"""Columns from Arrow arrays and back, without copying where the layouts agree; lists as codes.
-
-A list is bytes: its elements one after the other, each a byte that says whether it is there, then its value's bytes.
-Equal lists have equal bytes, and the text dictionary holds any bytes, so a list is a code like a text. Elements that
-are texts, or lists, are their codes.
+"""Columns from Arrow arrays and back, without copying where the layouts agree.
 
 `pa.array` imports pandas, where it is installed, to see whether what it is given belongs to it. That takes 0.3 s, which
 a program that has nothing to do with pandas is spared: by `array_from` and `numbers_from`.
@@ -27,14 +23,14 @@ from ivm.trace.columns.column import (
     Ints,
     concat,
     empty_column,
-    item_size,
     unpacked,
     validity_mask,
     zeroed,
 )
+from ivm.trace.columns.nested import codes_of, codes_of_runs, values_of
 from ivm.trace.columns.stand_ins import enum_array, enum_type, positions_of
 from ivm.trace.text.dictionary import Codes, TextDictionary
-from ivm.trace.text.texts import Strings, Texts
+from ivm.trace.text.texts import Strings
 
 _TYPES: dict[Kind, pa.DataType] = {
     Kind.NULL: pa.null(),
@@ -60,6 +56,8 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.INTERVAL: pa.month_day_nano_interval(),
 }
 
+NO_TEXTS = TextDictionary()
+"""Of columns that have no codes."""
 _INDEXES = (pa.int8(), pa.int16(), pa.int32())
 _FEW = 1 << 12
 _PLAIN: dict[type, tuple[pa.DataType, str, object]] = {
@@ -73,13 +71,31 @@ def arrow_type(type: SqlType) -> pa.DataType:
     """The Arrow type of a column of `type`, as DuckDB exports it."""
     if type.kind is Kind.DECIMAL:
         return pa.decimal128(type.precision, type.scale)
-    if type.element is not None:
-        return pa.list_(arrow_type(type.element))
+    if type.is_nested:
+        return _nested_type(type)
     return enum_type(type) if type.kind is Kind.ENUM else _TYPES[type.kind]
+
+
+def plain_type(given: pa.DataType) -> SqlType:
+    """A type whose columns have this Arrow type, which is no DECIMAL, ENUM or nested one."""
+    return SqlType(next(kind for kind, each in _TYPES.items() if each == given))
+
+
+def _nested_type(type: SqlType) -> pa.DataType:
+    if type.kind is Kind.STRUCT:
+        return pa.struct([(name, arrow_type(field)) for name, (_, field) in zip(type.names, type.fields, strict=True)])
+    assert type.element is not None, "it is a list or a map"
+    if type.kind is Kind.LIST:
+        return pa.list_(arrow_type(type.element))
+    (_, key), (_, value) = type.element.fields
+    return pa.map_(arrow_type(key), arrow_type(value))
 
 
 def is_direct(given: pa.DataType, type: SqlType) -> bool:
     """Whether `to_column` takes arrays of type `given` for a column of `type` without checking a value."""
+    if type.is_nested:  # but for a map, of which a key may be there twice
+        alike = is_alike(given, type) and type.kind is not Kind.MAP
+        return alike and all(map(is_direct, within(given), types_within(type)))
     if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
@@ -91,6 +107,45 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
     if type.kind is Kind.VARCHAR:
         return is_text(given)
     return bool(given == arrow_type(type) or (type.kind is Kind.BIGINT and given == pa.int32()))
+
+
+def is_alike(given: pa.DataType, type: SqlType) -> bool:
+    """Whether both are lists, or maps, or structs with fields of the same names in their order."""
+    if type.kind is Kind.LIST:
+        return bool(pa.types.is_list(given))
+    if type.kind is Kind.MAP:
+        return bool(pa.types.is_map(given))
+    return bool(pa.types.is_struct(given)) and tuple(given.names) == type.names
+
+
+def within(given: pa.DataType) -> list[pa.DataType]:
+    """The types of what a nested one is made of."""
+    if pa.types.is_map(given):
+        return [given.key_type, given.item_type]
+    return [given.value_type] if pa.types.is_list(given) else [field.type for field in given]
+
+
+def parts_of(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """What the values of a nested column are made of, NULLs aside."""
+    parts = [_parts(chunk) for chunk in column.chunks]
+    kinds = within(column.type)
+    return [pa.chunked_array([each[place] for each in parts], kind) for place, kind in enumerate(kinds)]
+
+
+def _parts(array: pa.Array) -> list[pa.Array]:
+    if pa.types.is_map(array.type):
+        first, last = (array.offsets[0].as_py(), array.offsets[-1].as_py()) if len(array) else (0, 0)
+        return [array.keys[first:last], array.items[first:last]]
+    return [array.flatten()] if pa.types.is_list(array.type) else array.flatten()
+
+
+def types_within(type: SqlType) -> list[SqlType]:
+    """The same of a SQL type."""
+    if type.kind is Kind.LIST:
+        assert type.element is not None, "a list has elements"
+        return [type.element]
+    fields = type.fields if type.element is None else type.element.fields
+    return [field for _, field in fields]
 
 
 def is_text(given: pa.DataType) -> bool:
@@ -107,7 +162,7 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
     """An Arrow array as a column of `type`; text is put into `dictionary`, values under NULL are zero.
 
     Takes the type's own Arrow type, any encoding of text, decimals of 32, 64 and 128 bits of the same scale, BIGINT of
-    32 bits, lists of the element's own type; others are cast, and raise pa.ArrowInvalid where a value does not fit.
+    32 bits, nested values of its own type; others are cast, and raise pa.ArrowInvalid where a value does not fit.
     Numbers, dates and timestamps without NULL share the array's memory (a narrow decimal128 as a strided view of its
     low words), which must not be written to, unless they are shorter there.
     Cost: constant then; else a pass. Text: see `TextDictionary.encode`.
@@ -118,8 +173,8 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
         return concat([to_column(chunk, type, dictionary) for chunk in array.chunks] or [empty_column(type.physical)])
     if len(array) == 0:
         return empty_column(type.physical)
-    if type.element is not None:
-        return _lists_from_arrow(array, type.element, dictionary)
+    if type.is_nested:
+        return codes_of(array, type, dictionary, _leaf)
     if type.physical is Physical.CODE:
         return dictionary.encode(array)
     if type.kind is Kind.NULL or pa.types.is_null(array.type):
@@ -144,8 +199,8 @@ def to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
     target = arrow_type(type)
     if type.kind is Kind.NULL:
         return pa.nulls(n)
-    if type.element is not None:
-        return _lists_to_arrow(column, type.element, strings)
+    if type.is_nested:
+        return values_of(column, type, strings, _array_of)
     if type.physical is Physical.CODE:
         texts = strings.decode(column.values, column.valid)
         return texts if type.kind is not Kind.BLOB else texts.cast(target)  # which looks at no byte
@@ -231,25 +286,20 @@ def two_words(values: Array) -> Array:
     return words
 
 
-def element_size(physical: Physical) -> int:
-    """Bytes that an element takes."""
-    return 1 + item_size(physical)
-
-
-def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Codes:
+def lists_of(column: Column, offsets: Ints, element: SqlType, dictionary: TextDictionary) -> Codes:
     """The codes of the lists of each run [offsets[c], offsets[c + 1]) of a column's values, NULLs included."""
-    size = element_size(physical)
-    data = np.zeros((len(column), size), np.uint8)
-    values = np.ascontiguousarray(column.values, DTYPES[physical])
-    data[:, 0] = True if column.valid is None else column.valid
-    data[:, 1:] = values.view(np.uint8).reshape(len(column), size - 1)
-    if column.valid is not None:
-        data[~column.valid, 1:] = 0
-    codes = dictionary.encode_parts(data.reshape(-1), offsets * size)
-    if physical is Physical.CODE:
-        elements = column.values if column.valid is None else column.values[column.valid]
-        dictionary.note_lists(codes, np.ascontiguousarray(elements, np.int32))
-    return codes
+    elements = to_arrow(column, element, dictionary.now())
+    if isinstance(elements, pa.ChunkedArray):
+        elements = pa.concat_arrays(elements.cast(pa.large_string()).chunks)
+    return codes_of_runs(elements, offsets, element, dictionary, _leaf)
+
+
+def _leaf(array: pa.Array, type: SqlType) -> Column:
+    return to_column(array, type, NO_TEXTS)
+
+
+def _array_of(column: Column, type: SqlType) -> pa.Array:
+    return to_arrow(column, type, NO_TEXTS.now())
 
 
 def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictionary) -> Array:
@@ -260,48 +310,6 @@ def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictio
     is_there[2 * offsets[1:][np.diff(offsets) > 0] - 1] = False  # but behind the last of a run
     data, begins = dictionary.now().packed(codes, is_there)
     return dictionary.encode_parts(data, begins[2 * offsets])
-
-
-def elements_of(texts: Texts) -> Codes:
-    """The codes that are elements of lists of codes."""
-    data, _ = texts.packed()
-    parts = data[: int((texts.ends - texts.starts).sum())].reshape(-1, element_size(Physical.CODE))
-    there = parts[parts[:, 0] != 0, 1:]
-    return np.ascontiguousarray(there).view(np.int32).reshape(-1)
-
-
-def _lists_to_arrow(column: Column, element: SqlType, strings: Strings) -> pa.Array:
-    """A column of lists as an Arrow array. Cost: copies the elements."""
-    texts = strings.decode(column.values, column.valid)
-    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
-    lists = []
-    start = 0
-    for chunk in chunks:
-        valid = None if column.valid is None else column.valid[start : start + len(chunk)]
-        lists.append(_chunk_to_arrow(chunk, valid, element, strings))
-        start += len(chunk)
-    return lists[0] if len(lists) == 1 else pa.chunked_array(lists)
-
-
-def _lists_from_arrow(array: pa.Array, element: SqlType, dictionary: TextDictionary) -> Column:
-    valid, lengths = validity_mask(array, array.buffers()[0]), numbers_in(array.value_lengths())
-    ends = np.concatenate([[0], np.cumsum(lengths if valid is None else np.where(valid, lengths, 0))])
-    codes = lists_of(to_column(array.flatten(), element, dictionary), ends, element.physical, dictionary)
-    return Column(codes, valid)
-
-
-def _chunk_to_arrow(texts: pa.Array, valid: Array | None, element: SqlType, strings: Strings) -> pa.Array:
-    _, ends, data = texts.buffers()
-    size = element_size(element.physical)
-    offsets = np.frombuffer(ends, np.int32, len(texts) + 1, texts.offset * 4) // size
-    raw = np.frombuffer(data, np.uint8, int(offsets[-1] - offsets[0]) * size, int(offsets[0]) * size)
-    parts = raw.reshape(-1, size)
-    values = np.ascontiguousarray(parts[:, 1:]).view(DTYPES[element.physical])
-    there = parts[:, 0] != 0
-    values = values if element.physical is Physical.WIDE else values.reshape(len(parts))
-    elements = to_arrow(Column(values, None if there.all() else there), element, strings)
-    mask = None if valid is None else pa.array(np.logical_not(valid))
-    return pa.ListArray.from_arrays(numbers_from(offsets - offsets[0]), elements, mask=mask)
 
 
 def array_from(values: Sequence[object], type: pa.DataType | None = None) -> pa.Array | pa.ChunkedArray:

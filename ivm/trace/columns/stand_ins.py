@@ -23,6 +23,8 @@ UUID_BYTES = 16
 _WHAT = b"ivm.type"
 _NAMES = ("HUGEINT", "UUID")
 _ENUM = "ENUM("
+_AT_ONCE = 1 << 16
+_NESTED_ENDS = ("]", ")")
 
 
 def enum_type(type: SqlType) -> pa.DataType:
@@ -99,7 +101,7 @@ def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
     """The table, whose columns have these SQL types, with the fields of those that need it saying which they are."""
     names = [str(each) for each in types]
-    special = [name in _NAMES or name.startswith(_ENUM) for name in names]
+    special = [name in _NAMES or name.startswith(_ENUM) or _is_nested_special(name) for name in names]
     if not any(special):
         return table
     fields = [
@@ -115,9 +117,50 @@ def huge_columns(table: pa.Table) -> list[int]:
 
 
 def enum_columns(table: pa.Table) -> dict[int, str]:
-    """The places of the columns that are ENUMs, with the SQL text of the type of each."""
+    """The places of the columns that are ENUMs, or hold what something else stands for, with the SQL text of the type
+    of each.
+    """
     names = {place: said(field) for place, field in enumerate(table.schema)}
-    return {place: name for place, name in names.items() if name.startswith(_ENUM) and name.endswith(")")}
+    return {place: name for place, name in names.items() if name.startswith(_ENUM) or _is_nested_special(name)}
+
+
+def _is_nested_special(name: str) -> bool:
+    """Whether the SQL text of a type may be that of a list, struct or map of what something else stands for."""
+    return name.endswith(_NESTED_ENDS) and any(each in name for each in (*_NAMES, _ENUM)) and name not in _NAMES
+
+
+def undivided(table: pa.Table) -> pa.Table:
+    """The table as DuckDB reads it: of lists, structs and maps none that is a part of another, and none with ENUMs.
+
+    Cost: a copy of these.
+    """
+    if not any(map(arrow.is_nested, table.schema.types)):
+        return table
+    plain = [_without_dictionaries(given) if arrow.is_nested(given) else given for given in table.schema.types]
+    fields = [field.with_type(given) for field, given in zip(table.schema, plain, strict=True)]
+    schema = pa.schema(fields, table.schema.metadata)
+    batches = [
+        pa.RecordBatch.from_arrays(list(map(_whole, batch.columns, plain)), schema=schema)
+        for batch in table.to_batches(_AT_ONCE)
+    ]
+    return pa.Table.from_batches(batches, schema)
+
+
+def _whole(array: pa.Array, plain: pa.DataType) -> pa.Array:
+    if not arrow.is_nested(plain):
+        return array
+    copied = pa.concat_arrays([array[:0], array])
+    return copied if plain == array.type else copied.cast(plain)
+
+
+def _without_dictionaries(given: pa.DataType) -> pa.DataType:
+    if arrow.is_map(given):
+        return pa.map_(_without_dictionaries(given.key_type), _without_dictionaries(given.item_type))
+    if arrow.is_list(given):
+        return pa.list_(_without_dictionaries(given.value_type))
+    if arrow.is_struct(given):
+        return pa.struct([(field.name, _without_dictionaries(field.type)) for field in given])
+    return given.value_type if arrow.is_dictionary(given) else given
 
 
 def said(field: pa.Field) -> str:

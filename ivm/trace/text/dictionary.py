@@ -16,7 +16,6 @@ from ivm.kernels.memory.in_place import look_up
 from ivm.kernels.texts.dictionary import (
     COUNT,
     FREE,
-    LIST,
     META,
     MOST_BYTES,
     MOVED,
@@ -183,6 +182,11 @@ class Literals:
         """The code of a text."""
         return self.codes([text])[0]
 
+    def hold(self, codes: Array) -> None:
+        """Codes that somebody refers to now stay."""
+        with self._dictionary.lock:
+            self.held += codes.tolist()
+
     def codes(self, texts: Sequence[str]) -> list[int]:
         """The codes of texts."""
         with self._dictionary.lock:
@@ -271,16 +275,6 @@ class TextDictionary(TextMemory):
             with self.lock:
                 self.look_up(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
         return codes
-
-    def note_lists(self, codes: Codes, elements: Codes) -> None:
-        """These are lists, and their elements the codes `elements`, which stay for as long as the lists do."""
-        with self.lock:
-            for heap in (self.heap, self.coming):
-                if heap is not None:
-                    places = heap.strings.places
-                    places[codes[(codes > 0) & (codes < len(places))]] |= LIST  # the empty list is the empty string
-            if self.marks is not NO_MARKS:
-                self.marks[elements[elements < len(self.marks)]] = 1
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> Column:
         if len(array.dictionary) > 2 * len(array):

@@ -25,9 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.texts.dictionary import COUNT, FREE, LENGTHS, LIST, NEXT, PADDING, USED, copy_texts
+from ivm.kernels.texts.dictionary import COUNT, FREE, LENGTHS, NEXT, PADDING, USED, copy_texts
 from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts
-from ivm.trace.columns.arrow import elements_of
 from ivm.trace.columns.column import Array, Ints, readonly
 from ivm.trace.state import State
 from ivm.trace.text.dictionary import EACH, NO_MARKS, Codes, Heap, TextDictionary
@@ -182,17 +181,12 @@ class Sweep:
                 yield self._mark(codes)
 
     def _mark(self, codes: Array) -> int:
-        """Mark codes, and those that are elements of lists among them; how many they were, or what took as long."""
+        """Mark codes; how many they were, or what took as long."""
         if codes is WORKED:
             return AT_ONCE
         given: Codes = np.ascontiguousarray(codes, np.int32).reshape(-1)
-        done, strings = 0, self._dictionary.heap.strings
-        while len(given):
-            lists = np.empty(len(given), np.int32)
-            new = mark_codes(readonly(given), self._dictionary.marks, strings.places, lists)
-            done += len(given)
-            given = elements_of(strings.texts(lists[:new])) if new else given[:0]
-        return done + _EACH_TIME
+        mark_codes(readonly(given), self._dictionary.marks)
+        return len(given) + _EACH_TIME
 
     def _take_out(self, strings: int) -> Iterator[int]:
         """Fill another hash table with what has a mark. From here on a text that had none is a new one."""
@@ -266,7 +260,7 @@ class Sweep:
         begins += begin
         heap.reserve(begin, int(begins[-1]) - begin + PADDING, count)
         copy_texts(old.heap, old.places, readonly(codes), begins, heap.strings.heap)
-        heap.strings.places[codes] = begins[:-1] >> 3 << 32 | places & (LIST | LENGTHS)
+        heap.strings.places[codes] = begins[:-1] >> 3 << 32 | places & LENGTHS
         progress[BYTES] = begins[-1]
         progress[LAST] = max(int(progress[LAST]), int(codes.max(initial=0)))
 

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR, Kind
+from catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.ir.aggregates import AggregateOrder
-from sql.ir.scalar import Literal, Scalar
+from sql.ir.scalar import Literal
 
 
 def order_of(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:
     """The terms of its ORDER BY."""
     terms = []
     for item in call.order:
-        scalar = ordered(binder, call, binder.value(item.this))
+        scalar = binder.value(item.this).stored
         terms.append(AggregateOrder(scalar, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
     return tuple(terms)
-
-
-def ordered(binder: Binder, call: AggregateCall, operand: Operand) -> Scalar:
-    """An operand that values are ordered by."""
-    if operand.type.kind is Kind.LIST:
-        binder.refuse(call.node, f"{call.function}() cannot order lists; aggregate what they are made of")
-    return operand.stored
 
 
 def numeric(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:

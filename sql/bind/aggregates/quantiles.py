@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from catalog.types import BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType, decimal
 from sql.bind.aggregates.calls import AggregateCall
-from sql.bind.aggregates.operands import order_of, ordered
+from sql.bind.aggregates.operands import order_of
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.ir.aggregates import AggregateOrder
@@ -51,7 +51,7 @@ def _from_greatest(binder: Binder, call: AggregateCall, operand: Operand, negati
 
 
 def _quantified(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
-    scalar = ordered(binder, call, operand)
+    scalar = operand.stored
     return Operand(operand.node, scalar)
 
 

@@ -24,7 +24,7 @@ from catalog.types import (
     list_of,
 )
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
-from sql.bind.aggregates.operands import numeric, order_of, ordered
+from sql.bind.aggregates.operands import numeric, order_of
 from sql.bind.aggregates.quantiles import bind_median, bind_quantile
 from sql.bind.aggregates.written import expression_of
 from sql.bind.expressions.binder import Binder, Handler
@@ -134,22 +134,16 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
         scalar = binder.value(node).stored
         if scalar.nullable:
             others.append(is_null(scalar))
-            scalar = coalesced(scalar, _some_value(binder, call, scalar.type))
+            scalar = coalesced(scalar, Literal(some_value(scalar.type), scalar.type))
         others.append(scalar)
     there: Scalar = Literal(True, BOOLEAN)
     there = there if condition is None else _where(condition, there)
     return Aggregate("count", there, BIGINT, False, distinct=True, others=tuple(others))
 
 
-def _some_value(binder: Binder, call: AggregateCall, type_: SqlType) -> Literal:
-    if type_.kind is Kind.LIST:
-        binder.refuse(call.node, "count(DISTINCT ...) of rows with lists is not supported; count them one by one")
-    return Literal(some_value(type_), type_)
-
-
 def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
     def bind(binder: Binder, call: AggregateCall) -> Aggregate:
-        scalar = ordered(binder, call, binder.value(call.args[0]))
+        scalar = binder.value(call.args[0]).stored
         if call.order and call.function == "any_value":
             return Aggregate("any_value", scalar, scalar.type, order=order_of(binder, call))
         if call.order and call.function in ("first", "last"):
@@ -180,13 +174,13 @@ def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
 
 def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min(x, y) and arg_max(x, y)."""
-    arg, by = (ordered(binder, call, binder.value(node)) for node in call.args)
+    arg, by = (binder.value(node).stored for node in call.args)
     return Aggregate(call.function, arg, arg.type, others=(by,))
 
 
 def _nulls_last(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min_nulls_last(x, y) and arg_max_nulls_last(x, y)."""
-    arg, by = (ordered(binder, call, binder.value(node)) for node in call.args)
+    arg, by = (binder.value(node).stored for node in call.args)
     return _first_of(arg, (AggregateOrder(by, "max" in call.function),), False)
 
 
@@ -211,7 +205,7 @@ def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _entropy(binder: Binder, call: AggregateCall) -> Aggregate:
-    return Aggregate("entropy", ordered(binder, call, binder.value(call.args[0])), DOUBLE)
+    return Aggregate("entropy", binder.value(call.args[0]).stored, DOUBLE)
 
 
 def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -223,7 +217,7 @@ def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = ordered(binder, call, binder.value(call.args[0]))
+    arg = binder.value(call.args[0]).stored
     return Aggregate("min" if call.distinct else "mode", arg, arg.type)
 
 
@@ -232,12 +226,12 @@ def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
     value = binder.value(call.args[0])
     arg, order = binder.cast(value, VARCHAR), order_of(binder, call)
     if value.type not in (VARCHAR, NULL):  # ties are decided by the value, not by its text
-        order = (*order, AggregateOrder(ordered(binder, call, value)))
+        order = (*order, AggregateOrder(value.stored))
     return Aggregate("string_agg", arg, VARCHAR, order=order, parameters=(separator,))
 
 
 def _list(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = ordered(binder, call, binder.value(call.args[0]))
+    arg = binder.value(call.args[0]).stored
     return Aggregate("list", arg, list_of(arg.type), order=order_of(binder, call))
 
 

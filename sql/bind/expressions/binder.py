@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NoReturn
 
 from sqlglot import exp
 
@@ -17,6 +18,7 @@ from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
 from sql.sql_text import Placed, SqlText, text_of
+from sql.types.casts import castable
 from sql.types.literals import convert
 
 MOST_REPEATED = 50_000
@@ -109,20 +111,24 @@ class Binder(Placed):
             self.mismatch(node, f"{self.clause} needs a condition, not a {operand.type}; compare it with something")
         return self.cast(operand, BOOLEAN)
 
-    def column(self, node: exp.Column) -> Operand:
+    def find(self, node: exp.Column) -> Operand | None:
         """The column that `node` names; a name that is no column may be an alias of the SELECT list."""
         found = self.lookup(node)
         for row in reversed(self.outer):
             found = found or row.column(node)
-        if found is None:
-            self.fail(node, self._unknown(node.name, node.table))
         return found
+
+    def missing(self, node: exp.Column) -> NoReturn:
+        """Raise the error of a name that is none of a column."""
+        if node.args.get("db") and key(node.text("db")) != "main":
+            self.refuse(node, f"the name {text_of(node)} has too many parts; write table.column")
+        self.fail(node, self._unknown(node.name, node.table))
 
     def lookup(self, node: exp.Column) -> Operand | None:
         """The column of this block that `node` names; None if it is neither a column of it nor an alias."""
         name, table = node.name, node.table
         if node.args.get("db") and key(node.text("db")) != "main":
-            self.refuse(node, f"the name {text_of(node)} has too many parts; write table.column")
+            return None
         found = self.scope.find(name, table)
         if len(found) > 1:
             options = " or ".join(f"{c.table}.{c.name}" for c in found)
@@ -201,9 +207,8 @@ class Binder(Placed):
             return self.cast(Operand(operand.node, self.cast(operand, VARCHAR)), target)
         if scalar.type == target:
             return scalar
-        if Kind.LIST in (scalar.type.kind, target.kind) and scalar.type != NULL:
-            what = f"a cast from {scalar.type} to {target} is not supported"
-            self.refuse(operand.node, f"{what}; aggregate with string_agg to have text")
+        if (scalar.type.is_nested or target.is_nested) and not castable(scalar.type, target):
+            self.mismatch(operand.node, f"cannot cast {scalar.type} to {target}; cast what they are made of")
         return Call("cast", (scalar,), target, scalar.nullable)
 
     def call(self, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:

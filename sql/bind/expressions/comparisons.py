@@ -11,45 +11,21 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.collations import operands_of
 from sql.bind.expressions.operand import Operand
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
 from sql.ir.intervals import lengths_of
-from sql.ir.rebuild import is_settled, nodes, scalars_of
-from sql.ir.relation import Relation, TopK, Window
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, walk
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.literals import exactly
 from sql.types.unify import unify
-
-UNORDERED = "lists have no order here; order and compare by what they are made of"
-_ORDERING = frozenset(["lt", "le", "gt", "ge", "greatest", "least"])
-
-
-def orders_lists(relation: Relation, order: tuple[tuple[int, bool, bool], ...]) -> bool:
-    """Whether lists are ordered anywhere: by ORDER BY, `<`, a LIMIT or a window, whose ties all columns decide."""
-    schema = relation.schema
-    by_list = any(schema[column].type.kind is Kind.LIST for column, _, _ in order)
-    return by_list or any(map(_orders, nodes(relation, is_settled)))
-
-
-def _orders(node: Relation) -> bool:
-    match node:
-        case TopK():
-            return any(field.type.kind is Kind.LIST for field in node.schema)
-        case Window():
-            return any(field.type.kind is Kind.LIST for field in node.input.schema)
-    calls = (s for scalar in scalars_of(node) for s in walk(scalar) if isinstance(s, Call))
-    return any(c.function in _ORDERING and any(arg.type.kind is Kind.LIST for arg in c.args) for c in calls)
 
 
 def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right: Operand) -> Scalar:
     """`function` (eq, ne, lt, le, gt, ge, is_distinct) of two operands cast to their common type."""
     first, second = same_type(binder, node, (left, right))
-    if first.type.kind is Kind.LIST and function not in ("eq", "ne", "is_distinct"):
-        binder.refuse(node, UNORDERED)
     return comparison(function, first, second)
 
 
@@ -218,8 +194,6 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     function = FUNCTIONS[type(node)]
     if _any_row((node.this, node.expression)):
         return Operand(node, _compared(binder, function, node.this, node.expression))
-    if isinstance(node.expression, exp.Any | exp.All):
-        binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
     left, right = operands_of(binder, (node.this, node.expression))
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))

@@ -8,7 +8,19 @@ from sql.bind import unnest
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import collations, comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, clock, dates, intervals, json, numbers, signatures, texts, zones
+from sql.bind.functions import (
+    calls,
+    clock,
+    dates,
+    intervals,
+    json,
+    lists,
+    numbers,
+    signatures,
+    structs,
+    texts,
+    zones,
+)
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -19,6 +31,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **signatures.HANDLERS,
     **numbers.HANDLERS,
     **texts.HANDLERS,
+    **structs.HANDLERS,
     **intervals.HANDLERS,
     **dates.HANDLERS,
     **clock.HANDLERS,
@@ -28,4 +41,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **unnest.HANDLERS,
     **json.HANDLERS,
     **subqueries.HANDLERS,
+    **lists.HANDLERS,
 }

@@ -13,17 +13,18 @@ from catalog.types import (
     INTERVAL,
     NULL,
     TIME,
-    TIMESTAMP,
     VARCHAR,
     Kind,
     SqlType,
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.fields import field_by_path
 from sql.bind.functions.intervals import negative, product, quotient, sum_of
 from sql.bind.functions.shifts import add_moment, subtract_moment
 from sql.bind.functions.signatures import json_text
 from sql.ir.scalar import Call, Literal
+from sql.types.casts import castable
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
 from sql.types.texts import InfinityError
@@ -51,11 +52,16 @@ def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_column(binder: Binder, node: exp.Expr) -> Operand:
-    """A column by its name."""
+    """A column by its name, or a field of one: struct.field, table.struct.field.field."""
     if isinstance(node.this, exp.Star):
         binder.fail(node, f"* cannot stand in {binder.clause}; name a column")
     assert isinstance(node, exp.Column), "dispatched by class"
-    return binder.column(node)
+    found = binder.find(node)
+    if found is None:
+        found = field_by_path(binder, node)
+    if found is None:
+        binder.missing(node)
+    return found
 
 
 def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
@@ -117,17 +123,6 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
-
-
-def castable(source: SqlType, target: SqlType) -> bool:
-    """Whether there is a cast from one type to another; whether it raises depends on the value."""
-    if VARCHAR in (source, target) or source.kind is Kind.ENUM:
-        return True
-    if source.is_moment and target.is_moment:
-        return True
-    if source == TIMESTAMP and target == TIME:
-        return True
-    return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
 
 
 def bind_add(binder: Binder, node: exp.Expr) -> Operand:

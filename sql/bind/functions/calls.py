@@ -15,13 +15,16 @@ from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, json, macros, numbers
+from sql.bind.functions import dates, json, macros, numbers, structs
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
+from sql.bind.functions.lambdas import bind_lambda
+from sql.bind.functions.lists import bind_aggregate_of, bind_list
 from sql.bind.functions.signatures import READ_OF_JSON, apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
+from sql.ir.functions.nested import LAMBDAS
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.printed import Place, format_pieces, printf_pieces
@@ -88,6 +91,14 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return json.refuse_json(binder, node)
     if name in PLAIN:
         return apply(binder, node, name, args)
+    if name in LAMBDAS:
+        return bind_lambda(binder, node, name, args)
+    if name in structs.BY_NAME and args:
+        return structs.BY_NAME[name](binder, node, args)
+    if name == "list_pack":
+        return bind_list(binder, node)
+    if name in _AGGREGATES_OF_LISTS:
+        return bind_aggregate_of(binder, node, args)
     if name in TO_UNITS and len(args) == 1:
         return TO_UNITS[name](binder, node)
     if name in MAKING_ROWS:
@@ -100,6 +111,9 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
             return found
     hint = suggestion(name, _names()) or "; store its value in a column, or write it with what is supported"
     binder.refuse(node, f"the function {name}() is not supported{hint}")
+
+
+_AGGREGATES_OF_LISTS = ("list_aggregate", "array_aggregate", "list_aggr", "array_aggr", "aggregate")
 
 
 def _names() -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from catalog.types import BIGINT, BLOB, DATE, DOUBLE, NULL, TIMESTAMP, VARCHAR, 
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
 from sql.bind.functions.json import check_arrow, every, made_by
 from sql.ir.functions import Function
 from sql.ir.scalar import Call, Literal, Scalar
@@ -115,7 +116,7 @@ def _chosen(
     binder: Binder, node: exp.Expr, name: str, functions: Sequence[Function], args: Sequence[exp.Expr]
 ) -> Operand:
     """The first of `functions` that takes the arguments."""
-    fitting = [each for each in functions if len(each.takes) - each.optional <= len(args) <= len(each.takes)]
+    fitting = [each for each in functions if takes_so_many(each, len(args))]
     if not fitting:
         least, most = min(len(f.takes) - f.optional for f in functions), max(len(f.takes) for f in functions)
         counted = f"{least} to {most}" if least < most else str(most)
@@ -127,6 +128,8 @@ def _chosen(
 
 
 def _applied(binder: Binder, node: exp.Expr, function: Function, args: Sequence[exp.Expr]) -> Operand:
+    if is_generic(function):
+        return bind_generic(binder, node, function, args)
     assert isinstance(function.gives, SqlType), "a function that is called by name gives a fixed type"
     scalars = tuple(_taker(type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
     nullable = function.makes_null or any(scalar.nullable for scalar in scalars)

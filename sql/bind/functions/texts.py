@@ -9,8 +9,8 @@ from sqlglot import exp
 from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.signatures import integer, text, text_operand
-from sql.ir.conditions import coalesced, negation
+from sql.bind.functions.signatures import apply, integer, text, text_operand
+from sql.ir.conditions import coalesced, is_null, junction, negation
 from sql.ir.scalar import Call, Literal, Scalar
 
 _EMPTY = Literal("", VARCHAR)
@@ -46,8 +46,10 @@ def _or_empty(part: Scalar) -> Scalar:
 
 
 def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
-    """The text x || y, NULL where either is."""
+    """The text x || y, NULL where either is; of two lists one after the other."""
     left, right = binder.value(node.this), binder.value(node.expression)
+    if Kind.LIST in (left.type.kind, right.type.kind):
+        return _bind_lists(binder, node, left, right)
     if NULL in (left.type, right.type):
         return Operand(node, Literal(None, NULL))
     if not any(operand.type == VARCHAR or operand.type.kind is Kind.ENUM for operand in (left, right)) or BLOB in (
@@ -58,7 +60,17 @@ def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
     return binder.call(node, "concat", (binder.cast(left, VARCHAR), binder.cast(right, VARCHAR)), VARCHAR)
 
 
-def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
+def _bind_lists(binder: Binder, node: exp.Expr, left: Operand, right: Operand) -> Operand:
+    if not {left.type.kind, right.type.kind} <= {Kind.LIST, Kind.NULL}:
+        binder.mismatch(node, f"|| needs two lists, not {left.type} and {right.type}; write list_append(l, x)")
+    found = apply(binder, node, "list_concat", [node.this, node.expression])
+    if NULL in (left.type, right.type):
+        return Operand(node, Literal(None, found.type))
+    missing = junction("or", [is_null(left.scalar), is_null(right.scalar)])
+    return Operand(node, Call("case", (missing, Literal(None, found.type), found.scalar), found.type))
+
+
+def bind_text_bracket(binder: Binder, node: exp.Expr) -> Operand:
     """text[i] and text[i:j], counted from 1, and from the end if negative."""
     if len(node.expressions) != 1:
         binder.refuse(node, "text[...] takes one position or a range, such as name[1:3]")
@@ -67,6 +79,8 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     if not isinstance(place, exp.Slice):
         position = take(binder, place)
         return binder.call(node, "cut", (subject, position, position), VARCHAR)
+    if place.args.get("step") is not None:
+        binder.refuse(node, "a step in text[...] is not supported")
     first, last = place.args.get("this"), place.args.get("expression")
     start = take(binder, first) if first is not None else Literal(1, BIGINT)
     end = take(binder, last) if last is not None else Literal(-1, BIGINT)
@@ -226,7 +240,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Concat: bind_concat,
     exp.ConcatWs: bind_concat_ws,
     exp.DPipe: bind_pipes,
-    exp.Bracket: bind_bracket,
     exp.Like: bind_like,
     exp.ILike: bind_like,
     exp.Escape: bind_escape,

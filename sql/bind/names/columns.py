@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain, count
 
 from sqlglot import exp
 
-from catalog.names import as_literal, key, quoted
+from catalog.keywords import quoted_if_needed
+from catalog.names import as_literal, key
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
 from sql.bind.windows.specs import resolved
@@ -23,6 +24,7 @@ _FORMS: dict[type[exp.Expr], str] = {
             (exp.Pow, "^"), (exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
             (exp.GTE, ">="), (exp.And, "AND"), (exp.Or, "OR"), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
             (exp.BitwiseOr, "|"), (exp.BitwiseLeftShift, "<<"), (exp.BitwiseRightShift, ">>"),
+            (exp.ArrayOverlaps, "&&"), (exp.ArrayContainsAll, "@>"), (exp.ArrayContainedBy, "<@"),
             (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"),
         )
     },
@@ -38,7 +40,10 @@ _FORMS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 """What is written without a name of its own, which has a place in the text: mod(x, y) has one, x % y has not."""
 
-_PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
+_OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
+}  # fmt: skip
+_SHORT_TYPE = re.compile(r"\b(INT|TEXT)\b")
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
 
 
@@ -55,18 +60,22 @@ def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
     return found[0].name if len(found) == 1 and scope.has(found[0].table) else node.name
 
 
-def _identifier(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) and key(name) not in _KEYWORDS else quoted(name)
-
-
 def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
+    if isinstance(node, exp.In) and node.args.get("field") is not None:
+        return f"contains({_list([node.args['field'], node.this], source)})"
+    bound = node.args.get("expression")
+    if isinstance(bound, exp.All) and type(node) in _OPPOSITE and not isinstance(bound.this.unnest(), exp.Query):
+        opposite = _FORMS[_OPPOSITE[type(node)]].format(
+            this=column_name(node.this, source), expression=_any(bound, source)
+        )
+        return f"(NOT {opposite})"
     form = _FORMS.get(type(node))
     if form is not None and "start" not in node.meta and not node.args.get("query"):
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
     if isinstance(node, exp.Column):
-        return ".".join(_identifier(part.name) for part in node.parts)
+        return ".".join(quoted_if_needed(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
         return as_literal(node.name) if node.is_string else node.name
     if isinstance(node, exp.Neg):
@@ -107,9 +116,74 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
     if isinstance(node, exp.If):
         return f'"if"({_list([node.this, node.args["true"], *filter(None, [node.args.get("false")])], source)})'
+    if type(node) in _NESTED and "start" not in node.meta:
+        return _NESTED[type(node)](node, source)
     if isinstance(node, exp.Func):
         return _function(node, source)
     return text_of(node)
+
+
+def _array(node: exp.Expr, source: SqlText) -> str:
+    if not any(isinstance(each, exp.Comprehension) for each in node.expressions):
+        return f"list_value({_list(node.expressions, source)})"
+    (found,) = node.expressions
+    name, condition = quoted_if_needed(found.expression.name), found.args.get("condition")
+    made, of = column_name(found.this, source), column_name(found.args["iterator"], source)
+    if condition is None:
+        return f"list_apply({of}, (lambda {name}: {made}))"
+    pair = f'(lambda {name}: struct_pack("filter" := {column_name(condition, source)}, result := {made}))'
+    first = f"list_filter(list_apply({of}, {pair}), (lambda elem: struct_extract(elem, 'filter')))"
+    return f"list_apply({first}, (lambda elem: struct_extract(elem, 'result')))"
+
+
+def _struct(node: exp.Expr, source: SqlText) -> str:
+    fields = (f"{quoted_if_needed(each.name)} := {column_name(each.expression, source)}" for each in node.expressions)
+    return f"struct_pack({', '.join(fields)})"
+
+
+def _map(node: exp.Expr, source: SqlText) -> str:
+    pairs = node.this.expressions
+    keys, values = _list([each.this for each in pairs], source), _list([each.expression for each in pairs], source)
+    return f'"map"(list_value({keys}), list_value({values}))'
+
+
+def _lambda(node: exp.Expr, source: SqlText) -> str:
+    parameters = ", ".join(quoted_if_needed(each.name) for each in node.expressions)
+    return f"(lambda {parameters}: {column_name(node.this, source)})"
+
+
+def _bracket(node: exp.Expr, source: SqlText) -> str:
+    (place,) = node.expressions if len(node.expressions) == 1 else (None,)
+    if isinstance(place, exp.Slice):
+        parts = [place.args.get(arg) for arg in ("this", "expression", "step")]
+        written = [column_name(each, source) if each is not None else "" for each in parts]
+        shown = ":".join(written[: 3 if parts[2] is not None else 2])
+    else:
+        shown = _list(node.expressions, source)
+    return f"{column_name(node.this, source)}[{shown}]"
+
+
+def _dot(node: exp.Expr, source: SqlText) -> str:
+    return f"({column_name(node.this, source)}).{quoted_if_needed(node.expression.name)}"
+
+
+def _any(node: exp.Expr, source: SqlText) -> str:
+    """The list that is compared with, as DuckDB makes a subquery of it."""
+    return f"ANY(SELECT unnest({column_name(node.this.unnest(), source)}))"
+
+
+_NESTED: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], str]] = {
+    exp.Any: _any,
+    exp.Array: _array,
+    exp.Boolean: lambda node, source: str(bool(node.this)).lower(),
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+    exp.Identifier: lambda node, source: quoted_if_needed(node.name),
+    exp.Lambda: _lambda,
+    exp.Struct: _struct,
+    exp.ToMap: _map,
+}
+"""What is made of parts, and taken apart."""
 
 
 def _window(node: exp.Window, source: SqlText) -> str:
@@ -123,7 +197,7 @@ def _window(node: exp.Window, source: SqlText) -> str:
 
 def _type(node: exp.DataType) -> str:
     text = text_of(node)
-    return {"INT": "INTEGER", "TEXT": "VARCHAR"}.get(text, text)
+    return _SHORT_TYPE.sub(lambda found: {"INT": "INTEGER", "TEXT": "VARCHAR"}[found[0]], text)
 
 
 def sought_names(names: Sequence[str], written: Sequence[bool]) -> tuple[str, ...]:
@@ -178,12 +252,12 @@ def _function(node: exp.Func, source: SqlText) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"{_identifier(key(name))}({_list(_arguments(node), source)})"
+        return f"{quoted_if_needed(key(name))}({_list(_arguments(node), source)})"
     name = key(source.text[start : end + 1].strip('"'))
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
         unit = f"'{node.text('unit').lower()}', "
-    return f"{_identifier(name)}({unit}{_list(_arguments(node), source)})"
+    return f"{quoted_if_needed(name)}({unit}{_list(_arguments(node), source)})"
 
 
 def _arguments(node: exp.Func) -> list[exp.Expr]:
@@ -210,43 +284,3 @@ def _argument(value: object, source: SqlText) -> str:
 
 def _list(nodes: Sequence[exp.Expr], source: SqlText) -> str:
     return ", ".join(column_name(node, source) for node in nodes)
-
-
-_WORDS = """
-abort absolute access action add admin after aggregate all also alter always analyse analyze and anti any approx array
-as asc asof assertion assignment asymmetric at attach attribute authorization backward before begin between bigint
-binary bit boolean both by cache call called cascade cascaded case cast catalog centuries century chain char character
-characteristics check checkpoint class close cluster coalesce collate collation column columns comment comments commit
-committed compression concurrently configuration conflict connect connection constraint constraints content continue
-conversion copy cost create cross csv cube current cursor cycle data database day days deallocate dec decade decades
-decimal declare default defaults deferrable deferred definer delete delimiter delimiters depends desc describe destroy
-detach dictionary disable discard disconnect distance distinct do document domain double drop each else enable
-encoding encrypted end enum error escape event exact except exclude excluding exclusive execute exists explain export
-export_state extension extensions external extract false family fetch filter first float following for force foreign
-forward freeze from full function functions generated glob global grant granted group grouping grouping_id groups
-handler having header hold hour hours identity if ignore ilike immediate immutable implicit import in include
-including increment index indexes inherit inherits initially inline inner inout input insensitive insert install
-instead int integer intersect interval into invoker is isnull isolation join json key label lambda language large last
-lateral leading leakproof left level like limit listen load local location lock locked logged macro map mapping match
-matched materialized maxvalue merge method microsecond microseconds millennia millennium millisecond milliseconds
-minute minutes minvalue mode month months move name names national natural nchar nearest new next no none not nothing
-notify notnull nowait null nullif nulls numeric object of off offset oids old on only operator option options or order
-ordinality others out outer over overlaps overlay overriding owned owner parallel parser partial partition partitioned
-passing password percent persistent pivot pivot_longer pivot_wider placing plans policy position positional pragma
-preceding precision prepare prepared preserve primary prior privileges procedural procedure program publication
-qualify quarter quarters quote range read real reassign recheck recursive ref references referencing refresh register
-reindex relative release rename repeatable replace replica reset resource resources respect restart restrict returning
-returns revoke right role rollback rollup row rows rule sample savepoint schema schemas scope scroll search second
-seconds secret secure security select semi sequence sequences serializable server session set setof sets share show
-similar similarity simple skip smallint snapshot some sorted source sql stable standalone start statement statistics
-stdin stdout storage stored strict strip struct subscription substring summarize symmetric sysid system table tables
-tablesample tablespace target temp template temporary text then ties time timestamp to trailing transaction transform
-treat trigger trim true truncate trusted try_cast tuple type types unbounded uncommitted unencrypted union unique
-unknown unlisten unlogged unpack unpivot until update use user using vacuum valid validate validator value values
-varchar variable variadic varying verbose version view views virtual volatile week weeks when where whitespace window
-with within without work wrapper write xml xmlattributes xmlconcat xmlelement xmlexists xmlforest xmlnamespaces
-xmlparse xmlpi xmlroot xmlserialize xmltable year years yes zone
-"""
-
-_KEYWORDS = frozenset(_WORDS.split())
-"""The words of DuckDB's grammar, as `duckdb_keywords()` lists them: a name that is one of them is written in quotes."""

@@ -102,11 +102,6 @@ FUNCTIONS = (
     _asked("length_grapheme", _TEXT, BIGINT),
     _asked("array_extract", (_V, BIGINT), _V, "list_element", "list_extract"),
     _asked("array_slice", (_V, BIGINT, BIGINT), _V, "list_slice"),
-    # Texts taken apart.
-    _asked("string_split", _TEXTS, _LIST, "split", "str_split"),
-    _asked("string_split_regex", _TEXTS, _LIST, "regexp_split_to_array"),
-    _asked("regexp_extract_all", (_V, _V, INTEGER), _LIST),
-    _asked("parse_path", _TEXTS, _LIST, optional=1),
     # JSON, as texts that hold it.
     *_of_json("json_extract_string", _V, "json_extract_path_text"),
     *_of_json("json_value", _V),

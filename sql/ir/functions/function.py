@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from catalog.types import SqlType
+from catalog.types import Kind, SqlType
 from sql.ir.limits import Range
 from sql.ir.scalar import Call, Value
 
@@ -53,7 +53,7 @@ class Function:
 
     Attributes:
         takes: the arguments' types. A text stands for more than one: `T` for the same type wherever it stands,
-            `literal` for a literal, `...` for any number more of what is before it.
+            `literal` for a literal, `...` for any number more of what is before it. A type may hold variables.
         gives: the result's type, or what it follows from.
         names: the names by which SQL calls it, where the types alone say how it is bound; the last `optional`
             arguments may then be missing. Several may share a name: the first that takes what is given is called.
@@ -84,6 +84,11 @@ class Function:
     mirrored: str | None = None
     negated: str | None = None
     holds: float = 0.5
+
+
+def variable(name: str) -> SqlType:
+    """What stands in the types of a function for any one type."""
+    return SqlType(Kind.NULL, labels=(name,))
 
 
 def of_values(function: Callable[..., Value]) -> ValueRule:

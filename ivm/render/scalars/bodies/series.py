@@ -18,7 +18,7 @@ from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import all_valid, dense
 from ivm.render.scalars.functions import Apply, Context
 from ivm.trace.columns.arrow import lists_of
-from ivm.trace.columns.column import Bools, Column, Ints, concat
+from ivm.trace.columns.column import Bools, Column, Ints, concat, empty_column
 from ivm.trace.columns.lists import Lists, elements_in, offsets_of
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.functions.series import MOST_ELEMENTS
@@ -128,6 +128,9 @@ def _subscripts(call: Call, columns: Sequence[Column], dictionary: TextDictionar
 
 def _values(call: Call, columns: Sequence[Column], dictionary: TextDictionary) -> Lists:
     """The arguments, row by row."""
+    if not columns:
+        assert call.type.element is not None, "it makes lists"
+        return Lists(np.zeros(1, np.int64), empty_column(call.type.element.physical))
     length, width = len(columns[0]), len(columns)
     together = concat([*columns])
     order = np.arange(length * width).reshape(width, length).T.reshape(-1)
@@ -150,9 +153,9 @@ def _listed(maker: Maker, call: Call, context: Context) -> Apply:
     assert element is not None, "it makes lists"
 
     def apply(*columns: Column) -> Column:
-        length = max(len(column) for column in columns)
+        length = max((len(column) for column in columns), default=1)
         lists = maker(call, [dense(column, length) for column in columns], context.dictionary)
-        codes = lists_of(lists.elements, offsets_of(lists.lengths), element.physical, context.dictionary)
+        codes = lists_of(lists.elements, offsets_of(lists.lengths), element, context.dictionary)
         return Column(codes, lists.valid)
 
     return apply

@@ -16,13 +16,23 @@ How to add a body, in the file of its family or in a new one that is listed belo
 
 from __future__ import annotations
 
-from ivm.render.scalars.bodies import arithmetic, casts, comparisons, intervals, logic, moments, rounding, series
+from ivm.render.scalars.bodies import (
+    arithmetic,
+    casts,
+    comparisons,
+    intervals,
+    logic,
+    moments,
+    nested,
+    rounding,
+    series,
+)
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.texts import TEXTS
 from ivm.render.scalars.texts import REGEXES
 from sql.ir.functions import FUNCTIONS
 
-_FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, intervals, series)
+_FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series)
 
 BODIES = {
     **{body.name: body for family in _FAMILIES for body in family.BODIES},

@@ -1,0 +1,141 @@
+"""Lists: [a, b], subscripts and slices, x IN list, x = ANY(list)."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from catalog.types import BIGINT, BOOLEAN, NULL, Kind, list_of
+from sql.bind.expressions import subqueries
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
+from sql.bind.expressions.operand import Operand
+from sql.bind.functions.fields import bind_map_value
+from sql.bind.functions.lambdas import bind_comprehension
+from sql.bind.functions.signatures import apply
+from sql.bind.functions.structs import bind_key
+from sql.bind.functions.texts import bind_text_bracket
+from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from sql.ir.functions import NEGATED
+from sql.ir.scalar import FALSE, Call, Literal, Scalar
+
+
+def bind_list(binder: Binder, node: exp.Expr) -> Operand:
+    """[a, b], list_value(a, b), and [f(x) FOR x IN list IF condition]."""
+    items = node.expressions
+    if len(items) == 1 and isinstance(items[0], exp.Comprehension):
+        return bind_comprehension(binder, items[0])
+    if len(items) == 1 and isinstance(items[0], exp.Query):
+        binder.refuse(node, "ARRAY(SELECT ...) is not supported; write (SELECT list(x ORDER BY ..) FROM ..)")
+    scalars, element = unified(binder, node, "a list", [binder.value(item) for item in items]) if items else ((), NULL)
+    return Operand(node, Call("list_value", scalars, list_of(element), nullable=False))
+
+
+def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
+    """x[place] of a list, map or struct, and of a text."""
+    subject = binder.value(node.this)
+    if not subject.type.is_nested:
+        return bind_text_bracket(binder, node)
+    if len(node.expressions) != 1:
+        binder.refuse(node, "x[...] takes one position or a range, such as x[1:3]")
+    place = node.expressions[0]
+    if subject.type.kind is Kind.STRUCT:
+        return bind_key(binder, node, subject, place)
+    if subject.type.kind is Kind.MAP:
+        return bind_map_value(binder, node, subject, place)
+    if isinstance(place, exp.Slice):
+        return _slice(binder, node, subject, place)
+    return apply(binder, node, "list_extract", [node.this, place])
+
+
+def _slice(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Slice) -> Operand:
+    """list[first:last:step]; what is left out are its ends."""
+    first, last, step = (place.args.get(arg) for arg in ("this", "expression", "step"))
+    ends = [
+        _place(binder, each) if each is not None else Literal(default, BIGINT) for each, default in _ends(first, last)
+    ]
+    args = (subject.scalar, *ends) if step is None else (subject.scalar, *ends, _place(binder, step))
+    return Operand(node, Call("list_slice of a list", args, subject.type))
+
+
+def _ends(first: exp.Expr | None, last: exp.Expr | None) -> tuple[tuple[exp.Expr | None, int], ...]:
+    return (first, 1), (last, -1)
+
+
+def _place(binder: Binder, node: exp.Expr) -> Scalar:
+    operand = binder.value(node)
+    if operand.type != NULL and not operand.type.is_integer:
+        binder.mismatch(node, f"a position in a list is an integer, not {operand.type}; cast it to BIGINT")
+    return binder.cast(operand, BIGINT)
+
+
+def bind_any(binder: Binder, node: exp.Expr, function: str, value: exp.Expr, of: exp.Expr) -> Operand:
+    """X = ANY(list), and with other comparisons: three-valued, and FALSE of no list and of one without elements.
+
+    Whether it is TRUE follows from the least and the greatest element; if not, a NULL leaves it open.
+    """
+    one, many = binder.value(value), binder.value(of)
+    if many.type.kind is not Kind.LIST:
+        binder.mismatch(of, f"ANY and ALL take a list or a subquery, not {many.type}; write IN (...)")
+    found = coalesced(_holds_for_any(binder, node, function, one, many, of), FALSE)
+    count = _of_list("list_length", many.scalar)
+    some_null = comparison("lt", _of_list("list_count of a list", many.scalar), count)
+    none_there = junction("and", [is_null(one.scalar), comparison("gt", count, Literal(0, BIGINT))])
+    is_open = coalesced(junction("or", [none_there, some_null]), FALSE)
+    rest = Call("case", (is_open, Literal(None, BOOLEAN), FALSE), BOOLEAN)
+    return Operand(node, junction("or", [found, rest]))
+
+
+def _holds_for_any(binder: Binder, node: exp.Expr, function: str, one: Operand, many: Operand, of: exp.Expr) -> Scalar:
+    if function == "eq":
+        return apply(binder, node, "list_contains", [of, one.node]).scalar
+    assert many.type.element is not None, "a list has elements"
+    least, most = (
+        Operand(of, Call(f"list_{each} of a list", (many.scalar,), many.type.element)) for each in ("min", "max")
+    )
+    if function == "ne":
+        return junction("or", [compare(binder, node, "ne", one, each) for each in (least, most)])
+    return compare(binder, node, function, one, most if function in ("lt", "le") else least)
+
+
+def _of_list(function: str, scalar: Scalar) -> Scalar:
+    return Call(function, (scalar,), BIGINT)
+
+
+def bind_aggregate_of(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
+    """LIST_AGGREGATE(list, 'name')."""
+    if len(args) != 2 or not args[1].is_string:
+        binder.refuse(node, "list_aggregate() takes a list and the name of an aggregate as a text, such as 'sum'")
+    return apply(binder, node, f"list_{args[1].name.lower()}", [args[0]])
+
+
+def _or_of_list(otherwise: Handler) -> Handler:
+    """The handler of a comparison, or of IN, that may be with a list."""
+
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        if isinstance(node, exp.In) and node.args.get("field") is not None:
+            return apply(binder, node, "contains", [node.args["field"], node.this])
+        bound = node.args.get("expression")
+        of = bound.this.unnest() if isinstance(bound, exp.Any | exp.All) else None
+        function = FUNCTIONS.get(type(node))
+        if of is None or isinstance(of, exp.Query | exp.Values) or function not in NEGATED:
+            return otherwise(binder, node)
+        if isinstance(bound, exp.Any):
+            return bind_any(binder, node, function, node.this, of)
+        return Operand(node, negation(bind_any(binder, node, NEGATED[function], node.this, of).scalar))
+
+    return bind
+
+
+def _of_two(name: str) -> Handler:
+    """An operator that is a function of two lists."""
+    return lambda binder, node: apply(binder, node, name, [node.this, node.expression])
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.ArrayOverlaps: _of_two("list_has_any"),
+    exp.ArrayContainsAll: _of_two("list_has_all"),
+    exp.ArrayContainedBy: lambda binder, node: apply(binder, node, "list_has_all", [node.expression, node.this]),
+    exp.Array: bind_list,
+    exp.Bracket: bind_bracket,
+    **{kind: _or_of_list(subqueries.HANDLERS[kind]) for kind in (*FUNCTIONS, exp.In)},
+}

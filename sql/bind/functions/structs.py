@@ -1,0 +1,156 @@
+"""Structs and maps: {'a': 1}, ROW(1, 2), struct.field, MAP {'k': 1}, map['k']."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from catalog.names import key, twice
+from catalog.types import VARCHAR, Kind, list_of, struct_of
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.operand import Operand
+from sql.bind.functions.fields import field_at, field_of
+from sql.bind.functions.signatures import apply
+from sql.ir.conditions import is_null
+from sql.ir.scalar import Call, Literal, Scalar
+from sql.sql_text import text_of
+
+Named = list[tuple[str, Scalar]]
+"""The fields of a struct by their names."""
+
+
+def bind_struct(binder: Binder, node: exp.Expr) -> Operand:
+    """{'a': 1, 'b': x}, and STRUCT_PACK(a := 1, b := x)."""
+    return packed(binder, node, _named(binder, node, node.expressions))
+
+
+def packed(binder: Binder, node: exp.Expr, fields: Named) -> Operand:
+    """The struct of these fields, at least one, each with a name of its own."""
+    again = twice(name for name, _ in fields if name)
+    if again is not None:
+        binder.fail(node, f"a struct has the field {again!r} twice; name each field once")
+    if not fields:
+        binder.fail(node, "a struct has no fields; write {'name': value}")
+    type_ = struct_of((name, scalar.type) for name, scalar in fields)
+    return Operand(node, Call("struct_pack", tuple(scalar for _, scalar in fields), type_, nullable=False))
+
+
+def _named(binder: Binder, node: exp.Expr, items: Sequence[exp.Expr]) -> Named:
+    fields = list[tuple[str, Scalar]]()
+    for item in items:
+        if isinstance(item, exp.PropertyEQ):
+            fields.append((item.name, binder.value(item.expression).scalar))
+        elif isinstance(item, exp.Column):
+            fields.append((item.name, binder.value(item).scalar))
+        else:
+            binder.fail(item, f"{text_of(item)} has no name; write name := {text_of(item)}")
+    return fields
+
+
+def bind_row(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """ROW(a, b), a struct whose fields have no names."""
+    return packed(binder, node, [("", binder.value(arg).scalar) for arg in args])
+
+
+def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) -> Operand:
+    """struct['name'], and of one whose fields have no names struct[1]."""
+    if isinstance(place, exp.Literal) and place.is_string:
+        return field_of(binder, node, subject, place.name)
+    fields = subject.type.fields
+    named = all(name for name, _ in fields)
+    found = binder.value(place).integer if not isinstance(place, exp.Slice) else None
+    if named or found is None:
+        wanted = "its name as a text, such as s['a']" if named else "its number, such as s[1]"
+        binder.fail(place, f"a field of {subject.type} is written by {wanted}")
+    if not 1 <= found <= len(fields):
+        binder.fail(place, f"{subject.type} has no field {found}; it has {len(fields)}")
+    return field_at(node, subject, found - 1)
+
+
+def bind_dot(binder: Binder, node: exp.Expr) -> Operand:
+    """(struct).field; x.f(y), which is f(x, y)."""
+    if isinstance(node.expression, exp.Identifier):
+        return field_of(binder, node, binder.value(node.this), node.expression.name)
+    binder.refuse(
+        node, f"a call behind a dot is not supported; write {text_of(node.expression)} with it as an argument"
+    )
+
+
+def bind_struct_extract(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_EXTRACT(struct, 'name')."""
+    subject = binder.value(args[0])
+    if subject.type.kind is not Kind.STRUCT:
+        binder.mismatch(args[0], f"struct_extract() takes a struct, not {subject.type}")
+    return bind_key(binder, node, subject, args[1])
+
+
+def bind_struct_insert(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_INSERT(struct, name := value), which adds fields, and STRUCT_UPDATE, which may replace some."""
+    subject = binder.value(args[0])
+    if subject.type.kind is not Kind.STRUCT:
+        binder.mismatch(args[0], f"{node.name.lower()}() takes a struct, not {subject.type}")
+    given = [(name, field_at(node, subject, place).scalar) for place, (name, _) in enumerate(subject.type.fields)]
+    more = _named(binder, node, args[1:])
+    if node.name.lower() == "struct_update":
+        new = {key(name): scalar for name, scalar in more}
+        given = [(name, new.pop(key(name), scalar)) for name, scalar in given]
+        more = [(name, scalar) for name, scalar in more if key(name) in new]
+    return packed(binder, node, [*given, *more])
+
+
+def bind_struct_concat(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_CONCAT(struct, struct), the fields of all."""
+    fields = list[tuple[str, Scalar]]()
+    for arg in args:
+        subject = binder.value(arg)
+        if subject.type.kind is not Kind.STRUCT:
+            binder.mismatch(arg, f"struct_concat() takes structs, not {subject.type}")
+        fields += [(name, field_at(node, subject, place).scalar) for place, (name, _) in enumerate(subject.type.fields)]
+    return packed(binder, node, fields)
+
+
+def bind_struct_keys(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_KEYS(struct), the names of its fields."""
+    subject = binder.value(args[0])
+    if subject.type.kind is not Kind.STRUCT:
+        binder.mismatch(args[0], f"struct_keys() takes a struct, not {subject.type}")
+    names = tuple(Literal(name, VARCHAR) for name, _ in subject.type.fields)
+    return _if_there(node, subject, Operand(node, Call("list_value", names, list_of(VARCHAR), nullable=False)))
+
+
+def _if_there(node: exp.Expr, subject: Operand, found: Operand) -> Operand:
+    """What is made of a struct; NULL if that is."""
+    if not subject.scalar.nullable:
+        return found
+    return Operand(node, Call("case", (is_null(subject.scalar), Literal(None, found.type), found.scalar), found.type))
+
+
+def bind_map(binder: Binder, node: exp.Expr) -> Operand:
+    """MAP {'k': 1}, of keys and values that are written."""
+    pairs = node.this.expressions
+    keys = exp.Array(expressions=[pair.this if isinstance(pair, exp.PropertyEQ) else pair for pair in pairs])
+    values = exp.Array(expressions=[pair.expression for pair in pairs])
+    return apply(binder, node, "map", [keys, values])
+
+
+def bind_map_of_lists(binder: Binder, node: exp.Expr) -> Operand:
+    """MAP(keys, values), of two lists."""
+    return apply(binder, node, "map", [node.args["keys"], node.args["values"]])
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Struct: bind_struct,
+    exp.Dot: bind_dot,
+    exp.ToMap: bind_map,
+    exp.Map: bind_map_of_lists,
+}
+BY_NAME = {
+    "row": bind_row,
+    "struct_extract": bind_struct_extract,
+    "struct_insert": bind_struct_insert,
+    "struct_update": bind_struct_insert,
+    "struct_concat": bind_struct_concat,
+    "struct_keys": bind_struct_keys,
+}
+"""Functions that sqlglot knows by their name only."""

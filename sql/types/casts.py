@@ -1,0 +1,33 @@
+"""Which casts there are from type to type."""
+
+from __future__ import annotations
+
+from catalog.names import by_key, key
+from catalog.types import BOOLEAN, NULL, TIME, TIMESTAMP, VARCHAR, Kind, SqlType
+
+
+def castable(source: SqlType, target: SqlType) -> bool:
+    """Whether there is a cast from one type to another; whether it raises depends on the value."""
+    if VARCHAR in (source, target) or NULL in (source, target) or source == target:
+        return True
+    if source.is_nested or target.is_nested:
+        return source.kind is target.kind and _nested_castable(source, target)
+    if source.kind is Kind.ENUM:
+        return True
+    if source.is_moment and target.is_moment:
+        return True
+    if source == TIMESTAMP and target == TIME:
+        return True
+    return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
+
+
+def _nested_castable(source: SqlType, target: SqlType) -> bool:
+    """Fields of structs find each other by their names, or by their places where those of one have none."""
+    if source.element is not None and target.element is not None:
+        return castable(source.element, target.element)
+    given = by_key(source.fields)
+    if "" in given or not all(name for name, _ in target.fields):
+        pairs = zip(source.fields, target.fields, strict=False)
+        return len(source.fields) == len(target.fields) and all(castable(one, two) for (_, one), (_, two) in pairs)
+    shared = [(given[key(name)], type_) for name, type_ in target.fields if key(name) in given]
+    return bool(shared) and all(castable(one, other) for one, other in shared)
