@@ -21,10 +21,10 @@ from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
-from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.arrow import array_from, arrow_type
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
-_ID = pa.array([0], _SCHEMA.types[0])
+_ID = array_from([0]).cast(_SCHEMA.types[0])
 
 
 class Clock:
