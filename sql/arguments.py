@@ -110,8 +110,8 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("columns", "where"), (exp.IndexParameters,)),
     (("kind", "constraints"), (exp.ColumnDef,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
-    (("this", "expression"), (exp.GeneratedAsIdentityColumnConstraint,)),
-    (("this", "persisted", "not_null"), (exp.ComputedColumnConstraint,)),
+    (("expression",), (exp.GeneratedAsIdentityColumnConstraint,)),
+    (("this", "persisted"), (exp.ComputedColumnConstraint,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
 """What is read of kinds of nodes beyond what they require; functions and operators of which no more is are not here."""
@@ -155,6 +155,7 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Describe: frozenset(["kind"]),  # TABLE
     exp.Drop: frozenset(["materialized", "restrict"]),  # DROP refuses what is used anyway
     exp.Fetch: frozenset(["direction"]),  # FIRST or NEXT
+    exp.GeneratedAsIdentityColumnConstraint: frozenset(["this"]),  # ALWAYS
     exp.Greatest: frozenset(["ignore_nulls"]),
     exp.Identifier: frozenset(["quoted"]),  # names are found in any case
     exp.Least: frozenset(["ignore_nulls"]),

@@ -148,7 +148,7 @@ def _value_of(kind: exp.Expr) -> exp.Expr | None:
 
 def _read_generated(declaration: _Declaration, item: exp.ColumnDef, kind: exp.Expr, source: SqlText) -> None:
     what = f"CREATE TABLE {declaration.name}: column {item.name!r}"
-    if len(item.constraints) > 1 or kind.args.get("not_null"):
+    if len(item.constraints) > 1:
         what += " is generated, and can have no constraint or DEFAULT"
         source.refuse(item, f"{what}; write CHECK at the table's end")
     if isinstance(kind, exp.ComputedColumnConstraint) and not isinstance(kind.this, exp.Paren):

@@ -29,7 +29,7 @@ def renamed(text: str) -> str:
 
 
 def test_aliases_may_be_any_text() -> None:
-    texts = [renamed(text) for _, text in SUPPORTED]
+    texts = [renamed(text) for _, text in SUPPORTED if not text.startswith("PIVOT")]  # sqlglot has no alias within IN
     assert sum('"select"' in text for text in texts) > len(texts) / 2
     db = database()
     for number, text in enumerate(texts):

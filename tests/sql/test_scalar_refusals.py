@@ -92,7 +92,7 @@ TYPES = (
     ("date_diff('day', born, id)", "id", "a DATE or TIMESTAMP is needed here, not BIGINT"),
     ("born + INTERVAL (pay) DAY", "pay", "cast the factor to INTEGER"),
     ("CAST(INTERVAL 1 DAY AS BIGINT)", "CAST", "cannot cast INTERVAL to BIGINT"),
-    ("INTERVAL 1 DAY + id", "INTERVAL", "cannot compute INTERVAL"),
+    ("INTERVAL 1 DAY + id", "id", "cannot compute INTERVAL"),
     ("born::TIMESTAMP - born > 1", "born", "cannot compare INTERVAL and INTEGER"),
     ("TRY_CAST(born AS INTEGER)", "born", "cannot cast DATE to INTEGER"),
     ("name SIMILAR TO 1", "1", "text is needed here"),

@@ -195,7 +195,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Pad: bind_pad,
     exp.SHA2: bind_sha2,
     exp.Trim: bind_trim,
-    exp.RegexpSplit: _of_class("string_split_regex", ("this", "expression")),
     exp.JSONExtractScalar: bind_json_text,
     exp.StrPosition: _of_class("strpos", ("this", "substr")),
 }
