@@ -21,10 +21,10 @@ from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
-from ivm.trace.columns.arrow import array_from, arrow_type
+from ivm.trace.columns.arrow import arrow_type, numbers_from
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
-_ID = array_from([0]).cast(_SCHEMA.types[0])
+_ID = numbers_from(np.zeros(1, np.int64)).cast(_SCHEMA.types[0])
 
 
 class Clock:
@@ -84,7 +84,8 @@ class Clock:
 
     def row(self, now: int) -> pa.RecordBatch:
         """The table's row."""
-        return pa.RecordBatch.from_arrays([_ID, pa.array([now], _SCHEMA.types[NOW_COLUMN])], schema=_SCHEMA)
+        moment = numbers_from(np.array([now], np.int64)).cast(_SCHEMA.types[NOW_COLUMN])
+        return pa.RecordBatch.from_arrays([_ID, moment], schema=_SCHEMA)
 
     def _is_read(self) -> bool:
         content = self._catalog.content
