@@ -27,7 +27,7 @@ class Names:
     @property
     def is_plain(self) -> bool:
         """Whether a name without a schema means what it says."""
-        return not self.catalog.has_temporary and all(key(each) == MAIN for each in self.path)
+        return not self.catalog.has_temporary and (not self.path or all(key(each) == MAIN for each in self.path))
 
     def concerns(self, text: str) -> bool:
         """Whether a text may hold a name that means another than it says. Cost: a search."""

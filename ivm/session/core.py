@@ -22,6 +22,7 @@ import pyarrow as pa
 from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, Error, InterfaceError, StorageError, ViewDroppedError
+from catalog.paths import Names
 from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.durable import ending
@@ -53,7 +54,7 @@ class Core:
 
     def __init__(self, engine: Engine, *, external_access: bool) -> None:
         self.catalog = Catalog()
-        self.settings = Settings(self.catalog)
+        self.settings = Settings(Names(self.catalog))
         self.engine = engine
         self.lock = Turns(self._begin)
         self.clock, self.numbers = Clock(self.catalog), Numbers(self)

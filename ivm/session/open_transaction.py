@@ -10,6 +10,7 @@ from typing import cast
 from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import TransactionError
+from catalog.paths import Names
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
@@ -37,7 +38,7 @@ class OpenTransaction(Core):
         self.clock.stand_at(base.clock.present())
         self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
-        self.settings = replace(base.settings, catalog=self.catalog)
+        self.settings = replace(base.settings, names=Names(self.catalog, base.settings.path))
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
         self.has_rows = self.pending.has_rows

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
 from catalog.paths import Names
 
 Named = Callable[[str], str]
@@ -23,15 +22,18 @@ def as_it_is(name: str) -> str:
 class Settings:
     """The settings of one connection; what it does in a transaction has the same, and changes them."""
 
-    catalog: Catalog
-    path: tuple[str, ...] = ()
-    """The schemas in which names are looked up before main; the first is where things are created."""
+    names: Names
+    """What names mean that the connection gives; what is within has to do with what they mean alone."""
     variables: dict[str, pa.Table] = field(default_factory=dict)
     """What getvariable() gives, as tables of one value, by the keys of their names."""
     prepared: dict[str, str] = field(default_factory=dict)
     """The statements that have names, by the keys of these."""
 
     @property
-    def names(self) -> Names:
-        """What names mean that the connection gives; what is within has to do with what they mean alone."""
-        return Names(self.catalog, self.path)
+    def path(self) -> tuple[str, ...]:
+        """The schemas in which names are looked up before main; the first is where things are created."""
+        return self.names.path
+
+    @path.setter
+    def path(self, path: tuple[str, ...]) -> None:
+        self.names = Names(self.names.catalog, path)

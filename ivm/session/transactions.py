@@ -112,7 +112,7 @@ class Transactions:
 
     def check_none(self, what: str) -> None:
         """Raise TransactionError if this thread has one, of which `what` would be no part."""
-        if self.begun is not None:
+        if getattr(self._of_thread, "begun", None) is not None:  # without a call, since each commit asks
             raise TransactionError(
                 f"cannot call {what}: this thread has begun a transaction, of which it would be no part; COMMIT or "
                 "ROLLBACK first, or write INSERT, UPDATE and DELETE"

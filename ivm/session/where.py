@@ -28,7 +28,7 @@ def say_where(duck: duckdb.DuckDBPyConnection, settings: Settings, text: str) ->
         return
     path = ", ".join(map(as_literal, settings.path))
     everywhere = ", ".join(map(as_literal, (MAIN, *settings.path, MAIN, MAIN, "pg_catalog")))
-    database = as_literal(settings.catalog.database)
+    database = as_literal(settings.names.catalog.database)
     said = {
         "current_schema()": as_literal(settings.path[0] if settings.path else MAIN),
         "current_schemas(implicit)": f"CAST(CASE WHEN implicit THEN [{everywhere}] ELSE [{path}] END AS VARCHAR[])",
