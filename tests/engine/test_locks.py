@@ -17,6 +17,7 @@ from catalog.errors import BindError
 from ivm.engine import engine
 from ivm.session import adhoc, defining, explain, oracle
 from ivm.session.database import core_of
+from ivm.session.sequences import Numbers
 from ivm.trace import view_log
 from ivm.trace.rows import compaction
 
@@ -90,9 +91,9 @@ def _others_work(db: ivm.Database) -> None:
 
 
 READERS: list[tuple[Any, str, Callable[[ivm.Database], Any], Any]] = [
-    (adhoc, "answer", lambda db: db.sql("SELECT count(*) FROM t").fetchall(), [(5,)]),
-    (adhoc, "answer", lambda db: db.sql("SELECT t.s, total.n FROM t, total WHERE id = 3").fetchall(), [("n3", 5)]),
-    (adhoc, "answer", lambda db: db.sql("SELECT count(*) FROM low").fetchall(), [(2,)]),
+    (Numbers, "answer", lambda db: db.sql("SELECT count(*) FROM t").fetchall(), [(5,)]),
+    (Numbers, "answer", lambda db: db.sql("SELECT t.s, total.n FROM t, total WHERE id = 3").fetchall(), [("n3", 5)]),
+    (Numbers, "answer", lambda db: db.sql("SELECT count(*) FROM low").fetchall(), [(2,)]),
     (oracle, "recompute", lambda db: [each.rows for each in db.verify()], [1]),
     (explain, "lower", lambda db: len(db.sql("EXPLAIN SELECT max(x) FROM low, t").fetchall()), 1),
 ]
@@ -126,7 +127,7 @@ def test_others_commit_and_read_while_a_view_is_planned(
 
 def test_what_is_read_is_dropped_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
-    with halted(monkeypatch, adhoc, "answer", lambda: db.sql("SELECT n FROM total, low").fetchall()) as ended:
+    with halted(monkeypatch, Numbers, "answer", lambda: db.sql("SELECT n FROM total, low").fetchall()) as ended:
         db.sql("DROP VIEW total; DROP VIEW low; DROP TABLE t; CREATE TABLE t (other VARCHAR)")
     assert ended[0] == [(5,), (5,)]
 
@@ -144,7 +145,7 @@ CHANGES = {
 def test_no_change_of_others_is_lost(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
     looked = _looks(monkeypatch)
-    with halted(monkeypatch, adhoc, "answer", lambda: db.sql(statement)) as ended:
+    with halted(monkeypatch, Numbers, "answer", lambda: db.sql(statement)) as ended:
         db.apply({"t": [{"id": 7, "x": 100, "s": "other"}]})
     assert not isinstance(ended[0], Exception)
     assert len(looked) == 2
@@ -157,7 +158,7 @@ def test_no_change_of_others_is_lost(statement: str, monkeypatch: pytest.MonkeyP
 def test_what_is_not_read_may_change_meanwhile(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
     looked = _looks(monkeypatch)
-    with halted(monkeypatch, adhoc, "answer", lambda: db.sql(statement)):
+    with halted(monkeypatch, Numbers, "answer", lambda: db.sql(statement)):
         db.apply({"u": [{"x": 1}]})
         with pytest.raises(ivm.ConstraintError):
             db.apply({"t": [{"id": 1, "x": 1, "s": "a second one"}]})
@@ -179,7 +180,7 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_a_change_of_a_table_that_is_another_by_now(monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
-    with halted(monkeypatch, adhoc, "answer", lambda: db.sql("INSERT INTO u SELECT x FROM t")) as ended:
+    with halted(monkeypatch, Numbers, "answer", lambda: db.sql("INSERT INTO u SELECT x FROM t")) as ended:
         db.sql("DROP TABLE u; CREATE TABLE u (x VARCHAR, y BIGINT)")
     assert isinstance(ended[0], ivm.Error)
     assert db.sql("SELECT * FROM u").fetchall() == []
@@ -193,7 +194,7 @@ def test_a_change_of_a_table_that_is_another_by_now(monkeypatch: pytest.MonkeyPa
 
 def test_a_view_that_is_another_by_now_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
-    with halted(monkeypatch, adhoc, "answer", lambda: db.sql("INSERT INTO u SELECT id FROM low")):
+    with halted(monkeypatch, Numbers, "answer", lambda: db.sql("INSERT INTO u SELECT id FROM low")):
         db.sql("DROP VIEW low; CREATE VIEW low AS SELECT 77 AS id")
     monkeypatch.undo()
     assert db.sql("SELECT x FROM u").fetchall() == [(77,)]
@@ -205,7 +206,7 @@ def test_an_interrupt_in_duckdb_leaves_the_lock_free(monkeypatch: pytest.MonkeyP
     def interrupted(*_: Any) -> pa.Table:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(adhoc, "answer", interrupted)
+    monkeypatch.setattr(Numbers, "answer", interrupted)
     for statement in ("SELECT 1 FROM t", "DELETE FROM t", "UPDATE t SET x = 0", "INSERT INTO u SELECT 1"):
         with pytest.raises(KeyboardInterrupt):
             db.sql(statement)
