@@ -47,7 +47,25 @@ xmlparse xmlpi xmlroot xmlserialize xmltable year years yes zone
 _KEYWORDS = frozenset(_WORDS.split())
 """As `duckdb_keywords()` lists them."""
 
+_NO_NAMES = """
+all analyse analyze and anti any array as asc asof asymmetric at authorization binary both by case cast check collate
+collation column columns concurrently constraint create cross default deferrable desc describe distinct do else end
+except false fetch for foreign freeze from full generated glob group having ilike in initially inner intersect into is
+isnull join lambda lateral leading left like limit map natural not notnull null offset on only or order outer overlaps
+pivot pivot_longer pivot_wider placing positional primary qualify references returning right select semi show similar
+some struct summarize symmetric table tablesample then to trailing true try_cast tuple union unique unpack unpivot
+using variadic verbose when where window with
+"""
+
+_RESERVED = frozenset(_NO_NAMES.split())
+"""Those of them that cannot stand where a name is wanted: it calls them reserved, or of types and functions."""
+
 
 def quoted_if_needed(name: str) -> str:
     """The name as an identifier of SQL, in quotes where DuckDB writes it in quotes."""
     return name if _PLAIN.fullmatch(name) and key(name) not in _KEYWORDS else quoted(name)
+
+
+def quoted_if_must(name: str) -> str:
+    """The name as a person writes it: in quotes only where it is not read as a name without."""
+    return name if _PLAIN.fullmatch(name) and key(name) not in _RESERVED else quoted(name)

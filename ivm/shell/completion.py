@@ -12,9 +12,9 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.document import Document
 
 from catalog.catalog import Catalog
+from catalog.keywords import quoted_if_must
 from catalog.names import key
 from catalog.schema import Table, View
-from ivm.shell.definitions import name_text
 from ivm.shell.names import COMMANDS, KEYWORDS, MODES, TYPES, is_command
 
 _WORD = re.compile(r'("[^"]*|\w*)\Z')
@@ -50,7 +50,7 @@ class SqlCompleter(Completer):
                 yield from self._paths.get_completions(Document(last), event)
                 return
             case [".schema"] | [".import", _] | [".apply"]:
-                names = [name_text(each.name) for each in self._entries()]
+                names = [quoted_if_must(each.name) for each in self._entries()]
             case _:
                 names = []
         yield from _starting(last, names)
@@ -65,7 +65,7 @@ class SqlCompleter(Completer):
             return
         word = _WORD.search(before)
         typed = word[0] if word else ""
-        relations = [name_text(each.name) for each in entries]
+        relations = [quoted_if_must(each.name) for each in entries]
         if _AFTER_RELATION.search(before):
             yield from _starting(typed, relations)
             return
@@ -114,7 +114,7 @@ def _named(text: str, entries: Iterable[Table | View]) -> dict[str, Table | View
 
 def _columns(entries: Iterable[Table | View]) -> list[str]:
     fields = [each.fields if isinstance(each, Table) else each.schema for each in entries]
-    return list(dict.fromkeys(name_text(field.name) for some in fields for field in some))
+    return list(dict.fromkeys(quoted_if_must(field.name) for some in fields for field in some))
 
 
 def _starting(typed: str, names: Iterable[str]) -> Iterator[Completion]:

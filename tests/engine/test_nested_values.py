@@ -45,8 +45,8 @@ def test_sql_says_what_to_write(db, tmp_path):
         ):
             with pytest.raises(ivm.TypeMismatchError, match=r"^cannot put a value of type .* column b, .* to_json"):
                 db.sql(text)
-        with pytest.raises(ivm.UnsupportedError, match=r"VARCHAR, filled by to_json|TUPLE.*cast it"):
-            db.sql(f"CREATE TABLE made AS SELECT {value} AS b")
+    with pytest.raises(ivm.UnsupportedError, match=r"TUPLE.*cast it"):
+        db.sql("CREATE TABLE made AS SELECT row(1, 2) AS b")
     assert db.sql("FROM t").fetchall() == [(1, "x")]
     db.sql("""INSERT INTO t VALUES (2, to_json({'a': 1})), (3, {'a': 1}::VARCHAR), (4, DATE '2020-01-01'), (5, 1.50)""")
     db.sql("INSERT INTO t SELECT 6, '{}'::JSON; INSERT INTO t SELECT 7, (SELECT 'STRUCT('::ENUM('STRUCT(', ']'))")
