@@ -26,9 +26,6 @@ from sql.sequence_words import NEXT, in_one_schema, numbers_called, only_next
 if TYPE_CHECKING:
     import duckdb
 
-if TYPE_CHECKING:
-    import duckdb
-
 _AHEAD = 100
 """So many numbers are written down before they are given; a crash loses those that were not."""
 

@@ -13,13 +13,14 @@ from rich.console import Console
 
 import ivm
 from catalog.errors import Error
+from catalog.keywords import quoted_if_needed
 from catalog.names import as_literal, key, quoted
 from catalog.schema import Table, View
 from ivm.duck import Use, connection
 from ivm.progress import A_MOMENT, opening, progress
 from ivm.results.result import Result, say, table_of
 from ivm.session.database import Database
-from ivm.shell.definitions import comment_texts, definition_text, name_text
+from ivm.shell.definitions import comment_texts, definition_text
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.session import Command, Shell
 
@@ -47,7 +48,7 @@ def _schema(shell: Shell, arguments: list[str]) -> None:
     named = shell.named
     entries: list[Table | View] = [*catalog.tables, *catalog.views]
     for name in () if arguments else catalog.schemas:
-        say(f"CREATE SCHEMA {name_text(name)};")
+        say(f"CREATE SCHEMA {quoted_if_needed(name)};")
     for entry in [catalog.lookup(named(arguments[0]))] if arguments else entries:
         for text in (definition_text(entry, catalog), *comment_texts(catalog, entry)):
             say(text)

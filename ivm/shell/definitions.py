@@ -10,16 +10,11 @@ from catalog.names import MAIN, TEMP, as_literal
 from catalog.schema import Field, ForeignKey, Index, Table, View
 
 
-def name_text(name: str) -> str:
-    """A name as it is written: quoted only if it must be."""
-    return quoted_if_needed(name)
-
-
 def full_text(name: str, catalog: Catalog) -> str:
     """The name of a table or view as it is written, with its schema if that is not main."""
     schema, own = catalog.parts(name)
-    before = {MAIN: "", TEMP: f"{TEMP}.{MAIN}."}.get(schema, f"{name_text(schema)}.")
-    return f"{before}{name_text(own)}"
+    before = {MAIN: "", TEMP: f"{TEMP}.{MAIN}."}.get(schema, f"{quoted_if_needed(schema)}.")
+    return f"{before}{quoted_if_needed(own)}"
 
 
 def definition_text(entry: Table | View, catalog: Catalog) -> str:
@@ -61,26 +56,26 @@ def comment_texts(catalog: Catalog, entry: Table | View | None = None) -> Iterat
     for each, column, text in catalog.comments:
         if entry is None or each is entry:
             kind = "COLUMN" if column else "TABLE" if isinstance(each, Table) else "VIEW"
-            called = full_text(each.name, catalog) + (f".{name_text(column)}" if column else "")
+            called = full_text(each.name, catalog) + (f".{quoted_if_needed(column)}" if column else "")
             yield f"COMMENT ON {kind} {called} IS {as_literal(text)};"
 
 
 def _column(table: Table, field: Field) -> str:
     for each in table.generated:
         if each.column == field.name:
-            return f"{name_text(field.name)} {field.type} GENERATED ALWAYS AS ({each.value})"
+            return f"{quoted_if_needed(field.name)} {field.type} GENERATED ALWAYS AS ({each.value})"
     default = table.default(field.name)
-    words = [name_text(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
+    words = [quoted_if_needed(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
     return " ".join(word for word in [*words, f"DEFAULT {default.value}" if default else ""] if word)
 
 
 def _constraint(name: str) -> str:
-    return f"CONSTRAINT {name_text(name)} " if name else ""
+    return f"CONSTRAINT {quoted_if_needed(name)} " if name else ""
 
 
 def _index(table: str, index: Index) -> str:
     unique = "UNIQUE " if index.unique else ""
-    return f"CREATE {unique}INDEX {name_text(index.name)} ON {table} {_names(index.columns)};"
+    return f"CREATE {unique}INDEX {quoted_if_needed(index.name)} ON {table} {_names(index.columns)};"
 
 
 def _foreign_key(given: ForeignKey, catalog: Catalog) -> str:
@@ -89,4 +84,4 @@ def _foreign_key(given: ForeignKey, catalog: Catalog) -> str:
 
 
 def _names(names: tuple[str, ...]) -> str:
-    return f"({', '.join(map(name_text, names))})"
+    return f"({', '.join(map(quoted_if_needed, names))})"

@@ -43,7 +43,7 @@ def bind_generated(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
 
     Raises as `bind_condition`.
     """
-    value = _binder(node, table, source, _GENERATED).value(node).stored
+    value = _binder(node, table, source, _GENERATED).bind(node).stored
     refuse_unread(nodes_of(node), source)
     return value
 

@@ -100,7 +100,7 @@ def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
         return None
     outputs = [substitute(scalar, come) if come else scalar for _, scalar in named]
     context = BindContext(catalog, plain.source, bind_query, registered)
-    order, _ = bind_order(context, tree.args.get("order"), names, outputs, lambda item: binder.value(item).scalar)
+    order, _ = bind_order(context, tree.args.get("order"), names, outputs, lambda item: binder.bind(item).scalar)
     limit = bind_limit(context, tree)
     terms = tuple((each.column, each.descending, each.nulls_first) for each in order)
     cut = (None, 0) if limit is None else (limit.limit, limit.offset)
@@ -113,9 +113,9 @@ def _named(items: Iterable[exp.Expr], binder: Binder) -> Iterator[tuple[str | No
         if isinstance(item, exp.Star):
             yield from ((column.name, column.column) for column in binder.scope.columns)
         elif isinstance(item, exp.Alias):
-            yield item.alias, binder.value(item.this).scalar
+            yield item.alias, binder.bind(item.this).scalar
         else:
-            scalar = binder.value(item).scalar
+            scalar = binder.bind(item).scalar
             plain = isinstance(item, exp.Column) and isinstance(scalar, Column)
             yield binder.scope.at(scalar.index).name if plain and isinstance(scalar, Column) else None, scalar
 
@@ -130,7 +130,7 @@ def _assigned(items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, 
         if place not in left:
             return ()
         left.remove(place)
-        after[place] = binder.cast(binder.value(item.expression), fields[place].type)
+        after[place] = binder.cast(binder.bind(item.expression), fields[place].type)
     return tuple(after)
 
 

@@ -61,7 +61,7 @@ def bind_list(binder: Binder, node: exp.Expr) -> Scalar:
         return _literal(binder, node)
     if isinstance(node, exp.GenerateSeries):
         return bind_series_list(binder, node)
-    operand = binder.value(node)
+    operand = binder.bind(node)
     if operand.type == NULL:
         return Literal(None, list_of(INTEGER))
     if operand.type.kind is not Kind.LIST:
@@ -74,7 +74,7 @@ def bind_list(binder: Binder, node: exp.Expr) -> Scalar:
 def _literal(binder: Binder, node: exp.Array) -> Scalar:
     if not node.expressions:
         return Literal(None, list_of(INTEGER))
-    scalars, type_ = unified(binder, node, "a list", [binder.value(each) for each in node.expressions])
+    scalars, type_ = unified(binder, node, "a list", [binder.bind(each) for each in node.expressions])
     stored = INTEGER if type_ == NULL else type_
     elements = tuple(Literal(None, INTEGER) if scalar.type == NULL else scalar for scalar in scalars)
     return Call("list_value", elements, list_of(stored), nullable=False)

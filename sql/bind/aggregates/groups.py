@@ -125,7 +125,7 @@ def bind_keys(
     for node in (node for each in written for node in each):
         if id(node) not in bound:
             expression = _at_position(context, node, items).unalias()
-            bound[id(node)] = binder.value(expression).stored
+            bound[id(node)] = binder.bind(expression).stored
             named.setdefault(bound[id(node)], expression)
     keys = tuple(named)
     sets = tuple(tuple(dict.fromkeys(keys.index(bound[id(node)]) for node in each)) for each in written)

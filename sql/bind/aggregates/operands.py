@@ -14,7 +14,7 @@ def order_of(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:
     """The terms of its ORDER BY."""
     terms = []
     for item in call.order:
-        scalar = binder.value(item.this).stored
+        scalar = binder.bind(item.this).stored
         terms.append(AggregateOrder(scalar, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
     return tuple(terms)
 

@@ -19,7 +19,7 @@ _HALF = Literal(5, decimal(2, 1))
 
 def bind_median(binder: Binder, call: AggregateCall) -> Aggregate:
     """median(x), which lies between values where there is something between."""
-    operand = _quantified(binder, call, binder.value(call.args[0]))
+    operand = _quantified(binder, call, binder.bind(call.args[0]))
     if operand.type in (VARCHAR, BOOLEAN) or operand.type.kind is Kind.ENUM:
         return Aggregate("quantile_disc", operand.scalar, operand.type, parameters=(_HALF,))
     return _between(binder, call, operand, _HALF, False)
@@ -27,7 +27,7 @@ def bind_median(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def bind_quantile(binder: Binder, call: AggregateCall) -> Aggregate:
     """quantile_cont(x, fraction) and quantile_disc; a negative fraction counts from the greatest."""
-    operand = _quantified(binder, call, binder.value(call.args[0]))
+    operand = _quantified(binder, call, binder.bind(call.args[0]))
     fraction, descending = _fraction(binder, call)
     if call.within or call.order:
         descending = _from_greatest(binder, call, operand, descending)
@@ -72,7 +72,7 @@ def _quantile_of(function: str, arg: Scalar, type_: SqlType, fraction: Literal, 
 def _fraction(binder: Binder, call: AggregateCall) -> tuple[Literal, bool]:
     """The fraction, a DECIMAL or a DOUBLE from 0 to 1, and whether it counts from the greatest."""
     node = call.args[1]
-    operand = binder.value(node)
+    operand = binder.bind(node)
     scalar = operand.scalar
     if not isinstance(scalar, Literal) or not operand.type.is_numeric or scalar.value is None:
         what = f"{call.function}() takes one constant fraction, from 0 to 1"

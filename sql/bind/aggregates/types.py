@@ -105,7 +105,7 @@ def _check_order(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
 
 def _number(binder: Binder, call: AggregateCall) -> Aggregate:
     """sum, avg and the deviations."""
-    function, operand = call.function, binder.value(call.args[0])
+    function, operand = call.function, binder.bind(call.args[0])
     if function == "count_if":  # DuckDB's is a sum: NULL where no condition is known
         return Aggregate("sum", binder.cast(Operand(call.args[0], binder.condition(call.args[0])), INTEGER), HUGEINT)
     operand = numeric(binder, call, operand)
@@ -122,7 +122,7 @@ def _sum_type(type_: SqlType) -> SqlType:
 
 
 def _count(binder: Binder, call: AggregateCall) -> Aggregate:
-    return Aggregate("count", binder.value(call.args[0]).stored, BIGINT, nullable=False)
+    return Aggregate("count", binder.bind(call.args[0]).stored, BIGINT, nullable=False)
 
 
 def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -> Aggregate:
@@ -131,7 +131,7 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
         binder.refuse(call.node, f"{call.function}() of a row is not supported; count(DISTINCT (a, b)) is")
     others: list[Scalar] = []
     for node in call.args[0].expressions:
-        scalar = binder.value(node).stored
+        scalar = binder.bind(node).stored
         if scalar.nullable:
             others.append(is_null(scalar))
             scalar = coalesced(scalar, Literal(some_value(scalar.type), scalar.type))
@@ -143,7 +143,7 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
 
 def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
     def bind(binder: Binder, call: AggregateCall) -> Aggregate:
-        scalar = binder.value(call.args[0]).stored
+        scalar = binder.bind(call.args[0]).stored
         if call.order and call.function == "any_value":
             return Aggregate("any_value", scalar, scalar.type, order=order_of(binder, call))
         if call.order and call.function in ("first", "last"):
@@ -163,7 +163,7 @@ def _first_of(scalar: Scalar, order: tuple[AggregateOrder, ...], last: bool) -> 
 
 def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
     def bind(binder: Binder, call: AggregateCall) -> Aggregate:
-        operand = binder.value(call.args[0])
+        operand = binder.bind(call.args[0])
         if operand.type not in (BOOLEAN, NULL) and not operand.is_text_literal:
             what = f"{call.function}() needs conditions, not {operand.type}"
             binder.mismatch(call.node, f"{what}; compare it with something")
@@ -174,19 +174,19 @@ def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
 
 def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min(x, y) and arg_max(x, y)."""
-    arg, by = (binder.value(node).stored for node in call.args)
+    arg, by = (binder.bind(node).stored for node in call.args)
     return Aggregate(call.function, arg, arg.type, others=(by,))
 
 
 def _nulls_last(binder: Binder, call: AggregateCall) -> Aggregate:
     """arg_min_nulls_last(x, y) and arg_max_nulls_last(x, y)."""
-    arg, by = (binder.value(node).stored for node in call.args)
+    arg, by = (binder.bind(node).stored for node in call.args)
     return _first_of(arg, (AggregateOrder(by, "max" in call.function),), False)
 
 
 def _bits(binder: Binder, call: AggregateCall) -> Aggregate:
     """bit_and(x), bit_or(x) and bit_xor(x)."""
-    operand = binder.value(call.args[0])
+    operand = binder.bind(call.args[0])
     if operand.type != NULL and not operand.type.is_integer:
         binder.mismatch(call.node, f"{call.function}() takes integers, not {operand.type}; cast to BIGINT")
     return Aggregate(call.function, operand.stored, operand.stored.type)
@@ -194,7 +194,7 @@ def _bits(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
     """Those of DOUBLEs; of two of them, both of which are NULL where one is."""
-    args = [binder.cast(numeric(binder, call, binder.value(node)), DOUBLE) for node in call.args]
+    args = [binder.cast(numeric(binder, call, binder.bind(node)), DOUBLE) for node in call.args]
     if len(args) == 1:
         return Aggregate(call.function, args[0], DOUBLE)
     one, other = (
@@ -205,25 +205,25 @@ def _moment(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _entropy(binder: Binder, call: AggregateCall) -> Aggregate:
-    return Aggregate("entropy", binder.value(call.args[0]).stored, DOUBLE)
+    return Aggregate("entropy", binder.bind(call.args[0]).stored, DOUBLE)
 
 
 def _mad(binder: Binder, call: AggregateCall) -> Aggregate:
     """mad(x): the median of how far values are from their median."""
-    operand = numeric(binder, call, binder.value(call.args[0]))
+    operand = numeric(binder, call, binder.bind(call.args[0]))
     if operand.type == FLOAT or operand.type.kind is Kind.DECIMAL:
         return Aggregate("mad", operand.scalar, operand.type)
     return Aggregate("mad", binder.cast(operand, DOUBLE), DOUBLE)
 
 
 def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = binder.value(call.args[0]).stored
+    arg = binder.bind(call.args[0]).stored
     return Aggregate("min" if call.distinct else "mode", arg, arg.type)
 
 
 def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
     separator = _constant(binder, call, call.args[1], VARCHAR) if len(call.args) > 1 else Literal(",", VARCHAR)
-    value = binder.value(call.args[0])
+    value = binder.bind(call.args[0])
     arg, order = binder.cast(value, VARCHAR), order_of(binder, call)
     if value.type not in (VARCHAR, NULL):  # ties are decided by the value, not by its text
         order = (*order, AggregateOrder(value.stored))
@@ -231,12 +231,12 @@ def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _list(binder: Binder, call: AggregateCall) -> Aggregate:
-    arg = binder.value(call.args[0]).stored
+    arg = binder.bind(call.args[0]).stored
     return Aggregate("list", arg, list_of(arg.type), order=order_of(binder, call))
 
 
 def _constant(binder: Binder, call: AggregateCall, node: exp.Expr, type_: SqlType) -> Literal:
-    scalar = binder.cast(binder.value(node), type_)
+    scalar = binder.cast(binder.bind(node), type_)
     if not isinstance(scalar, Literal) or scalar.value is None:
         binder.refuse(call.node, f"the parameter {text_of(node)} of {call.function}() must be a constant")
     return scalar
@@ -280,7 +280,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
     if aggregate_of(call.function).written is not None:
-        return Operand(node, binder.value(expression_of(call)).scalar)
+        return Operand(node, binder.bind(expression_of(call)).scalar)
     name = column_name(node, binder.source)
     with _inside(binder, call):
         if call.function == "avg" and binder.bind(call.args[0]).type == INTERVAL:
@@ -341,7 +341,7 @@ def bind_grouping(binder: Binder, node: exp.Expr) -> Operand:
     if len(node.expressions) > _MOST_KEYS:
         binder.fail(node, f"GROUPING() of more than {_MOST_KEYS} keys does not fit in a BIGINT; name fewer")
     aggregates, binder.aggregates = binder.aggregates, None
-    keys = tuple(binder.value(key).scalar for key in node.expressions)
+    keys = tuple(binder.bind(key).scalar for key in node.expressions)
     binder.aggregates = aggregates
     return Operand(node, Call("grouping", keys, BIGINT, False))
 

@@ -74,7 +74,7 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
         binder.aggregates = Aggregates(len(relation.schema), grouped=groups is not None and all(groups.sets))
 
     windows = binder.windows = Windows()
-    outputs = [binder.value(item.unalias()).stored for item in items]
+    outputs = [binder.bind(item.unalias()).stored for item in items]
     binder.windows = None
     having, tests = _having(binder, node)
     binder.windows = windows
@@ -83,9 +83,9 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     rows = _Rows(relation, list(outputs))
     sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
     order, hidden = bind_order(
-        context, node.args.get("order"), sought, rows.scalars, lambda item: binder.value(item).stored
+        context, node.args.get("order"), sought, rows.scalars, lambda item: binder.bind(item).stored
     )
-    on = bind_distinct(context, node, sought, rows.scalars, lambda item: binder.value(item).stored)
+    on = bind_distinct(context, node, sought, rows.scalars, lambda item: binder.bind(item).stored)
     lists = unnests.found[of_keys:]
     count = len(rows.scalars) + len(lists)
     rows.scalars += [*lists, *qualify, *windows.scalars]

@@ -99,11 +99,9 @@ class Binder(Placed):
             if written in FOREIGN_FUNCTIONS:
                 self.refuse(node, f"the function {written}() is not DuckDB's; write {FOREIGN_FUNCTIONS[written]}()")
 
-    value = bind
-
     def condition(self, node: exp.Expr) -> Scalar:
         """The BOOLEAN that `node` writes; a number counts as true if it is not zero."""
-        operand = self.value(node)
+        operand = self.bind(node)
         if operand.type.is_integer:
             zero = Literal(0, operand.type)
             return Call("ne", (operand.scalar, zero), BOOLEAN, operand.scalar.nullable)

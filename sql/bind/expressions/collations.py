@@ -60,7 +60,7 @@ def _collation(binder: Binder, node: exp.Expr) -> tuple[str, ...] | None:
 
 def _key(binder: Binder, node: exp.Expr, names: tuple[str, ...]) -> Operand:
     inner = node.unnest()
-    operand = binder.value(inner.this if isinstance(inner, exp.Collate) else node)
+    operand = binder.bind(inner.this if isinstance(inner, exp.Collate) else node)
     if operand.type not in (VARCHAR, NULL):
         binder.mismatch(node, f"a collation is of texts, not of {operand.type}; cast it to VARCHAR")
     if operand.type == NULL:

@@ -90,7 +90,7 @@ def bind_is(binder: Binder, node: exp.Expr) -> Operand:
     """The conditions x IS NULL, x IS TRUE, x IS FALSE."""
     tested = node.expression
     if isinstance(tested, exp.Null):
-        return Operand(node, is_null(binder.value(node.this).scalar))
+        return Operand(node, is_null(binder.bind(node.this).scalar))
     if not isinstance(tested, exp.Boolean):
         binder.refuse(node, f"IS {text_of(tested)} is not supported; IS NULL, IS TRUE and IS FALSE are")
     condition = binder.condition(node.this)
@@ -215,7 +215,7 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...), also of rows; expressions that are not constants are compared one by one."""
     if _any_row((node.this, *node.expressions)):
         return Operand(node, junction("or", [_equal(binder, node.this, each) for each in node.expressions]))
-    first, *others = same_type(binder, node, operands_of(binder, (node.this, *node.expressions), binder.value))
+    first, *others = same_type(binder, node, operands_of(binder, (node.this, *node.expressions), binder.bind))
     if first.type == NULL:
         return Operand(node, Literal(None, BOOLEAN))
     if all(isinstance(other, Literal) for other in others):

@@ -189,7 +189,7 @@ def _check_width(binder: Binder, node: exp.Expr, relation: Relation, width: int)
 def _compared(binder: Binder, node: exp.Expr, of: exp.Expr, query: exp.Expr) -> _Compared:
     """The values and the subquery of a comparison, each pair cast to one type."""
     parts = parts_of(of) or [of]
-    operands = [binder.value(part) for part in parts]
+    operands = [binder.bind(part) for part in parts]
     row, subqueries = _outer_row(binder, node)
     relation = subqueries.relation(row, query)
     _check_width(binder, query, relation, len(parts))

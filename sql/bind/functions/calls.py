@@ -32,24 +32,24 @@ from sql.types.printed import Place, format_pieces, printf_pieces
 
 def bind_case(binder: Binder, node: exp.Expr) -> Operand:
     """CASE WHEN condition THEN value ... ELSE value END, and CASE x WHEN value ..."""
-    subject = binder.value(node.this) if node.this else None
+    subject = binder.bind(node.this) if node.this else None
     conditions, values = [], []
     for branch in node.args["ifs"]:
         if subject is None:
             conditions.append(binder.condition(branch.this))
         else:
-            conditions.append(compare(binder, branch, "eq", subject, binder.value(branch.this)))
-        values.append(binder.value(branch.args["true"]))
+            conditions.append(compare(binder, branch, "eq", subject, binder.bind(branch.this)))
+        values.append(binder.bind(branch.args["true"]))
     default = node.args.get("default")
-    values.append(binder.value(default) if default else Operand(node, Literal(None, NULL)))
+    values.append(binder.bind(default) if default else Operand(node, Literal(None, NULL)))
     return _case(binder, node, conditions, values)
 
 
 def bind_if(binder: Binder, node: exp.Expr) -> Operand:
     """IF(condition, value, value)."""
-    values = [binder.value(node.args["true"])]
+    values = [binder.bind(node.args["true"])]
     default = node.args.get("false")
-    values.append(binder.value(default) if default else Operand(node, Literal(None, NULL)))
+    values.append(binder.bind(default) if default else Operand(node, Literal(None, NULL)))
     return _case(binder, node, [binder.condition(node.this)], values)
 
 
@@ -61,7 +61,7 @@ def _case(binder: Binder, node: exp.Expr, conditions: list[Scalar], values: list
 
 def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
     """NULLIF(x, y), of the type of x."""
-    left, right = binder.value(node.this), binder.value(node.expression)
+    left, right = binder.bind(node.this), binder.bind(node.expression)
     first, second = same_type(binder, node, (left, right))
     if first.type == left.type:
         return Operand(node, Call("nullif", (first, second), first.type))
@@ -71,7 +71,7 @@ def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
 
 def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
-    operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
+    operands = [binder.bind(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
     if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
         what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
@@ -135,7 +135,7 @@ def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.E
     """PRINTF('%8.2f of %s', x, ...) and FORMAT('{:8.2f} of {}', x, ...)."""
     form, *others = args
     written = text(binder, form)
-    operands = [binder.value(arg) for arg in others]
+    operands = [binder.bind(arg) for arg in others]
     if not isinstance(written, Literal):
         given = (binder.cast(o, VARCHAR) if o.type == NULL or o.is_text_literal else o.stored for o in operands)
         return of_any_pattern(binder, node, name, (written, *given), VARCHAR)

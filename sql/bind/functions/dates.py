@@ -79,7 +79,7 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
         unit_of(name)
     except ValueError as error:
         binder.fail(node, f"date_trunc: {error}")
-    given = binder.value(node.this)
+    given = binder.bind(node.this)
     if given.type == INTERVAL:
         return truncated(binder, node, name, given)
     moment = _moment(binder, node, given, "date_trunc")
@@ -117,7 +117,7 @@ def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Seq
     name = _DIFFERENCES.get(_part(part))
     if name is None:
         binder.refuse(node, f"{function} by {part!r} is not supported; parts are {', '.join(sorted(_DIFFERENCES))}")
-    operands = [binder.value(arg) for arg in args]
+    operands = [binder.bind(arg) for arg in args]
     dates = all(operand.type in (DATE, NULL) or operand.is_text_literal for operand in operands)
     target = DATE if dates and function == "date_diff" and name not in CLOCK else TIMESTAMP
     zoned = any(operand.type == TIMESTAMPTZ for operand in operands)
@@ -132,7 +132,7 @@ def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Seq
 
 def bind_date_add(binder: Binder, node: exp.Expr) -> Operand:
     """DATE_ADD(x, interval), as x + interval."""
-    moment, added = binder.value(node.this), binder.bind(node.expression)
+    moment, added = binder.bind(node.this), binder.bind(node.expression)
     if not moment.type.is_moment:
         binder.mismatch(node, f"date_add needs a DATE or TIMESTAMP, not a {moment.type}; cast it")
     return add_moment(binder, node, moment, added, 1)
@@ -141,7 +141,7 @@ def bind_date_add(binder: Binder, node: exp.Expr) -> Operand:
 def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
     """STRFTIME(x, 'format')."""
     of, form = node.this, node.args["format"]
-    if isinstance(binder.value(of).scalar, Literal) and binder.value(of).type == VARCHAR:
+    if isinstance(binder.bind(of).scalar, Literal) and binder.bind(of).type == VARCHAR:
         of, form = form, of  # DuckDB takes them in either order
     moment = moment_as(TIMESTAMP)(binder, of)
     return _formatted(binder, node, "strftime", moment, form, VARCHAR)
@@ -153,7 +153,7 @@ def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.E
 
 
 def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: exp.Expr, type_: SqlType) -> Operand:
-    scalar = binder.value(form).scalar
+    scalar = binder.bind(form).scalar
     if not isinstance(scalar, Literal) or scalar.type != VARCHAR:
         binder.refuse(form, f"{function}() needs its format as a text literal")
     wrong = unknown_specifier(str(scalar.value), WRITTEN if function == "strftime" else READ)
@@ -171,7 +171,7 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
         return binder.call(node, "from_micros", (integer(BIGINT)(binder, node.this),), TIMESTAMP)
     if scale is None or scale.name != "3":
         return _to_timestamp(binder, node)
-    operand = binder.value(node.this)
+    operand = binder.bind(node.this)
     if operand.type == INTERVAL:
         micros = Call("epoch_us of INTERVAL", (operand.scalar,), BIGINT, operand.scalar.nullable)
         return Operand(node, _arithmetic("idiv", micros, Literal(1000, BIGINT)))
@@ -215,7 +215,7 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     micros = width.days * DAY + width.micros
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
-    given = binder.value(node.expression)
+    given = binder.bind(node.expression)
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     if width.months:
         months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
@@ -255,7 +255,7 @@ def _age(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
 
 def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     """ISFINITE(x) of a number; dates and timestamps have no infinities here."""
-    operand = binder.value(of)
+    operand = binder.bind(of)
     if operand.type.is_moment:
         return Operand(node, comparison("eq", operand.scalar, operand.scalar))
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)

@@ -34,7 +34,7 @@ def takes_so_many(function: Function, args: int) -> bool:
 def bind_generic(binder: Binder, node: exp.Expr, function: Function, args: Sequence[exp.Expr]) -> Operand:
     """A call of a generic function; TypeMismatchError for arguments that it does not take."""
     operands, takes = (
-        [binder.value(arg) for arg in args],
+        [binder.bind(arg) for arg in args],
         [each for each in function.takes if isinstance(each, SqlType)],
     )
     every = list(zip(operands, chain(takes, repeat(takes[-1])), strict=False))

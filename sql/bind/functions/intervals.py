@@ -34,7 +34,7 @@ def bind_interval(binder: Binder, node: exp.Expr) -> Operand:
             return constant(node, _so_many(amount.name, one))
     except ValueError as error:
         binder.fail(node, f"cannot read this interval: {error}")
-    return multiple(binder, node, one, binder.value(amount))
+    return multiple(binder, node, one, binder.bind(amount))
 
 
 def _so_many(text: str, unit: Interval) -> Interval:
@@ -160,7 +160,7 @@ def as_interval(binder: Binder, node: exp.Expr) -> Operand:
 def _to_unit(unit: str) -> Handler:
     def bind(binder: Binder, node: exp.Expr) -> Operand:
         amount = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
-        return multiple(binder, node, unit_of(unit), binder.value(amount))
+        return multiple(binder, node, unit_of(unit), binder.bind(amount))
 
     return bind
 

@@ -64,7 +64,7 @@ def every(binder: Binder, name: str, args: Args, text: Scalar) -> Scalar | None:
     if not isinstance(path, exp.Literal) or not path.is_string or not path.name.startswith("$") or "*" not in path.name:
         return None
     function = FUNCTIONS[f"{name} of all"]
-    literal = binder.value(path).scalar
+    literal = binder.bind(path).scalar
     return Call(function.name, (text, literal), list_of(VARCHAR))
 
 

@@ -30,7 +30,7 @@ def bind_lambda(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Ex
     if not 2 <= len(args) <= 2 + (function == "list_reduce") or not isinstance(args[1], exp.Lambda):
         binder.fail(node, f"{name}() takes a list and a lambda, such as {name}(l, lambda x: x + 1)")
     subject = _list(binder, args[0], name)
-    first = binder.value(args[2]) if len(args) > 2 else None
+    first = binder.bind(args[2]) if len(args) > 2 else None
     parameters = [parameter.name for parameter in args[1].expressions]
     element = subject.type.element or NULL
     taken = _taken(function, element, first)
@@ -71,7 +71,7 @@ def _computed(node: exp.Expr, text: str, arguments: Sequence[Scalar], type_: Sql
 
 
 def _list(binder: Binder, node: exp.Expr, name: str) -> Operand:
-    subject = binder.value(node)
+    subject = binder.bind(node)
     if subject.type.kind is not Kind.LIST:
         binder.mismatch(node, f"{name} takes a list, not {subject.type}")
     return subject
@@ -114,7 +114,7 @@ class _Body:
                 for each in self._read(node)
                 if _is(each, name)
             }
-        found = replace(self._binder, known=known).value(node)
+        found = replace(self._binder, known=known).bind(node)
         return found.stored.type if found.type != NULL else NULL
 
     def text(self, node: exp.Expr, first: int) -> str:
@@ -125,7 +125,7 @@ class _Body:
         copies = list(tree.this.find_all(exp.Column))
         for column, place in zip(node.find_all(exp.Column), copies, strict=True):
             if any(column is each for each in outer) and not self._is_inner(column):
-                scalar = self._binder.value(column).scalar
+                scalar = self._binder.bind(column).scalar
                 if scalar not in self.columns:
                     self.columns.append(scalar)
                 place.replace(exp.Var(this=PLACE.format(first + self.columns.index(scalar))))

@@ -26,13 +26,13 @@ def bind_list(binder: Binder, node: exp.Expr) -> Operand:
         return bind_comprehension(binder, items[0])
     if len(items) == 1 and isinstance(items[0], exp.Query):
         binder.refuse(node, "ARRAY(SELECT ...) is not supported; write (SELECT list(x ORDER BY ..) FROM ..)")
-    scalars, element = unified(binder, node, "a list", [binder.value(item) for item in items]) if items else ((), NULL)
+    scalars, element = unified(binder, node, "a list", [binder.bind(item) for item in items]) if items else ((), NULL)
     return Operand(node, Call("list_value", scalars, list_of(element), nullable=False))
 
 
 def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     """x[place] of a list, map or struct, and of a text."""
-    subject = binder.value(node.this)
+    subject = binder.bind(node.this)
     if not subject.type.is_nested:
         return bind_text_bracket(binder, node)
     if len(node.expressions) != 1:
@@ -62,7 +62,7 @@ def _ends(first: exp.Expr | None, last: exp.Expr | None) -> tuple[tuple[exp.Expr
 
 
 def _place(binder: Binder, node: exp.Expr) -> Scalar:
-    operand = binder.value(node)
+    operand = binder.bind(node)
     if operand.type != NULL and not operand.type.is_integer:
         binder.mismatch(node, f"a position in a list is an integer, not {operand.type}; cast it to BIGINT")
     return binder.cast(operand, BIGINT)
@@ -73,7 +73,7 @@ def bind_any(binder: Binder, node: exp.Expr, function: str, value: exp.Expr, of:
 
     Whether it is TRUE follows from the least and the greatest element; if not, a NULL leaves it open.
     """
-    one, many = binder.value(value), binder.value(of)
+    one, many = binder.bind(value), binder.bind(of)
     if many.type.kind is not Kind.LIST:
         binder.mismatch(of, f"ANY and ALL take a list or a subquery, not {many.type}; write IN (...)")
     found = coalesced(_holds_for_any(binder, node, function, one, many, of), FALSE)

@@ -32,4 +32,4 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
         binder.fail(node, f"{name}() takes {counted}, not {len(args)}")
     found = written_out(text, parameters, args)
     found.parent = node.parent
-    return Operand(node, binder.value(found).scalar)
+    return Operand(node, binder.bind(found).scalar)

@@ -40,7 +40,7 @@ def _rounded(binder: Binder, node: exp.Expr, function: str, of: exp.Expr, places
     """A DECIMAL keeps its digits and at most `places` decimals."""
     operand, digits = number_operand(binder, of), 0
     if places is not None:
-        written = binder.value(places)
+        written = binder.bind(places)
         if written.integer is None:
             binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
         if not fits(written.integer, INTEGER):
@@ -93,7 +93,7 @@ def _of_bits(function: str, symbol: str) -> Handler:
 def _of_integers(
     binder: Binder, node: exp.Expr, function: str, symbol: str, args: Sequence[exp.Expr], *, signed: bool = False
 ) -> Operand:
-    operands = [binder.value(arg) for arg in args]
+    operands = [binder.bind(arg) for arg in args]
     type_ = _integer_type(binder, node, symbol, operands)
     type_ = _signed(type_) if signed else type_
     return binder.call(node, function, tuple(binder.cast(operand, type_) for operand in operands), type_)
@@ -113,7 +113,7 @@ def bind_bit_not(binder: Binder, node: exp.Expr) -> Operand:
     """~x, of the type of x."""
     if isinstance(node.parent, exp.Binary):
         binder.refuse(node, "~ beside another operator binds in different ways in SQL systems; write (~x)")
-    operand = binder.value(node.this)
+    operand = binder.bind(node.this)
     type_ = _integer_type(binder, node, "~", (operand,))
     if type_.is_unsigned:
         ones = Literal(integer_range(type_.kind)[1], type_)
@@ -136,7 +136,7 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
     if name in ("round_even", "roundbankers") and len(args) == 2:
         return _rounded(binder, node, "round_even", *args)
     if name == "bit_count" and len(args) == 1:
-        operand = binder.value(args[0])
+        operand = binder.bind(args[0])
         type_ = _integer_type(binder, node, "bit_count()", (operand,))
         return Operand(node, Call("bit_count", (binder.cast(operand, type_),), TINYINT, operand.scalar.nullable))
     return None

@@ -28,7 +28,7 @@ def text_operand(binder: Binder, node: exp.Expr) -> Operand:
     of_json = json_text(binder, node)
     if of_json is not None:
         return of_json
-    operand = binder.value(node)
+    operand = binder.bind(node)
     if operand.type.kind is Kind.ENUM:
         return Operand(node, binder.cast(operand, VARCHAR))
     if operand.type not in (VARCHAR, NULL):
@@ -44,7 +44,7 @@ def json_text(binder: Binder, node: exp.Expr) -> Operand | None:
 
 def number_operand(binder: Binder, node: exp.Expr) -> Operand:
     """An operand that must be a number; NULL is a BIGINT."""
-    operand = binder.value(node)
+    operand = binder.bind(node)
     if operand.type == NULL:
         return Operand(node, Literal(None, BIGINT))
     if not operand.type.is_numeric:
@@ -66,7 +66,7 @@ def integer(target: SqlType) -> Taker:
     """An integer of at most that type."""
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
-        operand = binder.value(node)
+        operand = binder.bind(node)
         if operand.type != NULL and not (operand.type.is_integer and holds(target, operand.type)):
             binder.mismatch(node, f"this counts in integers, not {operand.type}; write CAST(... AS {target})")
         return binder.cast(operand, target)
@@ -78,7 +78,7 @@ def moment_as(target: SqlType) -> Taker:
     """A DATE or TIMESTAMP, with time zone or without, as the one of the first two that is given."""
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
-        operand = binder.value(node)
+        operand = binder.bind(node)
         if not operand.type.is_moment and operand.type != NULL and not operand.is_text_literal:
             binder.mismatch(node, f"a DATE or TIMESTAMP is needed here, not {operand.type}; cast it")
         return binder.cast(operand, target)
@@ -90,7 +90,7 @@ def exactly(target: SqlType) -> Taker:
     """A value of that type, or the text of one as it is written in SQL."""
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
-        operand = binder.value(node)
+        operand = binder.bind(node)
         if operand.type not in (target, NULL) and (target == BLOB or not operand.is_text_literal):
             binder.mismatch(node, f"a {target} is needed here, not {operand.type}; cast it")
         return binder.cast(operand, target)

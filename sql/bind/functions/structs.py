@@ -40,9 +40,9 @@ def _named(binder: Binder, node: exp.Expr, items: Sequence[exp.Expr]) -> Named:
     fields = list[tuple[str, Scalar]]()
     for item in items:
         if isinstance(item, exp.PropertyEQ):
-            fields.append((item.name, binder.value(item.expression).scalar))
+            fields.append((item.name, binder.bind(item.expression).scalar))
         elif isinstance(item, exp.Column):
-            fields.append((item.name, binder.value(item).scalar))
+            fields.append((item.name, binder.bind(item).scalar))
         else:
             binder.fail(item, f"{text_of(item)} has no name; write name := {text_of(item)}")
     return fields
@@ -50,7 +50,7 @@ def _named(binder: Binder, node: exp.Expr, items: Sequence[exp.Expr]) -> Named:
 
 def bind_row(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """ROW(a, b), a struct whose fields have no names."""
-    return packed(binder, node, [("", binder.value(arg).scalar) for arg in args])
+    return packed(binder, node, [("", binder.bind(arg).scalar) for arg in args])
 
 
 def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) -> Operand:
@@ -59,7 +59,7 @@ def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) 
         return field_of(binder, node, subject, place.name)
     fields = subject.type.fields
     named = all(name for name, _ in fields)
-    found = binder.value(place).integer if not isinstance(place, exp.Slice) else None
+    found = binder.bind(place).integer if not isinstance(place, exp.Slice) else None
     if named or found is None:
         wanted = "its name as a text, such as s['a']" if named else "its number, such as s[1]"
         binder.fail(place, f"a field of {subject.type} is written by {wanted}")
@@ -71,7 +71,7 @@ def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) 
 def bind_dot(binder: Binder, node: exp.Expr) -> Operand:
     """(struct).field; x.f(y), which is f(x, y)."""
     if isinstance(node.expression, exp.Identifier):
-        return field_of(binder, node, binder.value(node.this), node.expression.name)
+        return field_of(binder, node, binder.bind(node.this), node.expression.name)
     binder.refuse(
         node, f"a call behind a dot is not supported; write {text_of(node.expression)} with it as an argument"
     )
@@ -79,7 +79,7 @@ def bind_dot(binder: Binder, node: exp.Expr) -> Operand:
 
 def bind_struct_extract(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """STRUCT_EXTRACT(struct, 'name')."""
-    subject = binder.value(args[0])
+    subject = binder.bind(args[0])
     if subject.type.kind is not Kind.STRUCT:
         binder.mismatch(args[0], f"struct_extract() takes a struct, not {subject.type}")
     return bind_key(binder, node, subject, args[1])
@@ -87,7 +87,7 @@ def bind_struct_extract(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]
 
 def bind_struct_insert(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """STRUCT_INSERT(struct, name := value), which adds fields, and STRUCT_UPDATE, which may replace some."""
-    subject = binder.value(args[0])
+    subject = binder.bind(args[0])
     if subject.type.kind is not Kind.STRUCT:
         binder.mismatch(args[0], f"{node.name.lower()}() takes a struct, not {subject.type}")
     given = [(name, field_at(node, subject, place).scalar) for place, (name, _) in enumerate(subject.type.fields)]
@@ -103,7 +103,7 @@ def bind_struct_concat(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr])
     """STRUCT_CONCAT(struct, struct), the fields of all."""
     fields = list[tuple[str, Scalar]]()
     for arg in args:
-        subject = binder.value(arg)
+        subject = binder.bind(arg)
         if subject.type.kind is not Kind.STRUCT:
             binder.mismatch(arg, f"struct_concat() takes structs, not {subject.type}")
         fields += [(name, field_at(node, subject, place).scalar) for place, (name, _) in enumerate(subject.type.fields)]
@@ -112,7 +112,7 @@ def bind_struct_concat(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr])
 
 def bind_struct_keys(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """STRUCT_KEYS(struct), the names of its fields."""
-    subject = binder.value(args[0])
+    subject = binder.bind(args[0])
     if subject.type.kind is not Kind.STRUCT:
         binder.mismatch(args[0], f"struct_keys() takes a struct, not {subject.type}")
     names = tuple(Literal(name, VARCHAR) for name, _ in subject.type.fields)

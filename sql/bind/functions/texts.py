@@ -20,7 +20,7 @@ def bind_concat(binder: Binder, node: exp.Expr) -> Operand:
     """CONCAT(x, ...), in which NULL counts as empty text."""
     if "start" not in node.meta:  # 'a' 'b'
         binder.refuse(node, "two texts side by side are not put together; write || between them")
-    parts = [_or_empty(binder.cast(binder.value(arg), VARCHAR)) for arg in node.expressions]
+    parts = [_or_empty(binder.cast(binder.bind(arg), VARCHAR)) for arg in node.expressions]
     if len(parts) == 1:
         return Operand(node, parts[0])
     return binder.call(node, "concat", tuple(parts), VARCHAR)
@@ -30,7 +30,7 @@ def bind_concat_ws(binder: Binder, node: exp.Expr) -> Operand:
     """CONCAT_WS(separator, x, ...), which leaves NULLs out; NULL where the separator is."""
     if len(node.expressions) < 2:
         binder.fail(node, "concat_ws() needs a separator and something to put together")
-    separator, *parts = (binder.cast(binder.value(arg), VARCHAR) for arg in node.expressions)
+    separator, *parts = (binder.cast(binder.bind(arg), VARCHAR) for arg in node.expressions)
     # Each part that is there with the separator before it, and of all that what follows the first separator.
     led = [_or_empty(binder.call(node, "concat", (separator, part), VARCHAR).scalar) for part in parts]
     joined = Call("concat", tuple(led), VARCHAR, nullable=False) if len(led) > 1 else led[0]
@@ -47,7 +47,7 @@ def _or_empty(part: Scalar) -> Scalar:
 
 def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
     """The text x || y, NULL where either is; of two lists one after the other."""
-    left, right = binder.value(node.this), binder.value(node.expression)
+    left, right = binder.bind(node.this), binder.bind(node.expression)
     if Kind.LIST in (left.type.kind, right.type.kind):
         return _bind_lists(binder, node, left, right)
     if NULL in (left.type, right.type):
@@ -110,7 +110,7 @@ def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Literal, .
     """LIKE or ILIKE of a text and a pattern, which may vary."""
     if isinstance(node.expression, exp.Any | exp.All):
         binder.refuse(node, "LIKE ANY and LIKE ALL are not supported; join the conditions with OR or AND")
-    of, pattern = text_operand(binder, node.this), binder.value(node.expression)
+    of, pattern = text_operand(binder, node.this), binder.bind(node.expression)
     if NULL in (pattern.type, of.type):
         return Literal(None, BOOLEAN)
     if pattern.type != VARCHAR:
@@ -171,7 +171,7 @@ def bind_regexp_extract(binder: Binder, node: exp.Expr) -> Operand:
     """REGEXP_EXTRACT(x, pattern [, group [, options]]): '' where nothing matches."""
     subject, group = text(binder, node.this), 0
     if node.args.get("group") is not None:
-        written = binder.value(node.args["group"])
+        written = binder.bind(node.args["group"])
         if written.integer is None or not 0 <= written.integer <= _MOST_GROUPS:
             binder.refuse(node, f"regexp_extract() needs its group as an integer literal from 0 to {_MOST_GROUPS}")
         group = written.integer

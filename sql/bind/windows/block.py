@@ -100,7 +100,7 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
 def _key(binder: Binder, node: exp.Expr) -> Scalar:
     if isinstance(node, exp.Var) and node.name.upper() == "ALL":
         binder.refuse(node, "ORDER BY ALL in a window is not supported; name the columns")
-    return binder.value(node).stored
+    return binder.bind(node).stored
 
 
 def windowed(

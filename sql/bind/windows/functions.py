@@ -86,11 +86,11 @@ def _argument(binder: Binder, call: exp.Expr) -> Scalar:
         binder.fail(call, "this window function needs an argument")
     if isinstance(call.this, exp.Order | exp.Distinct):
         binder.refuse(call, "ORDER BY and DISTINCT inside a window function are not supported; leave them out")
-    return binder.value(call.this).stored
+    return binder.bind(call.this).stored
 
 
 def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
-    number = None if node is None else binder.value(node).integer
+    number = None if node is None else binder.bind(node).integer
     if number is None or number < 1:
         binder.refuse(call, "this window function counts by an integer literal of 1 or more; write the number")
     return Literal(min(number, FAR), BIGINT)
@@ -100,12 +100,12 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
     name, arg = _SHIFTS[type(call)], _argument(binder, call)
     offset, default = 1, Literal(None, arg.type)
     if call.args.get("offset"):
-        written = binder.value(call.args["offset"]).integer
+        written = binder.bind(call.args["offset"]).integer
         if written is None:
             binder.refuse(call, f"{name}() needs its offset as an integer literal; write the number of rows")
         offset = max(-FAR, min(written, FAR))
     if call.args.get("default"):
-        cast = binder.cast(binder.value(call.args["default"]), arg.type)
+        cast = binder.cast(binder.bind(call.args["default"]), arg.type)
         if not isinstance(cast, Literal):
             binder.refuse(call, f"{name}() needs its default as a literal; write coalesce({name}(...) OVER ..., ...)")
         default = cast
