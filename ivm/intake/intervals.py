@@ -10,6 +10,7 @@ import pyarrow.types as arrow
 
 from catalog.calendar import DAY
 from catalog.intervals import NANOS
+from ivm.trace.columns.column import validity_buffer, validity_mask
 from ivm.trace.columns.intervals import INTERVAL, words_of
 from sql.types.calendar import interval
 
@@ -69,5 +70,5 @@ def _check_fine(nanos: Any, array: pa.Array) -> None:
 def _made(months: Any, days: Any, nanos: Any, array: pa.Array) -> pa.Array:
     words = np.zeros((len(array), 2), np.int64)
     words[:, 0], words[:, 1] = (days << 32) | (months & _HALF), nanos
-    validity = pa.py_buffer(np.packbits(array.is_valid().to_numpy(False), bitorder="little"))
-    return pa.Array.from_buffers(INTERVAL, len(array), [validity if array.null_count else None, pa.py_buffer(words)])
+    validity = validity_buffer(validity_mask(array, array.buffers()[0]))
+    return pa.Array.from_buffers(INTERVAL, len(array), [validity, pa.py_buffer(words)])

@@ -11,8 +11,8 @@ from catalog.types import SqlType
 from ivm.operators.mfp import Mfp
 from ivm.operators.operator import NOTHING, Contents
 from ivm.operators.walk import Onward
-from ivm.trace.columns.column import Column, Ints, every
-from ivm.trace.columns.lists import Lists, offsets_of
+from ivm.trace.columns.column import Column, Ints, every, offsets_of
+from ivm.trace.columns.lists import Lists
 from ivm.trace.delta import Columns, Delta, Group
 
 ListsOf = Callable[[Delta], Lists]

@@ -24,6 +24,7 @@ from ivm.trace.columns.column import (
     concat,
     empty_column,
     unpacked,
+    validity_buffer,
     validity_mask,
     zeroed,
 )
@@ -206,7 +207,7 @@ def to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
         return texts if type.kind is not Kind.BLOB else texts.cast(target)  # which looks at no byte
     if type.kind is Kind.ENUM:
         return enum_array(column.values, column.valid, type)
-    validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
+    validity = validity_buffer(column.valid)
     return pa.Array.from_buffers(target, n, [validity, pa.py_buffer(_outward(column.values, target))])
 
 
@@ -358,4 +359,4 @@ def _strings(values: list[object]) -> pa.Array:
 
 def _validity(values: list[object]) -> pa.Buffer | None:
     there = np.array([value is not None for value in values], np.bool_)
-    return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    return validity_buffer(None if there.all() else there)

@@ -114,6 +114,18 @@ def validity_mask(array: pa.Array, validity: pa.Buffer | None) -> Bools | None:
     return None if validity is None or array.null_count == 0 else unpacked(validity, array.offset, len(array))
 
 
+def validity_buffer(valid: Bools | None) -> pa.Buffer | None:
+    """The validity of an Arrow array whose values are not NULL where `valid`; None if none is. See `validity_mask`."""
+    return None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def offsets_of(lengths: Ints) -> Ints:
+    """Where parts of these lengths begin that lie one after the other, and the last one ends, int64 (n + 1,)."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
 def unpacked(bits: pa.Buffer, first: int, length: int) -> Bools:
     """Bits of an Arrow buffer as bool (length,), from bit `first` on."""
     skipped, given = first % 8, np.frombuffer(bits, np.uint8, offset=first // 8)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from catalog.calendar import DAY
 from catalog.intervals import MONTH_DAYS, NANOS, TOO_LONG, interval_text, packed
+from ivm.trace.columns.column import validity_buffer, validity_mask
 
 INTERVAL = pa.month_day_nano_interval()
 _LENGTH = pa.decimal128(38, 0)
@@ -41,7 +42,7 @@ def lengths(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     words = np.empty((len(column), 2), np.int64)
     words[:, 0] = low.view(np.int64)
     words[:, 1] = (odd >> 51) + (low < micros.view(np.uint64))
-    validity = pa.py_buffer(np.packbits(column.is_valid().to_numpy(False), bitorder="little"))
+    validity = validity_buffer(validity_mask(column, column.buffers()[0]))
     return pa.Array.from_buffers(_LENGTH, len(column), [validity, pa.py_buffer(words)])
 
 

@@ -22,13 +22,6 @@ class Lists:
     valid: Bools | None = None
 
 
-def offsets_of(lengths: Ints) -> Ints:
-    """Where the elements of each row begin, and last their number."""
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
 def lists_in(array: pa.Array | pa.ChunkedArray, element: SqlType, dictionary: TextDictionary) -> Lists:
     """The lists of an Arrow array. Cost: as `to_column` of the elements."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]

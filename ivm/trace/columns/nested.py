@@ -27,7 +27,19 @@ from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.texts.nested import BACK, OPEN, PASS, TO_ZERO, find_elements, find_ends, put_parts
 from ivm.kernels.texts.parts import pack_texts
-from ivm.trace.columns.column import ALL, DTYPES, Array, Bools, Column, Ints, item_size, readonly, validity_mask
+from ivm.trace.columns.column import (
+    ALL,
+    DTYPES,
+    Array,
+    Bools,
+    Column,
+    Ints,
+    item_size,
+    offsets_of,
+    readonly,
+    validity_buffer,
+    validity_mask,
+)
 from ivm.trace.text.dictionary import Codes, TextDictionary
 from ivm.trace.text.texts import Strings, text_buffers
 
@@ -87,7 +99,7 @@ def _flagged(array: pa.Array, type_: SqlType, leaf: Leaf) -> Parts:
         return _fields(array, type_, leaf, flags)
     data, starts, ends = _texts(array, type_) if type_.element is None else _ends_of(*_lists(array, type_, leaf))
     lengths = ends - starts if valid is None else np.where(valid, ends - starts, 0)
-    offsets = _offsets(lengths + 2)
+    offsets = offsets_of(lengths + 2)
     out = np.zeros(int(offsets[-1]), np.uint8)
     out[offsets[:-1]] = flags
     put_parts(readonly(data), readonly(starts), readonly(lengths), readonly(offsets[:-1] + 1), out)
@@ -98,12 +110,6 @@ def _ends_of(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints, Ints]:
     return data, np.ascontiguousarray(offsets[:-1]), np.ascontiguousarray(offsets[1:])
 
 
-def _offsets(lengths: Ints) -> Ints:
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
-
-
 def _lists(array: pa.Array, type_: SqlType, leaf: Leaf) -> Parts:
     """For each list its elements."""
     assert type_.element is not None, "it is a list or a map"
@@ -112,7 +118,7 @@ def _lists(array: pa.Array, type_: SqlType, leaf: Leaf) -> Parts:
         as_list = pa.list_(entries.type)
         array = pa.Array.from_buffers(as_list, len(array), array.buffers()[:2], offset=array.offset, children=[entries])
     valid, lengths = validity_mask(array, array.buffers()[0]), np.asarray(array.value_lengths().fill_null(0))
-    offsets = _offsets(lengths if valid is None else np.where(valid, lengths, 0))
+    offsets = offsets_of(lengths if valid is None else np.where(valid, lengths, 0))
     data, begins = _flagged(array.flatten(), type_.element, leaf)
     return data, begins[offsets]
 
@@ -124,7 +130,7 @@ def _fields(array: pa.Array, type_: SqlType, leaf: Leaf, flags: npt.NDArray[np.u
     total = np.zeros(len(array), np.int64) if flags is None else np.ones(len(array), np.int64)
     for length in lengths:
         total += length
-    offsets = _offsets(total)
+    offsets = offsets_of(total)
     out = np.zeros(int(offsets[-1]), np.uint8)
     begins = offsets[:-1].copy()
     if flags is not None:
@@ -199,7 +205,7 @@ def _texts(array: pa.Array, type_: SqlType) -> tuple[Bytes, Ints, Ints]:
     if type_.kind is not Kind.BLOB:
         return _ends_of(data + np.uint8(1), offsets)
     low = data < 2
-    before = _offsets(low.astype(np.int64))
+    before = offsets_of(low.astype(np.int64))
     out = np.repeat(data, 1 + low)
     leads = (np.arange(len(data)) + before[:-1])[low]
     out[leads], out[leads + 1] = 1, data[low] + np.uint8(2)
@@ -261,7 +267,7 @@ class _Reader:
         assert type_.element is not None, "it is a list or a map"
         counts, ends, places = self._elements(starts, stops, type_.element)
         elements, _ = self._element(places, type_.element)
-        offsets, mask = pa.array(_offsets(counts), pa.int32()), _mask(valid)
+        offsets, mask = pa.array(offsets_of(counts), pa.int32()), _mask(valid)
         if type_.kind is not Kind.MAP:
             return pa.ListArray.from_arrays(offsets, elements, mask=mask), ends
         keys, items = elements.flatten()
@@ -304,9 +310,9 @@ class _Reader:
         else:
             leads = data == 1
             data[np.flatnonzero(leads) + 1] -= np.uint8(2)
-            data, offsets = data[~leads], offsets - _offsets(leads.astype(np.int64))[offsets]
+            data, offsets = data[~leads], offsets - offsets_of(leads.astype(np.int64))[offsets]
         target = pa.binary() if type_.kind is Kind.BLOB else pa.string()
-        validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+        validity = validity_buffer(valid)
         buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
         return pa.Array.from_buffers(target, len(starts), buffers), ends
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ivm.kernels.texts.dictionary import PADDING, Bytes, Places, copy_texts, text_bounds, text_offsets
 from ivm.kernels.texts.parts import pack_texts
-from ivm.trace.columns.column import ALL, Array, Bools, Ints, readonly, validity_mask
+from ivm.trace.columns.column import ALL, Array, Bools, Ints, readonly, validity_buffer, validity_mask
 
 _NO_BYTES: Bytes = readonly(np.empty(0, np.uint8))
 _NOWHERE: Places = readonly(np.zeros(1, np.int64))
@@ -133,7 +133,7 @@ class Strings:
             halves = (slice(0, n // 2), slice(n // 2, n))
             parts = [self.decode(codes[half], None if valid is None else valid[half]) for half in halves]
             return pa.chunked_array([c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])])
-        validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
+        validity = validity_buffer(valid)
         buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data[: int(offsets[n])])]
         return pa.Array.from_buffers(pa.string(), n, buffers)
 

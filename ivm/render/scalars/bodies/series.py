@@ -18,8 +18,8 @@ from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import all_valid, dense
 from ivm.render.scalars.functions import Apply, Context
 from ivm.trace.columns.arrow import lists_of
-from ivm.trace.columns.column import Bools, Column, Ints, concat, empty_column
-from ivm.trace.columns.lists import Lists, elements_in, offsets_of
+from ivm.trace.columns.column import Bools, Column, Ints, concat, empty_column, offsets_of
+from ivm.trace.columns.lists import Lists, elements_in
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.functions.series import MOST_ELEMENTS
 from sql.ir.scalar import Call
