@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sql.words import is_about
+
 _KINDS = frozenset(["MACRO", "FUNCTION"])
 OPENING = frozenset([TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE])
 CLOSING = frozenset([TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE])
@@ -15,12 +17,7 @@ NAMING = frozenset([TokenType.COLON_EQ, TokenType.FARROW])
 
 def is_about_macro(tokens: Sequence[Token]) -> bool:
     """Whether a statement that begins so creates or drops a macro."""
-    words = [token.text.upper() for token in tokens[:5]]
-    if words[:1] == ["DROP"]:
-        return words[1:2] != [] and words[1] in _KINDS
-    rest = words[3:] if words[1:3] == ["OR", "REPLACE"] else words[1:]
-    rest = rest[1:] if rest[:1] and rest[0] in ("TEMP", "TEMPORARY") else rest
-    return words[:1] == ["CREATE"] and rest[:1] != [] and rest[0] in _KINDS
+    return is_about(tokens, _KINDS)
 
 
 def closing(tokens: Sequence[Token], begin: int) -> int:

@@ -8,14 +8,12 @@ from collections.abc import Sequence as Tokens
 from sqlglot.tokenizer_core import Token
 
 from catalog.names import key
+from sql.words import is_about
 
 
 def is_about_sequence(tokens: Tokens[Token]) -> bool:
     """Whether a statement that begins so creates or drops a sequence."""
-    words = [token.text.upper() for token in tokens[:5]]
-    rest = words[3:] if words[1:3] == ["OR", "REPLACE"] else words[1:]
-    rest = rest[1:] if rest[:1] in (["TEMP"], ["TEMPORARY"]) else rest
-    return words[0] in ("CREATE", "DROP") and rest[:1] == ["SEQUENCE"]
+    return is_about(tokens, ("SEQUENCE",))
 
 
 _CALL = re.compile(r"\b(nextval|currval)\s*\(\s*'(?:\"?main\"?\.)?\"?((?:[^'\"]|'')+)\"?'\s*\)", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -10,6 +10,15 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sql.sql_text import SqlText
 
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.COMMA])
+
+
+def is_about(tokens: Sequence[Token], kinds: Collection[str]) -> bool:
+    """Whether a statement that begins so creates or drops something of one of these kinds: words in upper case."""
+    words = [token.text.upper() for token in tokens[:5]]
+    rest = words[3:] if words[:3] == ["CREATE", "OR", "REPLACE"] else words[1:]
+    if words[:1] == ["CREATE"] and rest[:1] in (["TEMP"], ["TEMPORARY"]):
+        rest = rest[1:]
+    return words[:1] in (["CREATE"], ["DROP"]) and rest != [] and rest[0] in kinds
 
 
 class Words:
