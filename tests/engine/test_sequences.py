@@ -35,6 +35,19 @@ def test_no_number_is_given_twice_after_a_crash(tmp_path: Path) -> None:
         assert db.sql("SELECT nextval('other')").fetchall() == [(7,)]
 
 
+@pytest.mark.parametrize("again", ["DROP SEQUENCE s; CREATE SEQUENCE s", "CREATE OR REPLACE SEQUENCE s"])
+def test_a_sequence_that_comes_again_is_written_down_again(again: str, tmp_path: Path) -> None:
+    path, copy = tmp_path / "db", tmp_path / "copy"
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE SEQUENCE s; SELECT nextval('s') FROM range(3)")
+        for _ in range(2):
+            db.sql(again)
+            assert db.sql("SELECT nextval('s') FROM range(2)").fetchall() == [(1,), (2,)]
+        shutil.copytree(path, copy)
+    with ivm.connect(copy, compile="off") as db:
+        assert db.sql("SELECT nextval('s')").fetchall()[0][0] > 2
+
+
 def test_threads_share_a_sequence() -> None:
     with ivm.connect(compile="off") as db:
         db.sql("CREATE SEQUENCE s; CREATE TABLE t (id BIGINT PRIMARY KEY DEFAULT nextval('s'), x INTEGER)")
