@@ -40,12 +40,9 @@ MOST_BYTES = 1 << 34
 """Places lie below."""
 LENGTHS = 0xFFFFFFFF
 """The bits of a place that are the string's length in bytes."""
-LIST = -(1 << 63)
-"""The bit of a place that says that the string is a list of codes."""
 _NEAR = 1 << 15
 """Tables with more slots than this do not stay in the processor's cache."""
 _WORD = 8
-_BEGINS = 0x7FFFFFFF
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -70,7 +67,7 @@ def store_word(builder: Any, data: Any, at: Any, value: Any) -> None:
 @part(inline=True)
 def begin_of(place: Int) -> Int:
     """Where a string begins in the heap."""
-    return ((place >> 32) & _BEGINS) << 3
+    return (place >> 32) << 3
 
 
 @part(inline=True)
