@@ -103,3 +103,8 @@ def _is_expression(table: exp.Table) -> bool:
 
 def _names(expressions: Sequence[exp.Expr]) -> list[str]:
     return [each.alias for each in expressions]
+
+
+def called(node: exp.Expr, name: str) -> exp.Expr:
+    """The expression under an alias, whatever that is made of."""
+    return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))

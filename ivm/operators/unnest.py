@@ -12,7 +12,7 @@ from ivm.operators.mfp import Mfp
 from ivm.operators.operator import NOTHING, Contents
 from ivm.operators.walk import Onward
 from ivm.trace.columns.column import Column, Ints, every, offsets_of
-from ivm.trace.columns.lists import Lists
+from ivm.trace.columns.lists import Lists, places_of
 from ivm.trace.delta import Columns, Delta, Group
 
 ListsOf = Callable[[Delta], Lists]
@@ -58,7 +58,7 @@ class Unnesting:
         return kept.take(rows).bind(Group(Columns(added)), self._width, len(added))
 
     def _numbers(self, lists: Sequence[Lists], lengths: Ints, rows: Ints) -> Column:
-        numbers = np.arange(1, len(rows) + 1) - offsets_of(lengths)[rows]
+        numbers = places_of(lengths) + 1
         if not self._optional:
             return Column(numbers)
         there = np.zeros(len(lengths), np.bool_)
@@ -73,7 +73,7 @@ def _spread(lists: Lists, lengths: Ints, rows: Ints) -> Column:
     own, elements = lists.lengths, lists.elements
     if every(own == lengths):
         return elements
-    places = np.arange(len(rows)) - offsets_of(lengths)[rows]
+    places = places_of(lengths)
     valid = places < own[rows]
     at = np.where(valid, offsets_of(own)[rows] + places, 0)
     if not len(elements):

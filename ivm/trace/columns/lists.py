@@ -22,6 +22,13 @@ class Lists:
     valid: Bools | None = None
 
 
+def places_of(lengths: Ints) -> Ints:
+    """The place of each element in its list, from 0, where lists of these lengths lie one after the other."""
+    ends = np.cumsum(lengths)
+    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return found
+
+
 def lists_in(array: pa.Array | pa.ChunkedArray, element: SqlType, dictionary: TextDictionary) -> Lists:
     """The lists of an Arrow array. Cost: as `to_column` of the elements."""
     chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]

@@ -15,7 +15,7 @@ from sql.bind.names.columns import column_name
 from sql.bind.names.scope import Scope
 from sql.bind.names.stars import chosen_columns
 from sql.sql_text import text_of
-from sql.tree import values_of
+from sql.tree import called, values_of
 
 MOST_COLUMNS = 10_000
 """So many columns may a PIVOT make."""
@@ -44,7 +44,7 @@ def unfolded(context: BindContext, pivot: exp.Pivot, item: exp.Expr, scope: Scop
         where = exp.and_(*(_same(field.this, value) for field, (_, value) in zip(fields, chosen, strict=True)))
         for aggregate in aggregates:
             name = "_".join([*(name for name, _ in chosen), *_suffix(context, aggregate, len(aggregates))])
-            items.append(_called(_filtered(context, aggregate.unalias(), where), name))
+            items.append(called(_filtered(context, aggregate.unalias(), where), name))
     again = twice([item.alias for item in items])
     if again is not None:
         context.fail(pivot, f"two columns of this PIVOT would be called {again!r}; list each value once, or name it")
@@ -109,10 +109,6 @@ def _filtered(context: BindContext, expression: exp.Expr, where: exp.Expr) -> ex
     return made
 
 
-def _called(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))
-
-
 def _others(scope: Scope, read: Sequence[exp.Expr]) -> list[exp.Expr]:
     """The columns that none of some expressions names."""
     named = {key(column.name) for each in read for column in each.find_all(exp.Column)}
@@ -140,9 +136,9 @@ def _unpivoted(context: BindContext, pivot: exp.Pivot, item: exp.Expr, scope: Sc
     _check_types(context, pivot, scope, [columns for _, columns in rows])
     others = _others(scope, [column for _, columns in rows for column in columns])
     union: exp.Query | None = None
-    for called, columns in rows:
+    for label, columns in rows:
         kept = None if pivot.args.get("include_nulls") else exp.and_(*(_is_there(column) for column in columns))
-        outputs = [_called(exp.Literal.string(called), name), *map(_called, columns, values)]
+        outputs = [called(exp.Literal.string(label), name), *map(called, columns, values)]
         select = exp.Select(
             expressions=[*(other.copy() for other in others), *outputs],
             from_=exp.From(this=item.copy()),

@@ -21,7 +21,7 @@ Found = dict[str, list[OperandType]]
 
 def is_generic(function: Function) -> bool:
     """Whether its types hold variables, or it takes lists, structs or maps."""
-    return any(isinstance(type_, SqlType) and (type_.is_nested or _variables(type_)) for type_ in function.takes)
+    return any(isinstance(type_, SqlType) and (type_.is_nested or _names(type_)) for type_ in function.takes)
 
 
 def takes_so_many(function: Function, args: int) -> bool:
@@ -56,11 +56,6 @@ def bind_generic(binder: Binder, node: exp.Expr, function: Function, args: Seque
     return Operand(node, Call(function.name, scalars, gives, nullable))
 
 
-def _variables(type_: SqlType) -> bool:
-    parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
-    return bool(type_.kind is Kind.NULL and type_.labels) or any(map(_variables, parts))
-
-
 def _collect(type_: SqlType, given: OperandType, found: Found) -> bool:
     """Note what stands for the variables of a type; whether what is given may be of it."""
     if type_.kind is Kind.NULL:
@@ -90,8 +85,9 @@ def _becomes(given: SqlType, wanted: SqlType) -> bool:
 
 
 def _names(type_: SqlType) -> list[str]:
+    """The names of the variables of a type."""
     parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
-    return [type_.labels[0]] if type_.kind is Kind.NULL else [name for part in parts for name in _names(part)]
+    return [*type_.labels] if type_.kind is Kind.NULL else [name for part in parts for name in _names(part)]
 
 
 def _substituted(type_: SqlType, types: dict[str, SqlType]) -> SqlType:

@@ -13,6 +13,7 @@ from sql.arguments import refuse_unread
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope, ScopeColumn
 from sql.sql_text import text_of
+from sql.tree import called
 
 Node = TypeVar("Node", bound=exp.Expr)
 Filter = Callable[[str], bool]
@@ -122,7 +123,7 @@ def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str, wan
         if name in excluded or not wanted(column.name):
             continue
         node = replaced.get(name) or _column(column, star)
-        nodes.append(_called(node, renamed[name]) if name in renamed else node)
+        nodes.append(called(node, renamed[name]) if name in renamed else node)
     return nodes
 
 
@@ -131,10 +132,6 @@ def _column(column: ScopeColumn, place: exp.Expr) -> exp.Expr:
     node = exp.column(exp.to_identifier(column.name, quoted=True), table=table)
     node.update_positions(place)
     return node
-
-
-def _called(node: exp.Expr, name: str) -> exp.Expr:
-    return exp.Alias(this=node, alias=exp.to_identifier(name, quoted=True))
 
 
 def _expanded(context: BindContext, scope: Scope, item: exp.Expr) -> Iterator[exp.Expr]:
@@ -156,7 +153,7 @@ def _expanded(context: BindContext, scope: Scope, item: exp.Expr) -> Iterator[ex
         each = item.unalias().copy()
         for call in _own(each, exp.Columns):
             each = _replaced(each, call, column.copy())
-        yield _called(each, _name(item.alias, pattern, column.alias_or_name))
+        yield called(each, _name(item.alias, pattern, column.alias_or_name))
 
 
 def _replaced(tree: exp.Expr, part: exp.Expr, other: exp.Expr) -> exp.Expr:

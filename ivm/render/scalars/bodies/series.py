@@ -19,7 +19,7 @@ from ivm.render.scalars.columns import all_valid, dense
 from ivm.render.scalars.functions import Apply, Context
 from ivm.trace.columns.arrow import lists_of
 from ivm.trace.columns.column import Bools, Column, Ints, concat, empty_column, offsets_of
-from ivm.trace.columns.lists import Lists, elements_in
+from ivm.trace.columns.lists import Lists, elements_in, places_of
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.functions.series import MOST_ELEMENTS
 from sql.ir.scalar import Call
@@ -68,14 +68,7 @@ def _check(call: Call, columns: Sequence[Column], lengths: Ints) -> None:
 def _counted(starts: Any, steps: Any, lengths: Ints) -> Column:
     """From each start so many steps on."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
-    return Column(starts[rows] + steps[rows] * places_in(lengths))
-
-
-def places_in(lengths: Ints) -> Ints:
-    """The place of each element in its list, from 0."""
-    ends = np.cumsum(lengths)
-    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - lengths, lengths)
-    return found
+    return Column(starts[rows] + steps[rows] * places_of(lengths))
 
 
 def _moments(call: Call, columns: Sequence[Column], dictionary: TextDictionary) -> Lists:
@@ -123,7 +116,7 @@ def _by_months(
 def _subscripts(call: Call, columns: Sequence[Column], dictionary: TextDictionary) -> Lists:
     """The places in each list, from 1."""
     lists = elements_in(columns[0], call.args[0].type, dictionary)
-    return Lists(lists.lengths, Column(places_in(lists.lengths) + 1), lists.valid)
+    return Lists(lists.lengths, Column(places_of(lists.lengths) + 1), lists.valid)
 
 
 def _values(call: Call, columns: Sequence[Column], dictionary: TextDictionary) -> Lists:
