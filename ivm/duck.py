@@ -36,9 +36,9 @@ from catalog.errors import (
 )
 from catalog.names import quoted
 from catalog.schema import Schema
-from catalog.types import HUGEINT, UUID, Kind
+from catalog.types import HUGEINT, JSON, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, undivided, with_huge
+from ivm.trace.columns.stand_ins import as_bytes, as_json, enum_columns, huge_columns, undivided, with_huge
 from sql.cast_text import REFUSED
 
 
@@ -188,12 +188,14 @@ _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
-    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
-    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`, and so does what holds such.
+    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, a UUID and
+    JSON for texts; an ENUM, which it would take for a text too, says what it is, see `offer`, and so does what holds such.
     """
     for place, (field, given) in enumerate(zip(fields, table.schema.types, strict=False)):
         if field.type == UUID and pa.types.is_string(given):
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
+        if field.type == JSON and not isinstance(given, pa.BaseExtensionType):
+            table = table.set_column(place, table.schema.names[place], as_json(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
             table = _with_hugeint(table, place)
     return with_huge(table, [f.type if f.type.is_nested or f.type.kind is Kind.ENUM else None for f in fields])

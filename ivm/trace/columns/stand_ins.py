@@ -1,4 +1,4 @@
-"""HUGEINT, UUID and ENUM in Arrow data, where something else stands for them: a decimal of scale 0, as for
+"""HUGEINT, UUID, JSON and ENUM in Arrow data, where something else stands for them: a decimal of scale 0, as for
 DECIMAL(38,0), a text, and a dictionary whose values are the labels in order. Fields of tables say which they are.
 """
 
@@ -21,7 +21,7 @@ _INDEXES = ((pa.uint8(), 0xFF), (pa.uint16(), 0xFFFF), (pa.uint32(), 0xFFFF_FFFF
 _SHOWN = 10
 UUID_BYTES = 16
 _WHAT = b"ivm.type"
-_NAMES = ("HUGEINT", "UUID")
+_NAMES = ("HUGEINT", "UUID", "JSON")
 _ENUM = "ENUM("
 _AT_ONCE = 1 << 16
 _NESTED_ENDS = ("]", ")")
@@ -96,6 +96,12 @@ def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     raw = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in texts.to_pylist()]
     storage = pa.array(raw, pa.binary(UUID_BYTES))
     return pa.chunked_array([pa.ExtensionArray.from_storage(pa.uuid(), storage)], pa.uuid())
+
+
+def as_json(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts that are JSON as Arrow's own type of it. Cost: none."""
+    given = pa.json_(texts.type)
+    return pa.chunked_array([pa.ExtensionArray.from_storage(given, chunk) for chunk in texts.chunks], given)
 
 
 def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
