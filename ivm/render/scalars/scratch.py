@@ -71,6 +71,8 @@ def over_scratch(call: Call, context: Context, interpreter: Interpreter) -> Eval
         found = built(scratch)(rows.over(scratch.texts, texts))
         if call.type.physical is not Physical.CODE:
             return found
+        if found.valid is not None:  # which may be told of all rows at once
+            found = dense(found, max(len(found.values), len(found.valid)))
         there = scratch.dictionary.now().packed(found.values, found.valid)
         return Column(context.dictionary.encode_parts(*there, found.valid), found.valid)
 
