@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import INTEGER, JSON, VARCHAR, Kind
+from catalog.types import INTEGER, Kind
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.json import bind_key
 from sql.bind.functions.signatures import apply
 from sql.ir.scalar import Call, Literal
 from sql.sql_text import text_of
@@ -35,8 +36,7 @@ def field_of(binder: Binder, node: exp.Expr, subject: Operand, name: str) -> Ope
     if subject.type.kind is Kind.MAP:
         return bind_map_value(binder, node, subject, exp.Literal.string(name))
     if subject.type.kind is Kind.JSON:
-        text = binder.cast(subject, VARCHAR)
-        return Operand(node, Call("json_extract of path", (text, Literal(name, VARCHAR)), JSON))
+        return bind_key(binder, node, subject, exp.Literal.string(name))
     if subject.type.kind is not Kind.STRUCT:
         binder.mismatch(node, f"{text_of(node)} takes a field of what is no struct but {subject.type}")
     names = [each for each, _ in subject.type.fields]

@@ -59,6 +59,20 @@ def bind_at(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
     return apply(binder, node, name, args)
 
 
+def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) -> Operand:
+    """JSON[key] and JSON.key, which is no path, whatever stands in it, and JSON[place of an array]."""
+    if not isinstance(place, exp.Literal) or not place.is_string:
+        operand = binder.bind(place)
+        if operand.type.is_text:
+            binder.refuse(place, "JSON[..] takes a key as a text literal, or a place; write (j -> key)")
+        return bind_at(binder, node, "json_extract", (subject.node, place))
+    name = place.name
+    if not name or name.isdecimal() or '"' in name:
+        binder.refuse(place, f"the key {name!r} in JSON[..] is not supported; write (j -> 'path')")
+    path = Literal(f'$."{name}"', VARCHAR)
+    return binder.call(node, "json_extract of path", (binder.cast(subject, VARCHAR), path), JSON)
+
+
 def _array(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
     """JSON_ARRAY(x, ..)."""
     return Operand(node, Call(name, tuple(binder.bind(arg).stored for arg in args), JSON, nullable=False))
@@ -70,7 +84,7 @@ def _object(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
         binder.fail(node, f"{name}() takes keys and values in turn; write {name}('key', x)")
     for arg in args[::2]:
         given = binder.bind(arg).type
-        if not given.is_text:
+        if given != VARCHAR:
             binder.mismatch(arg, f"a key in {name}() is a text, not {given}; write CAST(... AS VARCHAR)")
     return _array(binder, node, name, args)
 

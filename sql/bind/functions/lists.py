@@ -10,7 +10,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.fields import bind_map_value
-from sql.bind.functions.json import bind_at
+from sql.bind.functions.json import bind_key as bind_json_key
 from sql.bind.functions.lambdas import bind_comprehension
 from sql.bind.functions.signatures import apply
 from sql.bind.functions.structs import bind_key
@@ -35,7 +35,7 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     """x[place] of a list, map or struct, of JSON and of a text."""
     subject = binder.bind(node.this)
     if subject.type.kind is Kind.JSON and len(node.expressions) == 1 and not isinstance(node.expressions[0], exp.Slice):
-        return bind_at(binder, node, "json_extract", (node.this, node.expressions[0]))
+        return bind_json_key(binder, node, subject, node.expressions[0])
     if not subject.type.is_nested:
         return bind_text_bracket(binder, node)
     if len(node.expressions) != 1:
