@@ -27,7 +27,7 @@ def check_json(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     if row is not None:
         shown = texts[row].as_py()
         shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}.."
-        raise ValueError(f"row {row} counted from 0: {shown!r} is no JSON; write what is in quotes with them: '\"x\"'")
+        raise ValueError(f"row {row} counted from 0: {shown!r} is no JSON; write a text with quotes of its own")
     return texts
 
 

@@ -117,7 +117,7 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
         literals = [arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
         return Column(REGEXES[call.function](dictionary, columns[0].values, *literals))
     declared = function_of(call.function)
-    if call.type == JSON and call.args[0].type == VARCHAR and call.function in _CASTS and columns:
+    if call.function in _CASTS and call.type == JSON and call.args[0].type == VARCHAR and columns:
         return _checked_json(call, dictionary, columns[0])
     if declared.asked is not None or _is_asked_cast(call):
         return _asked(declared.asked or call.function, call, dictionary, columns)
