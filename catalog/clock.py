@@ -31,6 +31,8 @@ def in_duckdb(now: int) -> Iterator[str]:
     for names, type_ in _TOLD:
         for name in names:
             yield f"CREATE TEMP MACRO {name}() AS CAST({moment} AS {type_})"
+    age = "system.main.age"
+    yield f"CREATE TEMP MACRO age(x) AS {age}(CAST(today() AS TIMESTAMP), x), (x, y) AS {age}(x, y)"
 
 
 _TOLD = (
