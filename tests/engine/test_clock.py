@@ -13,6 +13,8 @@ import pytest
 
 import ivm
 from ivm.session.database import core_of
+from tests.cluster.memory import MemoryFolder
+from tests.cluster.over_copies import connect as connect_cluster
 
 BEGIN = datetime.datetime(2024, 2, 28, 22, 0)
 TABLES = """
@@ -286,4 +288,52 @@ def test_the_clock_is_the_engines_own():
                 db.sql(text)
         with pytest.raises(ivm.BindError, match="the engine's own"):
             db.apply({"ivm_clock": [{"id": 0, "now": BEGIN}]})
-        assert "ivm_clock" not in str(db.sql("SHOW TABLES").fetchall())
+        for text in (
+            "SHOW TABLES",
+            "SELECT * FROM duckdb_constraints()",
+            "FROM pg_class",
+            "FROM information_schema.columns",
+        ):
+            assert "ivm_clock" not in str(db.sql(text).fetchall())
+        db.sql("CREATE VIEW ages AS SELECT age(ts), now() FROM e")
+        columns = [row[1] for row in db.sql("PRAGMA table_info('ages')").fetchall()]
+        assert columns == [row[0] for row in db.sql("DESCRIBE ages").fetchall()] == ["age(ts)", "now()"]
+        assert db.sql("SELECT count(*) FROM duckdb_views() WHERE contains(sql, 'now()')").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize("how", [{}, {"shards": 2}], ids=["one", "shards"])
+def test_what_fails_leaves_no_clock(how, tmp_path):
+    path = {} if how else {"path": tmp_path / "db"}
+    with made([], **how, **path) as db:
+        db.sql("INSERT INTO e VALUES (1, 0, '2024-01-01', false), (2, 1, NULL, false)")
+        for again in range(2):
+            with pytest.raises(ivm.NumericError, match="division by zero"):
+                db.sql("CREATE MATERIALIZED VIEW w AS SELECT 1 // k AS x FROM e WHERE ts < now()")
+            assert "ivm_clock" not in core_of(db).catalog.content
+            db.tick(minutes(5 + again))
+        db.sql("CREATE MATERIALIZED VIEW w AS SELECT id, now() AS at FROM e WHERE ts < now()")
+        db.sql("DROP VIEW w; DELETE FROM e WHERE id = 2")
+        db.tick(minutes(9))
+        db.sql("CREATE MATERIALIZED VIEW w AS SELECT id, localtimestamp AS at FROM e WHERE ts < now()")
+        assert db.view("w").fetchall() == [(1, minutes(9))]
+        db.verify()
+    if path:
+        with ivm.connect(**path, compile="off") as db:
+            assert db.view("w").fetchall() == [(1, minutes(9))]
+
+
+def test_the_clock_of_a_cluster_that_is_opened_again_goes_on():
+    folder = MemoryFolder()
+    with connect_cluster(folder) as db:
+        db.tick("2990-01-01")
+        db.sql(f"{TABLES}; CREATE MATERIALIZED VIEW due AS SELECT id FROM e WHERE ts <= now()")
+        db.sql("INSERT INTO e VALUES (1, 0, '2989-12-31', false), (2, 0, '2990-01-02', false)")
+    with connect_cluster(folder) as db:
+        with pytest.raises(ivm.InterfaceError, match="it is 2990-01-01 00:00:00 already"):
+            db.tick("2024-01-01")
+        time = db.time
+        db.tick()
+        assert (db.view("due").fetchall(), db.time) == ([(1,)], time)
+        db.tick("2990-01-03")
+        assert sorted(db.view("due").fetchall()) == [(1,), (2,)]
+        db.verify()

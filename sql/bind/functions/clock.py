@@ -6,8 +6,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.clock import CLOCK, NOW_COLUMN
-from catalog.names import quoted
+from catalog.clock import READ
 from catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
@@ -48,8 +47,7 @@ def refuse_clock(binder: Binder, node: exp.Expr, instead: str) -> NoReturn:
 def read_in_duckdb(node: exp.Expr) -> exp.Expr:
     """What a call that says what time it is becomes in the text for DuckDB: the clock's row."""
     type_ = clock_type(node)
-    column = exp.column(exp.to_identifier(CLOCK.fields[NOW_COLUMN].name, quoted=True))
-    read = exp.Subquery(this=exp.select(column).from_(quoted(CLOCK.name), dialect="duckdb"))
+    read: exp.Expr = exp.maybe_parse(READ, dialect="duckdb")
     return read if type_ == NOW.type else exp.cast(read, str(type_), dialect="duckdb")
 
 
