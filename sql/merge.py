@@ -34,8 +34,8 @@ def columns_of_source(merge: Merge) -> str:
 def rows_to_merge(merge: Merge, table: Table, given: Sequence[str]) -> str:
     """The SELECT of what becomes of rows, in any order.
 
-    Its columns: one of `MERGED`, or `FAILED` and a text; the number of the row of the target, or NULL; the columns of the table as they are,
-    NULL for a row that comes; and then as they will be, NULL for one that goes.
+    Its columns: one of `MERGED`, or `FAILED` and a text; the number of the row of the target, or NULL; the columns of
+    the table as they are, NULL for a row that comes; and then as they will be, NULL for one that goes.
 
     Each row or pair is taken by the first clause that holds, decided once, so that a value is computed for those alone
     that a clause takes. `given`: the names of the source's columns, if a clause takes them. Cost: a join for each kind

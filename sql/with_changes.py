@@ -30,19 +30,20 @@ def with_changes(syntax: Syntax, source: SqlText, dialect: str, convert: Convert
     UnsupportedError for changes in a WITH that is not that of the whole statement.
     """
     tree = syntax.tree
-    clause = tree.args.get("with_")
-    listed: list[exp.CTE] = clause.expressions if isinstance(tree, exp.Query | exp.DML) and clause else []
+    clause = tree.args.get("with_") or exp.With(expressions=[])
+    listed: list[exp.CTE] = clause.expressions if isinstance(tree, exp.Query | exp.DML) else []
     changes = [place for place, each in enumerate(listed) if _is_change(each)]
     _refuse_elsewhere(tree, {id(listed[place]) for place in changes}, source)
     if not changes:
         return None
+    recursive = bool(clause.args.get("recursive"))
     _refuse_loops(tree, source)
     spans = [_span(each, syntax.tokens) for each in listed]
     steps, replaced, before = list[tuple[str, _Step]](), list[tuple[int, int, str]](), list[exp.CTE]()
     for place, each in enumerate(listed):
         if _is_change(each) or (place < changes[-1] and _is_computed_once(each, tree)):
             name = f"WITH {len(steps) + 1}"
-            body = _with(each.this, before, clause) if _is_change(each) else _read_of(each, before, clause)
+            body = _with(each.this, before, recursive) if _is_change(each) else _read_of(each, before, recursive)
             steps.append((name, _step(replace(syntax, tree=body), source, dialect, convert)))
             replaced.append((*spans[place], name))
             each.set("this", _reading(name))
@@ -82,24 +83,23 @@ def _is_computed_once(expression: exp.CTE, tree: exp.Expr) -> bool:
     return sum(key(node.name) == key(expression.alias) for node in named) > 1
 
 
-def _with(body: exp.Expr, before: Sequence[exp.CTE], clause: exp.With) -> exp.Expr:
+def _with(body: exp.Expr, before: Sequence[exp.CTE], recursive: bool) -> exp.Expr:
     """What stands in WITH, with what stands there before it as its own."""
     own = body.args.get("with_")
     inner: list[exp.CTE] = own.expressions if own else []
     names = {key(each.alias) for each in inner}
     outer = [each.copy() for each in before if key(each.alias) not in names]
-    recursive = bool(clause.args.get("recursive") or (own and own.args.get("recursive")))
     body = body.copy()
     if outer or inner:
         given = [*outer, *(each.copy() for each in inner)]
-        body.set("with_", exp.With(expressions=given, recursive=recursive))
+        body.set("with_", exp.With(expressions=given, recursive=recursive or bool(own and own.args.get("recursive"))))
     return body
 
 
-def _read_of(expression: exp.CTE, before: Sequence[exp.CTE], clause: exp.With) -> exp.Expr:
+def _read_of(expression: exp.CTE, before: Sequence[exp.CTE], recursive: bool) -> exp.Expr:
     """The SELECT of all that an expression of WITH gives."""
     read = exp.select("*").from_(exp.Table(this=exp.to_identifier(expression.alias, quoted=True)))
-    return _with(read, (*before, expression), clause)
+    return _with(read, (*before, expression), recursive)
 
 
 def _reading(name: str) -> exp.Select:
