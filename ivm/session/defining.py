@@ -107,10 +107,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
 def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return
-    if statement.table.generated and not core.engine.is_whole:
+    if statement.table.generated and _is_over_spark(core):
         raise UnsupportedError(
-            f"cannot create table {statement.table.name!r}: generated columns are not supported over shards; compute "
-            "them in a view"
+            f"cannot create table {statement.table.name!r}: generated columns are not supported over Spark, where rows "
+            "pass by the driver; compute them in a view"
         )
     check_defaults(statement.table, core.numbers)
     _put_table(core, statement.table, statement.replace)
@@ -336,5 +336,9 @@ def _drop(core: Core, statement: Drop) -> None:
 
 
 def _check_temporary(core: Core, temporary: bool) -> None:
-    if temporary and core.distribution is not None and not core.is_copied:
+    if temporary and _is_over_spark(core):
         raise UnsupportedError("TEMP is not supported over Spark, where all is in files; create it and drop it")
+
+
+def _is_over_spark(core: Core) -> bool:
+    return core.distribution is not None and not core.is_copied
