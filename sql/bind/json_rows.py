@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from sqlglot import exp
 
 from catalog.types import INTEGER, JSON, UBIGINT, VARCHAR, list_of, struct_of
@@ -22,7 +24,7 @@ _ROW = struct_of(
 """A row, as DuckDB has it."""
 
 
-def is_json_rows(node: exp.Expr) -> bool:
+def is_json_rows(node: exp.Expr) -> TypeGuard[exp.Anonymous]:
     """Whether this is a call of one of these."""
     return isinstance(node, exp.Anonymous) and str(node.this).lower() in _NAMES
 
