@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.names import suggestion
+from catalog.names import key, suggestion
 from catalog.types import BIGINT, DOUBLE, INTERVAL
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
@@ -171,14 +171,24 @@ def _refuse(binder: Binder, node: exp.Expr, call: exp.Expr) -> NoReturn:
 
 
 def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:
-    """The aggregates inside the argument of an aggregate OVER, which are those of the block."""
+    """The aggregates inside the argument of an aggregate OVER, also by their aliases: they are those of the block."""
     outer, binder.aggregates = binder.aggregates, aggregates
     try:
         inside = [n for n in call.find_all(*AGGREGATES) if n is not call]
         outermost = [n for n in inside if not any(a in inside for a in _above(n, call))]
-        return {id(n): bind_aggregate(binder, n) for n in outermost}
+        named = [n for n in call.find_all(exp.Column) if _names_aggregate(binder, n)]
+        return {**{id(n): bind_aggregate(binder, n) for n in outermost}, **{id(n): binder.bind(n) for n in named}}
     finally:
         binder.aggregates = outer
+
+
+def _names_aggregate(binder: Binder, node: exp.Column, open_: frozenset[str] = frozenset()) -> bool:
+    """Whether a name is the alias of an expression that has aggregates, also by other aliases than those `open_`."""
+    name = key(node.name)
+    alias = None if node.table or name in open_ or binder.scope.find(node.name) else binder.aliases.get(name)
+    if alias is None or alias.find(*AGGREGATES) is not None:
+        return alias is not None
+    return any(_names_aggregate(binder, each, open_ | {name}) for each in alias.find_all(exp.Column))
 
 
 def _above(node: exp.Expr, top: exp.Expr) -> Iterable[exp.Expr]:
