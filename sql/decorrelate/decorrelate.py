@@ -22,9 +22,10 @@ from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, combine, independent, moved, project
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
+from sql.ir.aggregate import Aggregate
 from sql.ir.conditions import conjuncts
 from sql.ir.rebuild import FreeOuters, Known, column, is_settled, map_scalars, rebuilt, row
-from sql.ir.relation import Aggregate, Apply, Join, Map, Negate, Project, Reduce, Relation, Union
+from sql.ir.relation import Apply, Join, Map, Negate, Project, Reduce, Relation, Union
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, substitute
 
 

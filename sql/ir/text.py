@@ -14,11 +14,11 @@ from catalog.intervals import interval_text
 from catalog.names import as_literal
 from catalog.schema import Schema
 from catalog.types import Kind, SqlType
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
-    Aggregate,
     Apply,
     Constant,
     Filter,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, SqlType, decimal, list_of
+from sql.ir.aggregate import Aggregate
 from sql.ir.reference import Reference
 from sql.ir.relation import (
-    Aggregate,
     Constant,
     Filter,
     Get,
