@@ -252,6 +252,31 @@ class Window(Remembering):
 
 
 @compared_once
+class Asof(Remembering):
+    """R'(l, r) = L(l) for the row r of the right that is nearest to the row l of the left.
+
+    Of the rows that agree with l in `keys`, pairs of columns of left and right (NULL equals NULL), and to whose time
+    that of l is `function` (ge, gt, le or lt), it is the one whose time is nearest; of several of them the first by all
+    columns, ascending, NULLs last. `times`: the columns of left and right, of one type, as are those of a pair. An l
+    that has none, as one whose time is NULL, counts with NULLs for r if it is `outer`, else not at all. The right must
+    have no negative multiplicities. Memory: both inputs in order.
+    """
+
+    left: Relation
+    right: Relation
+    keys: tuple[tuple[int, int], ...]
+    times: tuple[int, int]
+    function: str
+    outer: bool = False
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The left fields, then the right ones, nullable where the row may be missing."""
+        right = self.right.schema
+        return self.left.schema + (tuple(Field(f.name, f.type, True) for f in right) if self.outer else right)
+
+
+@compared_once
 class Apply(Remembering):
     """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).
 
@@ -329,11 +354,13 @@ class LetRec(Remembering):
 
 _Leaf = Get | Constant | RecursiveGet
 _OfOne = Map | Filter | Project | Unnest | Reduce | TopK | Window | Negate | Threshold
-Relation = _Leaf | _OfOne | Join | Union | Apply | LetRec
+_OfTwo = Asof | Apply
+Relation = _Leaf | _OfOne | _OfTwo | Join | Union | LetRec
 
 
 _LEAVES = (Get, Constant, RecursiveGet)
 _WIDE = (Join, Union)
+_SIDED = (Asof, Apply)
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
@@ -343,7 +370,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         return ()
     if isinstance(relation, _WIDE):
         return relation.inputs
-    if isinstance(relation, Apply):
+    if isinstance(relation, _SIDED):
         return (relation.left, relation.right)
     if isinstance(relation, LetRec):
         return tuple(binding.relation for binding in relation.bindings)
