@@ -8,7 +8,7 @@ A row of the right that comes or goes moves the rows of the left from its time u
 of one time of a batch go in their order, so that each row of the left is met once: what is behind is as it was before,
 what is ahead as it will be, and of what was near before, the last one is kept in `held`.
 
-`shape` int64 (SHAPE,) is always the same; `frame` int64 (FRAME,), zeros at first, is how far a step is. `places` int64
+`shape` int64 (5,) is always the same; `frame` int64 (FRAME,), zeros at first, is how far a step is. `places` int64
 (words of the right that are put out,): for each the word of a right key that it is, or -1: it is 1, or 0 where there is
 no row.
 """
@@ -31,7 +31,6 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s, Ints
 
 PREFIX, KEYED, STRICT, OUTER, NULL = range(5)
-SHAPE = 5
 """NULL is -1 if no time can be NULL. OUTER: rows without a nearest one are put out, too."""
 BEGUN, CELL, STAGE, AT, MEETING, HELD, BOUNDED, WRITTEN = range(8)
 FRAME = 8
