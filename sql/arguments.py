@@ -55,7 +55,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("this", "expressions"), (exp.Schema,)),
     (("expressions", "kind", "values"), (exp.DataType,)),
     # expressions
-    (("db", "table"), (exp.Column,)),
+    (("catalog", "db", "table"), (exp.Column,)),
     (("decimals",), (exp.Round, exp.Trunc)),
     (("default", "offset"), (exp.Lag, exp.Lead)),
     (("expressions", "query", "field"), (exp.In,)),
