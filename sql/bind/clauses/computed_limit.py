@@ -15,9 +15,10 @@ from sql.bind.expressions.nested import Subqueries, placed
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import Scope
 from sql.bind.windows.partitions import with_aggregates
+from sql.ir.aggregate import Aggregate
 from sql.ir.conditions import coalesced, comparison, junction
 from sql.ir.rebuild import outers, relation_scalars
-from sql.ir.relation import Aggregate, Filter, Order, Project, Relation, Window
+from sql.ir.relation import Filter, Order, Project, Relation, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from sql.ir.window_function import WindowFunction
 

@@ -17,9 +17,10 @@ from sql.bind.windows.functions import VALUES, bind_function, bind_spec
 from sql.bind.windows.partitions import OfPartition, with_aggregates
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AGGREGATES
 from sql.ir.rebuild import outers, relation_scalars
-from sql.ir.relation import Aggregate, Apply, Order, Project, Relation, Window
+from sql.ir.relation import Apply, Order, Project, Relation, Window
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 from sql.ir.window_function import UNFRAMED, WindowFunction
 

@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from sql.bind.expressions.binder import Aggregates
 from sql.decorrelate.expand_joins import Pair, joined
+from sql.ir.aggregate import Aggregate
 from sql.ir.rebuild import column, row
-from sql.ir.relation import Aggregate, Project, Reduce, Relation
+from sql.ir.relation import Project, Reduce, Relation
 from sql.ir.scalar import Column, Scalar, rewrite
 
 OF_PARTITION = "of partition"
