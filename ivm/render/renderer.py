@@ -24,6 +24,7 @@ from ivm.operators.numbered import Delayed, Numbered
 from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.asof import AsofPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import IteratePlan, LoopResultPlan
 from ivm.plan.join import JoinPlan
@@ -40,7 +41,7 @@ from ivm.render.arrangement import render_arrangement
 from ivm.render.context import Outside, RenderContext, types_of
 from ivm.render.iterate import nothing, render_loop
 from ivm.render.join import render_join
-from ivm.render.ordered import top_k_operator, window_operator
+from ivm.render.ordered import asof_operator, top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator, round_extreme, round_reduce
 from ivm.render.scalars.columns import stored
 from ivm.render.unnest import unnest_operator
@@ -162,6 +163,8 @@ class Renderer(RenderContext):
                 return top_k_operator(plan, self.dictionary)
             case WindowPlan():
                 return window_operator(plan, self.dictionary)
+            case AsofPlan():
+                return asof_operator(plan, self.dictionary)
             case UnnestPlan():
                 return unnest_operator(self, plan)
             case UnionPlan():
