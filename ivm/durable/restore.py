@@ -52,7 +52,7 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
 
 
 def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
-    catalog, on_disk = catalog_of(manifest.defined), OnDisk.of(manifest)
+    catalog, on_disk = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest)
     core.engine.begin_at(manifest.time)
     core.engine.batches.update(manifest.batches)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked

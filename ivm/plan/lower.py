@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catalog.errors import UnsupportedError
+from ivm.plan.called import is_call, lower_called
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import lower_loop
 from ivm.plan.join_lowering import lower_join
@@ -113,7 +114,7 @@ class _Lowering:
             case TopK():
                 return lower_top_k(relation, self.lower)
             case Unnest():
-                return lower_unnest(relation, self.mapped)
+                return (lower_called if is_call(relation) else lower_unnest)(relation, self.mapped)
             case Window():
                 return lower_window(relation, self.mapped)
             case Union():

@@ -10,7 +10,8 @@ How to add a body, in the file of its family or in a new one that is listed belo
   words, such as `script.let(f"{a} + {b}")`. numpy runs them for the interpreter, and a fused loop has them compiled in.
   They may call the functions of `catalog.calendar` and `ivm.kernels.numbers.elementwise`, where longer ones go.
 * What evaluates an argument on some rows only asks the script for it there: see `case` in `logic.py`.
-* A function that DuckDB is asked for needs no more than its declaration.
+* A function that DuckDB is asked for needs no more than its declaration; nor do those of the application's, which no
+  program calls.
 * What cannot be said in such steps, since it computes with Python's integers, has a form for the interpreter.
 """
 
@@ -30,7 +31,7 @@ from ivm.render.scalars.bodies import (
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.texts import TEXTS
 from ivm.render.scalars.texts import REGEXES
-from sql.ir.functions import FUNCTIONS
+from sql.ir.functions import FUNCTIONS, called
 
 _FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series)
 
@@ -38,6 +39,7 @@ BODIES = {
     **{body.name: body for family in _FAMILIES for body in family.BODIES},
     **{name: Body(name) for name in (*TEXTS, *REGEXES)},
     **{name: Body(name) for name, function in FUNCTIONS.items() if function.asked is not None},
+    called.CALLED: Body(called.CALLED),
 }
 """All bodies by the functions' names."""
 

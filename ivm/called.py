@@ -1,0 +1,269 @@
+"""Functions of the application's: what they answer, and what of that is remembered.
+
+Cost: what the function takes for a value, and some microseconds around it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import NumericError
+from catalog.function import PythonFunction, named_in
+from catalog.names import key
+from catalog.types import Kind, SqlType
+from ivm.duck import Use, connection
+from ivm.trace.answers import Answer, Answers, key_of
+from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.python_values import array_of, python_values, values_of
+from ivm.trace.state import Held
+
+Row = tuple[Any, ...]
+"""The arguments of a call."""
+Remembered = Mapping[str, Mapping[Hashable, Any]]
+"""By the keys of functions' names, what they answered, by the arguments."""
+_SHOWN = 200
+
+
+class Functions:
+    """The functions of a database, by the keys of their names, and what all views together remember of them.
+
+    `declared` is replaced by none other: catalogs share it. `within`: the threads in which one is just being called,
+    which may not use the database.
+    """
+
+    def __init__(self) -> None:
+        self.refusal = ""
+        """Why there can be none; empty where there can."""
+        self.declared: dict[str, PythonFunction] = {}
+        self.within: set[int] = set()
+        self._states: dict[str, Held[Answers]] = {}
+
+    def remembering(self, name: str, takes: Sequence[SqlType], gives: SqlType) -> Answers:
+        """New state for what a function answers, from which others of its calls learn."""
+        made = Answers(takes, gives)
+        self._states.setdefault(name, Held()).hold(made)
+        return made
+
+    def find(self, name: str, arguments: Hashable) -> Answer | None:
+        """What a function answered, as far as the arguments are there in some view."""
+        states = self._states.get(name)
+        for state in () if states is None else states.each():
+            found = state.find(arguments)
+            if found is not None:
+                return found
+        return None
+
+    def remembered(self) -> Remembered:
+        """All that is remembered now. Cost: copies references to it."""
+        return {
+            name: {arguments: found.value for state in states.each() for arguments, found in [*state.known.items()]}
+            for name, states in self._states.items()
+        }
+
+    def asked(self, name: str, rows: Sequence[Row]) -> list[Any]:
+        """What a function answers for each row of arguments, nothing being remembered.
+
+        NumericError, which shows the arguments, where it raises or gives no value of its type.
+        """
+        function, me = self.declared[name], threading.get_ident()
+        if not function.takes_null:
+            there = [place for place, row in enumerate(rows) if None not in row]
+            if len(there) < len(rows):
+                found: list[Any] = [None] * len(rows)
+                some = self.asked(name, [rows[place] for place in there]) if there else []
+                for place, value in zip(there, some, strict=True):
+                    found[place] = value
+                return found
+        self.within.add(me)
+        try:
+            return _arrow(function, rows) if function.is_arrow else _one_by_one(function, rows)
+        finally:
+            self.within.discard(me)
+
+    def named_in(self, *texts: str) -> list[PythonFunction]:
+        """The functions whose names stand somewhere in the texts."""
+        if not self.declared:
+            return []
+        return list(dict.fromkeys(function for text in texts for function in named_in(self.declared, text)))
+
+    @contextmanager
+    def connection(
+        self, use: Use, functions: Sequence[PythonFunction], known: Remembered | None = None
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection to DuckDB on which these functions can be called; they answer what is `known`, else what is
+        remembered now. See `ivm.duck.connection`.
+        """
+        with connection(use, alone=bool(functions)) as duck:
+            for function in functions:
+                _let_call(duck, function, self._answering(function, known))
+            if functions:
+                duck.execute("SET lock_configuration = true")
+            yield duck
+
+    def _answering(self, function: PythonFunction, known: Remembered | None) -> Callable[[Sequence[Row]], list[Any]]:
+        name = key(function.name)
+        if function.side_effects:
+            return lambda rows: self.asked(name, rows)
+
+        def answered(rows: Sequence[Row]) -> list[Any]:
+            places = [key_of(row) for row in rows]
+            found: dict[Hashable, Any] = {}
+            new: dict[Hashable, Row] = {}
+            for place, row in zip(places, rows, strict=True):
+                if place in found or place in new:
+                    continue
+                if known is not None and place in known.get(name, ()):
+                    found[place] = known[name][place]
+                elif known is None and (answer := self.find(name, place)) is not None:
+                    found[place] = answer.value
+                else:
+                    new[place] = row
+            found.update(zip(new, self.asked(name, [*new.values()]), strict=True))
+            return [found[place] for place in places]
+
+        return answered
+
+
+def _one_by_one(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
+    """What a function of values gives."""
+    found = []
+    for row in rows:
+        try:
+            value = function.function(*row)
+        except Exception as error:
+            if not function.null_for_errors:
+                raise _raised(function, row, error) from error
+            value = None
+        found.append(value)
+        if value is None and not (function.takes_null or function.null_for_errors):
+            raise NumericError(
+                f"cannot compute {_shown(function, row)}: the function gave None; return a value, or create it with "
+                'null_handling="special"'
+            )
+    return _values(function, rows, found)
+
+
+def _arrow(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
+    """What a function of Arrow arrays gives."""
+    if not rows:
+        return []
+    columns = list(zip(*rows, strict=True))
+    takes = function.takes
+    arrays = [
+        pa.array(column) if takes is None else array_of(column, takes[place]) for place, column in enumerate(columns)
+    ]
+    try:
+        found = function.function(*arrays)
+    except Exception as error:
+        if function.null_for_errors and len(rows) == 1:
+            return [None]
+        if function.null_for_errors:  # each for itself
+            return [value for row in rows for value in _arrow(function, [row])]
+        raise _raised(function, rows[0], error, len(rows)) from error
+    if not isinstance(found, pa.Array | pa.ChunkedArray) or len(found) != len(rows):
+        what = f"{len(found)} values" if isinstance(found, pa.Array | pa.ChunkedArray) else f"a {_kind(found)}"
+        raise NumericError(
+            f"cannot compute {_shown(function, rows[0])}: the function gave {what} for {len(rows)} rows; return an "
+            "Arrow array with a value for each"
+        )
+    if found.null_count and not (function.takes_null or function.null_for_errors):
+        raise NumericError(
+            f"cannot compute {_shown(function, rows[0])}: the function gave NULL; return values, or create it with "
+            'null_handling="special"'
+        )
+    if found.type != arrow_type(function.gives):
+        try:
+            found = found.cast(arrow_type(function.gives))
+        except (pa.ArrowException, NotImplementedError):
+            return _values(function, rows, found.to_pylist())
+    return _given(function, found)
+
+
+def _values(function: PythonFunction, rows: Sequence[Row], found: Sequence[Any]) -> list[Any]:
+    """The values as those of the type of the function; NumericError, with the arguments, for the first that is none."""
+    for row, value in zip(rows, found, strict=True):
+        if not _may_be(value, function.gives):
+            raise _no_value(function, row, value)
+    try:
+        if function.gives.kind is Kind.UUID:
+            found = [None if value is None else str(UUID(str(value))) for value in found]
+        return _given(function, array_of(found, function.gives))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        if len(rows) == 1:
+            raise _no_value(function, rows[0], found[0]) from None
+    return [given for row, value in zip(rows, found, strict=True) for given in _values(function, [row], [value])]
+
+
+def _may_be(value: Any, gives: SqlType) -> bool:
+    """Whether Arrow does not take a value for another, as it cuts off decimals, and reads bytes as text."""
+    if gives.is_integer and isinstance(value, float):
+        return value.is_integer()
+    return not (gives.kind is Kind.VARCHAR and isinstance(value, bytes | bytearray))
+
+
+def _given(function: PythonFunction, found: pa.Array | pa.ChunkedArray) -> list[Any]:
+    return values_of(found, function.gives, f"the result of {function.name}()")
+
+
+def _no_value(function: PythonFunction, row: Row, value: Any) -> NumericError:
+    return NumericError(
+        f"cannot compute {_shown(function, row)}: the function gave {value!r:.{_SHOWN}}, a {_kind(value)}, which is no "
+        f"{function.gives}; return a value of that type, or create the function with another return_type"
+    )
+
+
+def _raised(function: PythonFunction, row: Row, error: Exception, rows: int = 1) -> NumericError:
+    among = "" if rows == 1 else f" and {rows - 1} more at once"
+    return NumericError(
+        f"cannot compute {_shown(function, row)}{among}: {type(error).__name__}: {error}; correct the values or the "
+        'function, or create it with exception_handling="return_null"'
+    )
+
+
+def _shown(function: PythonFunction, row: Row) -> str:
+    shown = ", ".join("NULL" if each is None else repr(each) for each in row)
+    return f"{function.name}({shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}...'})"
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _let_call(
+    duck: duckdb.DuckDBPyConnection, function: PythonFunction, answered: Callable[[Sequence[Row]], list[Any]]
+) -> None:
+    """Have DuckDB call a function, by arrays of Arrow's, of which it gives NULLs, too; without arguments, by none."""
+
+    def of_arrays(*arrays: pa.Array) -> pa.Array:
+        columns = [_python(array, place, function) for place, array in enumerate(arrays)]
+        return array_of(answered(list(zip(*columns, strict=True))), function.gives)
+
+    takes = function.takes
+    if takes == ():
+        duck.create_function(
+            function.name, lambda: answered([()])[0], [], str(function.gives), null_handling="special",
+            side_effects=function.side_effects,
+        )  # fmt: skip
+        return
+    if takes is not None:  # DuckDB counts them
+        names = [inspect.Parameter(f"x{place}", inspect.Parameter.POSITIONAL_ONLY) for place in range(len(takes))]
+        of_arrays.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
+    duck.create_function(
+        function.name, of_arrays, None if takes is None else list(map(str, takes)), str(function.gives),
+        type="arrow", null_handling="special", side_effects=function.side_effects,
+    )  # fmt: skip
+
+
+def _python(array: pa.Array, place: int, function: PythonFunction) -> list[Any]:
+    name = f"argument {place + 1} of {function.name}()"
+    if function.takes is not None:
+        return values_of(array, function.takes[place], name)
+    return python_values(pa.chunked_array([array]), name)
