@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -102,11 +102,17 @@ class Functions:
         remembered now. See `ivm.duck.connection`.
         """
         with connection(use, alone=bool(functions)) as duck:
-            for function in functions:
-                _let_call(duck, function, self._answering(function, known))
+            self.let_call(duck, functions, known)
             if functions:
                 duck.execute("SET lock_configuration = true")
             yield duck
+
+    def let_call(
+        self, duck: duckdb.DuckDBPyConnection, functions: Iterable[PythonFunction], known: Remembered | None = None
+    ) -> None:
+        """Have these functions on a connection to an instance of its own; see `connection`."""
+        for function in functions:
+            _let_call(duck, function, self._answering(function, known))
 
     def _answering(self, function: PythonFunction, known: Remembered | None) -> Callable[[Sequence[Row]], list[Any]]:
         name = key(function.name)
@@ -246,20 +252,16 @@ def _let_call(
         columns = [_python(array, place, function) for place, array in enumerate(arrays)]
         return array_of(answered(list(zip(*columns, strict=True))), function.gives)
 
-    takes = function.takes
+    make: Any = duck.create_function  # whose types know of no text of a type but some
+    said = {"null_handling": "special", "side_effects": function.side_effects}
+    takes, gives = function.takes, str(function.gives)
     if takes == ():
-        duck.create_function(
-            function.name, lambda: answered([()])[0], [], str(function.gives), null_handling="special",
-            side_effects=function.side_effects,
-        )  # fmt: skip
+        make(function.name, lambda: answered([()])[0], [], gives, **said)
         return
     if takes is not None:  # DuckDB counts them
         names = [inspect.Parameter(f"x{place}", inspect.Parameter.POSITIONAL_ONLY) for place in range(len(takes))]
         of_arrays.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
-    duck.create_function(
-        function.name, of_arrays, None if takes is None else list(map(str, takes)), str(function.gives),
-        type="arrow", null_handling="special", side_effects=function.side_effects,
-    )  # fmt: skip
+    make(function.name, of_arrays, None if takes is None else list(map(str, takes)), gives, type="arrow", **said)
 
 
 def _python(array: pa.Array, place: int, function: PythonFunction) -> list[Any]:

@@ -17,6 +17,7 @@ from ivm.operators.operator import Contents
 from ivm.operators.walk import Onward
 from ivm.trace.answers import Answer, Answers, key_of
 from ivm.trace.columns.arrow import to_arrow, to_column
+from ivm.trace.columns.column import every
 from ivm.trace.columns.python_values import array_of, values_of
 from ivm.trace.delta import Columns, Delta, Group
 from ivm.trace.text.dictionary import TextDictionary
@@ -79,7 +80,7 @@ class Called(Mfp):
         for row, diff in zip(rows, diffs, strict=True):
             if row is not None:
                 counts[row[0]] += diff
-        self._answers.add({each: answer._replace(count=counts[each]) for each, answer in found.items()})
+        self._answers.add({each: answer._replace(rows=counts[each]) for each, answer in found.items()})
         return self._with(delta, rows, found)
 
     def _answered(self, delta: Delta, onward: Onward | None = None, /) -> Delta | None:
@@ -108,8 +109,9 @@ class Called(Mfp):
         given: Iterator[Row] = zip(*columns, strict=True) if columns else repeat((), len(delta))
         rows: list[_Row] = [(key_of(row), row) for row in given]
         condition = delta.column(self._condition)
-        calls = condition.values if condition.valid is None else condition.values & condition.valid
-        if calls.all():
+        values: Any = condition.values
+        calls = values if condition.valid is None else values & condition.valid
+        if every(calls):
             return rows
         return [row if is_called else None for row, is_called in zip(rows, calls.tolist(), strict=True)]
 

@@ -64,10 +64,10 @@ class CalledPlan(PlanOver):
     def state(self, sizes: Sizes) -> Estimate | None:
         """An answer for each combination of arguments."""
         count = sizes.combinations(self.input, tuple(self.arguments)) if self.arguments else 1.0
-        return rows_of(count, self.row[self.width :], _OF_PYTHON)
+        return rows_of(min(count, sizes.count(self.input)), self.row[self.width :], _OF_PYTHON)
 
 
-_OF_PYTHON = 200.0
+_OF_PYTHON = 200
 """Bytes that a value of Python's and its place take."""
 
 

@@ -206,9 +206,7 @@ def _told_of_catalog(core: Core, text: str) -> pa.Table:
 
 
 @contextmanager
-def _over(
-    core: Core, text: str, names: Sequence[str], held: Snapshot, use: Use
-) -> Iterator[duckdb.DuckDBPyConnection]:
+def _over(core: Core, text: str, names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for a text, on which these names stand for what was seen of them. DuckDB's errors are told as ours.
 
     Where the text, or what it reads, may call functions of the application's, to an instance of its own, some 15 ms.

@@ -206,7 +206,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed, statement.temporary,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary, bound.calls,
     )  # fmt: skip
     catalog.add_view(definition)
     if begins_clock:

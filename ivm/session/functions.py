@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Any, get_type_hints
 from uuid import UUID as UUID_
@@ -16,11 +16,7 @@ from catalog.names import key, listed, quoted, suggestion
 from catalog.types import Kind, SqlType
 from ivm.arguments import one_of
 from ivm.duck import Use, connection
-from ivm.durable.restore import bound_again
 from ivm.session.core import Core
-from sql.ir.functions.called import is_called, name_of
-from sql.ir.rebuild import nodes, scalars_of
-from sql.ir.scalar import walk
 from sql.sql_text import SqlText
 from sql.syntax import query
 from sql.types.declared import declared_type
@@ -93,24 +89,13 @@ def remove_function(core: Core, name: Any) -> None:
         raise BindError(f"cannot remove function {name!r}: there is none of that name{known}")
     with core.definitions:
         core.begin_defining(None)
-        users = list(_users(core, found))
+        users = [view.name for view in core.catalog.views if key(found.name) in view.calls]
         if users:
             raise BindError(
                 f"cannot remove function {found.name!r}: {listed('view', users)} "
                 f"call{'s' if len(users) == 1 else ''} it; drop that first"
             )
         core.functions.declared.pop(key(name), None)
-
-
-def _users(core: Core, function: PythonFunction) -> Iterator[str]:
-    """The views in whose texts a function is called."""
-    for view in core.catalog.views:
-        if key(function.name) not in key(view.sql):
-            continue
-        relation = bound_again(view, core.catalog).relation
-        called = (part for node in nodes(relation) for scalar in scalars_of(node) for part in walk(scalar))
-        if any(is_called(part) and key(name_of(part)) == key(function.name) for part in called):
-            yield view.name
 
 
 def _check_name(what: str, name: str) -> None:
@@ -138,14 +123,13 @@ def _types(
     except (TypeError, ValueError):  # of a builtin
         given = None
     any_number = given is None or any(each.kind is each.VAR_POSITIONAL for each in given)
-    wanted = "return_type" if return_type is None and "return" not in hints else ""
-    if wanted:
+    if return_type is None and "return" not in hints:
         raise TypeMismatchError(f"{what}: nothing says what it gives; give return_type, or annotate the function")
     gives = _type(what, hints["return"] if return_type is None else return_type)
     if parameters is not None:
         if isinstance(parameters, str) or not isinstance(parameters, Sequence):
             raise TypeMismatchError(f"{what}: parameters is {parameters!r}, and must be a list of types")
-        if given is not None and not any_number and len(parameters) != len(given):
+        if given is not None and not any_number and not _needed(given) <= len(parameters) <= len(given):
             raise TypeMismatchError(f"{what}: {len(parameters)} types are given, and it takes {len(given)} arguments")
         return tuple(_type(what, each) for each in parameters), gives
     if given is None or any_number:
@@ -156,6 +140,11 @@ def _types(
             f"{what}: nothing says of what type {', '.join(missing)} is; give parameters, or annotate the function"
         )
     return tuple(_type(what, hints[each.name]) for each in given), gives
+
+
+def _needed(given: Sequence[inspect.Parameter]) -> int:
+    """How many arguments have no default."""
+    return sum(each.default is each.empty for each in given)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -184,7 +173,9 @@ def _duckdb_type(what: str, given: Any) -> str:
     try:
         return str(DuckDBPyType(given))
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeMismatchError(f"{what}: {given!r} is no type; give one as SQL writes it, such as 'INTEGER'") from error
+        raise TypeMismatchError(
+            f"{what}: {given!r} is no type; give one as SQL writes it, such as 'INTEGER'"
+        ) from error
 
 
 _OF_PYTHON: Mapping[object, str] = {

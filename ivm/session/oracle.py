@@ -20,8 +20,8 @@ from catalog.schema import View
 from ivm.arguments import view_names
 from ivm.called import Functions, Remembered
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
-from ivm.trace.columns.python_values import values_or_texts
 from ivm.session.core import Core
+from ivm.trace.columns.python_values import values_or_texts
 from ivm.trace.columns.stand_ins import undivided
 from sql.forgiving import forgiving
 

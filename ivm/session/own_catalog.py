@@ -53,6 +53,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
         catalog, texts = core.catalog.fixed(), dict(core.engine.oracle_sql)
         rows = {table.name: core.engine.tables[table.name].count for table in catalog.tables}
     with connection(Use.OWN, alone=True) as duck:
+        core.functions.let_call(duck, [*catalog.functions.values()])
         for statement in _definitions(catalog, texts, rows):
             duck.execute(statement)
         path = ",".join((*core.settings.path, MAIN))

@@ -6,11 +6,9 @@ import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from catalog.types import BIGINT, SqlType
-from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Array
+from ivm.trace.columns.python_values import array_of, values_of
 from ivm.trace.columns.segment import Segment, Segments, segment_of
 from ivm.trace.state import Held, StateSize
 
@@ -19,9 +17,9 @@ _PART = 1 << 16
 
 
 class Answer(NamedTuple):
-    """How often arguments are there, these as values of Python, and what the function answered."""
+    """In how many rows arguments are there, these as values of Python, and what the function answered."""
 
-    count: int
+    rows: int
     given: tuple[Any, ...]
     value: Any
 
@@ -61,8 +59,7 @@ class Answers:
         for arguments, change in changes.items():
             before = known.get(arguments)
             undo.append((arguments, before))
-            count = change.count if before is None else before.count + change.count
-            known[arguments] = change._replace(count=count)
+            known[arguments] = change if before is None else before._replace(rows=before.rows + change.rows)
 
     def hold(self) -> _Hold:
         """Forget nothing as long as what this gives is there."""
@@ -91,7 +88,7 @@ class Answers:
             self._gone = {}
         for arguments, _ in self._undo:
             found = self.known.get(arguments)
-            if found is not None and not found.count:
+            if found is not None and not found.rows:
                 if self._holds:
                     self._gone[arguments] = found
                 del self.known[arguments]
@@ -101,15 +98,15 @@ class Answers:
 
     def segments(self) -> Iterator[Segment]:
         """See `State.segments`. Cost of the call: copies a reference to each."""
-        return _segments([*self.known.items()], self._types)
+        return _segments([*self.known.values()], self._types)
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """See `State.restore`."""
         for segment in Segments(segments).all_of(_KIND):
-            counts = segment.column("count").to_pylist()
-            columns = [from_arrow(segment.column(str(place)), type_) for place, type_ in enumerate(self._types)]
-            for count, *given, value in zip(counts, *columns, strict=True):
-                self.known[key_of(given)] = Answer(count, tuple(given), value)
+            counts = segment.ints("rows").tolist()
+            columns = [values_of(segment.column(str(place)), type_, _KIND) for place, type_ in enumerate(self._types)]
+            for rows, *given, value in zip(counts, *columns, strict=True):
+                self.known[key_of(given)] = Answer(rows, tuple(given), value)
 
     def codes(self) -> Iterator[Array]:
         """None: texts are kept as values."""
@@ -149,11 +146,11 @@ def _key(value: Any) -> Hashable:
     return key
 
 
-def _segments(found: Sequence[tuple[Hashable, Answer]], types: Sequence[SqlType]) -> Iterator[Segment]:
-    for start in range(0, len(found), _PART):
-        part = [answer for _, answer in found[start : start + _PART]]
-        columns = {"count": pa.array([each.count for each in part], arrow_type(BIGINT))}
-        values = zip(*((*each.given, each.value) for each in part), strict=True)
-        for place, (column, type_) in enumerate(zip(values, types, strict=True)):
-            columns[str(place)] = pa.array(column, arrow_type(type_))
+def _segments(found: Sequence[Answer], types: Sequence[SqlType]) -> Iterator[Segment]:
+    for start in range(0, max(len(found), 1), _PART):
+        part = found[start : start + _PART]
+        columns = {"rows": array_of([each.rows for each in part], BIGINT)}
+        for place, type_ in enumerate(types[:-1]):
+            columns[str(place)] = array_of([each.given[place] for each in part], type_)
+        columns[str(len(types) - 1)] = array_of([each.value for each in part], types[-1])
         yield segment_of(_KIND, columns)

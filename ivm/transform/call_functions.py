@@ -15,7 +15,7 @@ from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
 from sql.ir.functions import function_of
 from sql.ir.functions.called import as_list, calls, is_called, name_of
 from sql.ir.rebuild import offsets, row, scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Filter, Join, Reduce, Relation, Unnest
+from sql.ir.relation import Filter, Join, Map, Reduce, Relation, Unnest, Window
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Scalar, rewrite, substitute
 
 
@@ -25,13 +25,21 @@ def call_functions(relation: Relation) -> Relation:
     scalars = scalars_of(relation)
     if not any(map(calls, scalars)) or (isinstance(relation, Unnest) and not _calls_within(relation)):
         return relation
-    if isinstance(relation, Filter):
-        return _filtered(relation)
-    calling = _Calling(relation.input)
-    written = {scalar: calling.placed(scalar) for scalar in scalars}
+    match relation:
+        case Filter():
+            return _filtered(relation)
+        case Map() | Unnest() | Window() | Reduce():
+            return _over_calls(relation)
+    raise AssertionError(f"a {type(relation).__name__} calls nothing")
+
+
+def _over_calls(relation: Map | Unnest | Window | Reduce) -> Relation:
+    calling, written = _Calling(relation.input), dict[Scalar, Scalar]()
+    for scalar in scalars_of(relation):
+        written[scalar] = calling.placed(scalar)
     width, more = len(relation.input.schema), len(calling.relation.schema)
     made = with_inputs(with_scalars(relation, lambda scalar: written[scalar]), (calling.relation,))
-    if isinstance(relation, Reduce):
+    if isinstance(made, Reduce):
         return made
     return projected(made, (*range(width), *range(more, len(made.schema))), names(relation))
 
@@ -53,7 +61,7 @@ def call_for_keys(relation: Filter) -> Relation:
     predicates = [
         comparison("eq", *(_shifted(side, begins[place]) for place, side in keyed[each]))
         if each in keyed
-        else substitute(each, columns)
+        else substitute(each, tuple(columns))
         for each in relation.predicates
     ]
     return rejoined(join, made, columns, predicates=predicates)
@@ -94,7 +102,7 @@ def _args(scalar: Scalar) -> tuple[Scalar, ...]:
 
 
 def _filtered(relation: Filter) -> Relation:
-    """The rows that pass; what calls nothing, and is asked first or cannot raise, is asked before anything is called."""
+    """The rows that pass. What calls nothing is asked before, if it comes first or cannot raise."""
     first = next(place for place, each in enumerate(relation.predicates) if calls(each))
     early = [
         each

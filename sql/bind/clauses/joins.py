@@ -75,9 +75,7 @@ def bind_join(context: BindContext, left: From, right: From, node: exp.Join, cte
     both = cross(context, left, right, node, binding)
     subqueries = Subqueries(context, ctes)
     outer, functions = tuple(context.outer_rows), context.catalog.functions
-    binder = Binder(
-        context.source, both.scope, HANDLERS, "ON", outer=outer, below=subqueries, functions=functions
-    )
+    binder = Binder(context.source, both.scope, HANDLERS, "ON", outer=outer, below=subqueries, functions=functions)
     pairs = _using(context, node, left.scope, right.scope)
     conditions = [_equal(binder, node, pair) for pair in pairs]
     if node.method.upper() == "ASOF":
