@@ -5,24 +5,20 @@ Cost: what the function takes for a value, and some microseconds around it.
 
 from __future__ import annotations
 
-import inspect
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import duckdb
 import pyarrow as pa
 
 from catalog.errors import NumericError
 from catalog.function import PythonFunction, named_in
 from catalog.names import key
 from catalog.types import Kind, SqlType
-from ivm.duck import Use, connection
 from ivm.trace.answers import Answer, Answers, key_of
 from ivm.trace.columns.arrow import arrow_type
-from ivm.trace.columns.python_values import array_of, python_values, values_of
+from ivm.trace.columns.python_values import array_of, values_of
 from ivm.trace.state import Held
 
 Row = tuple[Any, ...]
@@ -30,6 +26,7 @@ Row = tuple[Any, ...]
 Remembered = Mapping[str, Mapping[Hashable, Any]]
 """By the keys of functions' names, what they answered, by the arguments."""
 _SHOWN = 200
+_DOUBTED = (float, bytes, bytearray)
 
 
 class Functions:
@@ -51,6 +48,10 @@ class Functions:
         made = Answers(takes, gives)
         self._states.setdefault(name, Held()).hold(made)
         return made
+
+    def is_only(self, name: str, state: Answers) -> bool:
+        """Whether nothing else remembers what a function answered."""
+        return all(each is state for each in self._states[name].each())
 
     def find(self, name: str, arguments: Hashable) -> Answer | None:
         """What a function answered, as far as the arguments are there in some view."""
@@ -94,27 +95,8 @@ class Functions:
             return []
         return list(dict.fromkeys(function for text in texts for function in named_in(self.declared, text)))
 
-    @contextmanager
-    def connection(
-        self, use: Use, functions: Sequence[PythonFunction], known: Remembered | None = None
-    ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection to DuckDB on which these functions can be called; they answer what is `known`, else what is
-        remembered now. See `ivm.duck.connection`.
-        """
-        with connection(use, alone=bool(functions)) as duck:
-            self.let_call(duck, functions, known)
-            if functions:
-                duck.execute("SET lock_configuration = true")
-            yield duck
-
-    def let_call(
-        self, duck: duckdb.DuckDBPyConnection, functions: Iterable[PythonFunction], known: Remembered | None = None
-    ) -> None:
-        """Have these functions on a connection to an instance of its own; see `connection`."""
-        for function in functions:
-            _let_call(duck, function, self._answering(function, known))
-
-    def _answering(self, function: PythonFunction, known: Remembered | None) -> Callable[[Sequence[Row]], list[Any]]:
+    def answering(self, function: PythonFunction, known: Remembered | None) -> Callable[[Sequence[Row]], list[Any]]:
+        """What answers rows of arguments by what is `known`, else remembered now, else by what the function says."""
         name = key(function.name)
         if function.side_effects:
             return lambda rows: self.asked(name, rows)
@@ -195,9 +177,10 @@ def _arrow(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
 
 def _values(function: PythonFunction, rows: Sequence[Row], found: Sequence[Any]) -> list[Any]:
     """The values as those of the type of the function; NumericError, with the arguments, for the first that is none."""
-    for row, value in zip(rows, found, strict=True):
-        if not _may_be(value, function.gives):
-            raise _no_value(function, row, value)
+    if function.gives.is_integer or function.gives.kind is Kind.VARCHAR:
+        for row, value in zip(rows, found, strict=True):
+            if isinstance(value, _DOUBTED) and not _may_be(value, function.gives):
+                raise _no_value(function, row, value)
     try:
         if function.gives.kind is Kind.UUID:
             found = [None if value is None else str(UUID(str(value))) for value in found]
@@ -210,9 +193,7 @@ def _values(function: PythonFunction, rows: Sequence[Row], found: Sequence[Any])
 
 def _may_be(value: Any, gives: SqlType) -> bool:
     """Whether Arrow does not take a value for another, as it cuts off decimals, and reads bytes as text."""
-    if gives.is_integer and isinstance(value, float):
-        return value.is_integer()
-    return not (gives.kind is Kind.VARCHAR and isinstance(value, bytes | bytearray))
+    return value.is_integer() if gives.is_integer and isinstance(value, float) else gives.kind is not Kind.VARCHAR
 
 
 def _given(function: PythonFunction, found: pa.Array | pa.ChunkedArray) -> list[Any]:
@@ -241,31 +222,3 @@ def _shown(function: PythonFunction, row: Row) -> str:
 
 def _kind(value: Any) -> str:
     return type(value).__name__
-
-
-def _let_call(
-    duck: duckdb.DuckDBPyConnection, function: PythonFunction, answered: Callable[[Sequence[Row]], list[Any]]
-) -> None:
-    """Have DuckDB call a function, by arrays of Arrow's, of which it gives NULLs, too; without arguments, by none."""
-
-    def of_arrays(*arrays: pa.Array) -> pa.Array:
-        columns = [_python(array, place, function) for place, array in enumerate(arrays)]
-        return array_of(answered(list(zip(*columns, strict=True))), function.gives)
-
-    make: Any = duck.create_function  # whose types know of no text of a type but some
-    said = {"null_handling": "special", "side_effects": function.side_effects}
-    takes, gives = function.takes, str(function.gives)
-    if takes == ():
-        make(function.name, lambda: answered([()])[0], [], gives, **said)
-        return
-    if takes is not None:  # DuckDB counts them
-        names = [inspect.Parameter(f"x{place}", inspect.Parameter.POSITIONAL_ONLY) for place in range(len(takes))]
-        of_arrays.__signature__ = inspect.Signature(names)  # type: ignore[attr-defined]
-    make(function.name, of_arrays, None if takes is None else list(map(str, takes)), gives, type="arrow", **said)
-
-
-def _python(array: pa.Array, place: int, function: PythonFunction) -> list[Any]:
-    name = f"argument {place + 1} of {function.name}()"
-    if function.takes is not None:
-        return values_of(array, function.takes[place], name)
-    return python_values(pa.chunked_array([array]), name)

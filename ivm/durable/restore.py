@@ -82,8 +82,8 @@ def bound_again(view: View, catalog: Catalog) -> BoundQuery:
     missing = [name for name in view.calls if name not in catalog.functions]
     if missing:
         raise BindError(
-            f"view {view.name} calls {' and '.join(f'{name}()' for name in missing)}, which the application has written "
-            "and the database does not have: open it with ivm.connect(.., functions={..}), which says what they are"
+            f"view {view.name} calls {' and '.join(f'{name}()' for name in missing)}, which the application has "
+            "written and no log has: open the database with ivm.connect(.., functions={..})"
         )
     bound = bind(view.unnamed or view.sql, catalog)
     return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound

@@ -6,6 +6,7 @@ for each combination of arguments, the rows that have it, and keeps the answer u
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -50,6 +51,7 @@ class Called(Mfp):
         self.states = (answers,)
         self._answers, self._ask = answers, ask
         self._width, self._condition, self._places = width, condition, places
+        self._are_plain = not any(types[place].is_float or types[place].is_nested for place in places)
         self._types, self._gives, self._dictionary = types, gives, dictionary
 
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
@@ -76,11 +78,13 @@ class Called(Mfp):
         rows = self._rows(delta)
         found = self._found(rows)
         counts = dict.fromkeys(found, 0)
-        diffs = [1] * len(rows) if delta.diffs is None else delta.diff_array().tolist()
-        for row, diff in zip(rows, diffs, strict=True):
-            if row is not None:
-                counts[row[0]] += diff
-        self._answers.add({each: answer._replace(rows=counts[each]) for each, answer in found.items()})
+        if delta.diffs is None:
+            counts.update(Counter(row[0] for row in rows if row is not None))
+        else:
+            for row, diff in zip(rows, delta.diffs.tolist(), strict=True):
+                if row is not None:
+                    counts[row[0]] += diff
+        self._answers.add(found, counts)
         return self._with(delta, rows, found)
 
     def _answered(self, delta: Delta, onward: Onward | None = None, /) -> Delta | None:
@@ -89,13 +93,19 @@ class Called(Mfp):
 
     def _found(self, rows: Sequence[_Row]) -> dict[Hashable, Answer]:
         """The answers for the arguments of rows, of which those that are new are asked."""
-        given = dict(row for row in rows if row is not None)
-        found = {arguments: self._answers.find(arguments) for arguments in given}
-        new = [arguments for arguments, answer in found.items() if answer is None]
+        given, find = dict(filter(None, rows)), self._answers.find
+        found, new = dict[Hashable, Answer](), list[Hashable]()
+        for arguments in given:
+            answer = find(arguments)
+            if answer is None:
+                new.append(arguments)
+            else:
+                found[arguments] = answer
         if new:
-            values = self._ask(new, [given[arguments] for arguments in new])
-            found.update({each: Answer(0, given[each], value) for each, value in zip(new, values, strict=True)})
-        return {arguments: answer for arguments, answer in found.items() if answer is not None}
+            asked = [given[arguments] for arguments in new]
+            for arguments, row, value in zip(new, asked, self._ask(new, asked), strict=True):
+                found[arguments] = Answer(0, row, value)
+        return found
 
     def _with(self, delta: Delta, rows: Sequence[_Row], found: Mapping[Hashable, Answer]) -> Delta:
         values = [None if row is None else found[row[0]].value for row in rows]
@@ -107,7 +117,7 @@ class Called(Mfp):
         """The arguments of each row; None where there is no call."""
         columns = [self._values(delta, place) for place in self._places]
         given: Iterator[Row] = zip(*columns, strict=True) if columns else repeat((), len(delta))
-        rows: list[_Row] = [(key_of(row), row) for row in given]
+        rows: list[_Row] = [(row, row) for row in given] if self._are_plain else [(key_of(row), row) for row in given]
         condition = delta.column(self._condition)
         values: Any = condition.values
         calls = values if condition.valid is None else values & condition.valid

@@ -263,8 +263,8 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
 def _check_no_call(relation: Unnest) -> None:
     if any(map(is_called, relation.lists)):
         raise UnsupportedError(
-            f"cannot maintain this: within a loop the function {relation.names[0]}() of Python's would be called for rows "
-            "that come and go from round to round; call it before the loop, or in a view that reads what comes of it"
+            f"cannot maintain this: within a loop the function {relation.names[0]}() of Python's would be called for "
+            "rows that come and go from round to round; call it before the loop, or in a view that reads the result"
         )
 
 

@@ -18,6 +18,8 @@ def called_operator(context: RenderContext, plan: CalledPlan) -> Called:
     answers = functions.remembering(plan.function, [types[place] for place in plan.arguments], gives)
 
     def ask(new: Sequence[Hashable], rows: Sequence[Row]) -> list[Any]:
+        if functions.is_only(plan.function, answers):
+            return functions.asked(plan.function, rows)
         return _answers(functions, plan.function, new, rows)
 
     return Called(answers, ask, plan.width, plan.condition, plan.arguments, types, gives, context.dictionary)

@@ -17,6 +17,7 @@ from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, Error, UnsupportedError
 from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
+from ivm.called_by_duckdb import connection_with
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.duck import UnknownNameError, Use, answer, define, offer, place_in, told, with_hugeints, write
 from ivm.engine.transaction import Transaction
@@ -209,11 +210,11 @@ def _told_of_catalog(core: Core, text: str) -> pa.Table:
 def _over(core: Core, text: str, names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for a text, on which these names stand for what was seen of them. DuckDB's errors are told as ours.
 
-    Where the text, or what it reads, may call functions of the application's, to an instance of its own, some 15 ms.
+    The application's functions can be called on it, where the text, or that of a view that it reads, names any.
     """
     try:
-        functions = core.functions.named_in(text, *(defined for defined, _ in held.definitions.values()))
-        with core.functions.connection(use, functions) as duck:
+        called = core.functions.named_in(text, *(defined for defined, _ in held.definitions.values()))
+        with connection_with(core.functions, called, use) as duck:
             for told_time in () if held.now is None else in_duckdb(held.now):
                 duck.execute(told_time)
             done: set[str] = set()

@@ -8,18 +8,13 @@ from datetime import date, datetime, time, timedelta
 from typing import Any, get_type_hints
 from uuid import UUID as UUID_
 
-from sqlglot import exp
-
-from catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
+from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from catalog.function import PythonFunction
-from catalog.names import key, listed, quoted, suggestion
+from catalog.names import key, listed, suggestion
 from catalog.types import Kind, SqlType
 from ivm.arguments import one_of
-from ivm.duck import Use, connection
 from ivm.session.core import Core
-from sql.sql_text import SqlText
-from sql.syntax import query
-from sql.types.declared import declared_type
+from sql.python_functions import calls_by_name, type_written
 
 
 def declared(
@@ -100,16 +95,13 @@ def remove_function(core: Core, name: Any) -> None:
 
 def _check_name(what: str, name: str) -> None:
     """BindError for the name of a function of DuckDB's; UnsupportedError for one that is read in another way."""
+    from ivm.duck import Use, connection  # noqa: PLC0415  which takes a while to import
+
     with connection(Use.OWN) as duck:
         taken = duck.execute("SELECT 1 FROM duckdb_functions() WHERE lower(function_name) = ?", [key(name)]).fetchone()
     if taken is not None:
         raise BindError(f"{what}: DuckDB has a function of that name; choose another name")
-    try:
-        tree = query(SqlText(f"SELECT {quoted(name) if not name.isidentifier() else name}(x)"), "duckdb").tree
-        read = tree.expressions[0]
-    except (ParseError, UnsupportedError, IndexError):
-        read = None
-    if not isinstance(read, exp.Anonymous) or str(read.this) != name:
+    if not calls_by_name(name):
         raise UnsupportedError(f"{what}: in SQL that name stands for something else; choose another name")
 
 
@@ -160,11 +152,9 @@ def _type(what: str, given: Any) -> SqlType:
     if written is None:
         written = _duckdb_type(what, given)
     try:
-        source = SqlText(f"SELECT CAST(NULL AS {written})")
-        (cast,) = query(source, "duckdb").tree.expressions
-        return declared_type(cast.args["to"], source, "it")
-    except (Error, KeyError, AttributeError) as error:
-        raise TypeMismatchError(f"{what}: {given!r} is no type: {error}; give one as SQL writes it") from None
+        return type_written(written)
+    except Error as error:
+        raise error.__class__(f"{what}: {error}") from None
 
 
 def _duckdb_type(what: str, given: Any) -> str:

@@ -19,6 +19,7 @@ from catalog.names import key, quoted, reached
 from catalog.schema import View
 from ivm.arguments import view_names
 from ivm.called import Functions, Remembered
+from ivm.called_by_duckdb import connection_with
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
 from ivm.session.core import Core
 from ivm.trace.columns.python_values import values_or_texts
@@ -120,7 +121,7 @@ def recompute(
     name = ""
     try:
         functions = calling.functions
-        with functions.connection(Use.OWN, functions.named_in(*texts.values()), calling.known) as duck:
+        with connection_with(functions, functions.named_in(*texts.values()), Use.OWN, calling.known) as duck:
             for name, table in tables.items():
                 offer(duck, name, table)
             for view, sql in views.items():

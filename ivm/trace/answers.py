@@ -51,15 +51,16 @@ class Answers:
 
     def find(self, arguments: Hashable) -> Answer | None:
         """The answer, if the arguments are there, or were for somebody who still reads."""
-        return self.known.get(arguments) or self._gone.get(arguments)
+        return self.known.get(arguments) or (self._gone.get(arguments) if self._gone else None)
 
-    def add(self, changes: Mapping[Hashable, Answer]) -> None:
-        """Add to how often arguments are there. Those that are new come with the answer."""
+    def add(self, answers: Mapping[Hashable, Answer], rows: Mapping[Hashable, int]) -> None:
+        """Let arguments be in so many rows more, or fewer; those that are new have these answers."""
         known, undo = self.known, self._undo
-        for arguments, change in changes.items():
+        for arguments, more in rows.items():
             before = known.get(arguments)
             undo.append((arguments, before))
-            known[arguments] = change if before is None else before._replace(rows=before.rows + change.rows)
+            _, given, value = answers[arguments]
+            known[arguments] = Answer(more if before is None else before[0] + more, given, value)
 
     def hold(self) -> _Hold:
         """Forget nothing as long as what this gives is there."""

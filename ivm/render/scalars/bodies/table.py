@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from ivm.render.scalars.bodies import (
     arithmetic,
+    called,
     casts,
     comparisons,
     intervals,
@@ -31,15 +32,14 @@ from ivm.render.scalars.bodies import (
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.texts import TEXTS
 from ivm.render.scalars.texts import REGEXES
-from sql.ir.functions import FUNCTIONS, called
+from sql.ir.functions import FUNCTIONS
 
-_FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series)
+_FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series, called)
 
 BODIES = {
     **{body.name: body for family in _FAMILIES for body in family.BODIES},
     **{name: Body(name) for name in (*TEXTS, *REGEXES)},
     **{name: Body(name) for name, function in FUNCTIONS.items() if function.asked is not None},
-    called.CALLED: Body(called.CALLED),
 }
 """All bodies by the functions' names."""
 
