@@ -22,7 +22,7 @@ def connection_with(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to DuckDB on which the functions `called` are there; see `let_call`, and `ivm.duck.connection`.
 
-    Cost: where there are any, that of an instance of its own, some 15 ms.
+    Cost: where there are any, that of an instance of its own, some tens of milliseconds.
     """
     with connection(use, alone=bool(called)) as duck:
         let_call(duck, functions, called, known)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from catalog.errors import StorageError
-from ivm.durable.payload import COMMIT, DEFINITION, TRANSACTION, read_head
+from ivm.durable.payload import KINDS, read_head
 from ivm.storage.log import first_of, log_files, log_name
 from ivm.storage.record import Gap, Record, Torn, whole_records
 from ivm.storage.storage import Storage
@@ -86,9 +86,9 @@ def _said(file: str, number: int, found: Record | Gap | Torn) -> Entry | Damage:
             return Damage(file, number, f"its last {found.bytes} bytes are no whole record", is_torn=True)
     try:
         head, _ = read_head(found.payload)
-        time, times = head["time"], [each for each, _ in head["commits"]] if found.kind in (COMMIT, TRANSACTION) else []
+        time, times = head["time"], [each for each, _ in head.get("commits", ())]
     except (KeyError, TypeError, ValueError, pa.ArrowException) as error:
         return Damage(file, number, f"record {number} cannot be understood: {error!r}")
-    if found.kind not in (COMMIT, DEFINITION, TRANSACTION) or not all(isinstance(each, int) for each in (time, *times)):
+    if found.kind not in KINDS or not all(isinstance(each, int) for each in (time, *times)):
         return Damage(file, number, f"record {number} is of kind {found.kind}, which this release of ivm does not know")
     return Entry(file, found.start, found.end, number, found.kind, time, times)

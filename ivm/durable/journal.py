@@ -14,7 +14,15 @@ from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.grouping import LARGE, draft_of, records_of
-from ivm.durable.payload import DEFINITION, TRANSACTION, Batch, Commit, definition_payload, transaction_payload
+from ivm.durable.payload import (
+    ALTERATION,
+    DEFINITION,
+    TRANSACTION,
+    Batch,
+    Commit,
+    definition_payload,
+    transaction_payload,
+)
 from ivm.durable.streams import Streams, size_of
 from ivm.engine.transaction import Change
 from ivm.storage.backlog import Backlog, Handed
@@ -93,7 +101,7 @@ class Journal:
         made = {name: rows for name, rows in made.items() if kept.find(name) is not None}
         altered = [each for each in altered if not each.table.temporary]
         pieces = definition_payload(old.lasting(), kept, time, made, self._streams, altered)
-        draft = Draft(DEFINITION, time, lambda: pieces)
+        draft = Draft(ALTERATION if altered else DEFINITION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def transaction(

@@ -19,6 +19,9 @@ that are there have its default; where it is among `made`, too, its rows are wri
 
 The head of a TRANSACTION is that of a DEFINITION and that of a COMMIT in one: its changes come when all is there that
 is new, and tables that are new begin without rows.
+
+An ALTERATION is either of these with tables `altered`: releases that know nothing of that would read it wrongly, and
+refuse what is of a kind that they do not know. Earlier ones wrote a DEFINITION in its place.
 """
 
 from __future__ import annotations
@@ -52,7 +55,8 @@ from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import Missing, Mode
 
-COMMIT, DEFINITION, TRANSACTION = 1, 2, 3
+COMMIT, DEFINITION, TRANSACTION, ALTERATION = 1, 2, 3, 4
+KINDS = frozenset((COMMIT, DEFINITION, TRANSACTION, ALTERATION))
 _JSON = json.JSONEncoder(separators=(",", ":"))
 _STEP = 8
 _WORD = 4

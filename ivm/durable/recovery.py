@@ -19,8 +19,7 @@ from ivm.durable.manifest import read_manifest
 from ivm.durable.on_disk import OnDisk
 from ivm.durable.payload import (
     COMMIT,
-    DEFINITION,
-    TRANSACTION,
+    KINDS,
     catalog_of,
     read_altered,
     read_commit,
@@ -179,13 +178,16 @@ class _Known:
         head, at = read_head(record.payload)
         if record.kind == COMMIT:
             self._replay.add(read_commit(head, record.payload, at))
-        elif record.kind in (DEFINITION, TRANSACTION):
+        elif record.kind in KINDS:
             self._replay.flush()
             self._define(head, read_made(head, record.payload, at))
-            if record.kind == TRANSACTION:
+            if "changes" in head:
                 self._replay.add(read_commit(head, record.payload, at))
         else:
-            raise StorageError(f"it is of kind {record.kind}, which this release of ivm does not know")
+            raise StorageError(
+                f"it is of kind {record.kind}, which this release of ivm does not know; open it with the release that "
+                "wrote it, or a later one"
+            )
 
     def tell(self, size: int) -> None:
         """So many bytes more were read."""

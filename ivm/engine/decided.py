@@ -13,10 +13,6 @@ from ivm.engine.subscription import Subscription
 from ivm.engine.transaction import Change
 
 
-def nothing() -> None:
-    """Nothing else takes effect."""
-
-
 @dataclass(frozen=True, slots=True)
 class Also:
     """What takes effect with a commit: `work`, which cannot fail, and may be called again.
@@ -39,4 +35,4 @@ class Decided:
     told: Sequence[tuple[Subscription, pa.Table]]
     put: Written | None = None
     batch: Batch | None = None
-    work: Callable[[], None] = nothing
+    work: Callable[[], None] | None = None

@@ -385,7 +385,8 @@ class Engine:
         for subscription, table in decided.told:
             subscription.push(table, decided.time)
         decided.told = ()
-        decided.work()
+        if decided.work is not None:
+            decided.work()
         if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
             self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None

@@ -14,12 +14,13 @@ import pyarrow as pa
 from catalog.catalog import Catalog
 from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, ConstraintError, Error
-from catalog.names import key, quoted
+from catalog.names import key
 from catalog.schema import Default, Field, Table, View
 from catalog.types import BIGINT, INTEGER
 from ivm.arguments import Tabular
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
+from ivm.intake.generated import GeneratedColumns
 from ivm.intake.ingest import Intake
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Ints
@@ -76,7 +77,7 @@ class Incoming:
         table, intake = self.intake(name)
         with Errands(self._helpers):
             rows, addresses = intake.rows(data, keys_only=keys_only and bool(table.primary_key))
-        return (table, self.completed(table, rows), None) if table.generated else (table, rows, addresses)
+        return table, rows, addresses
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
@@ -88,37 +89,14 @@ class Incoming:
         else:
             with Errands(self._helpers):
                 rows, times, diffs, addresses = intake.updates(data)
-        if table.generated:
-            rows, addresses = self.completed(table, rows), None
         if mode == "diff":
             return Change(table, rows, addresses, diffs, times)
         return Change(table, rows, addresses, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
 
     def completed(self, table: Table, rows: ArrowRows) -> ArrowRows:
-        """The rows with what their generated columns hold, whatever was given; of keys alone the same.
-
-        Cost: a query to DuckDB, if the table has such columns.
-        """
-        if not table.generated or rows.num_columns != len(table.fields):
-            return rows
-        import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
-
-        from ivm.duck import Use, answer, connection, offer, told, with_hugeints  # noqa: PLC0415
-
-        whole = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
-        values = {each.column: each.value for each in table.generated}
-        computed = ", ".join(f"{value} AS {quoted(name)}" for name, value in values.items())
-        try:
-            with connection(Use.CLOSED) as duck:
-                offer(duck, table.name, with_hugeints(whole, table.fields))
-                found = answer(duck, f"SELECT {computed} FROM {quoted(table.name)}")
-        except duckdb.Error as error:
-            raise told(error, Use.CLOSED) from error
-        fields = [field for field in table.fields if field.name in values]
-        made, _ = Intake(tuple(fields), f"table {table.name}").rows(found)
-        for field in fields:
-            whole = whole.set_column(table.index(field.name), field.name, pa.chunked_array(made.column(field.name)))
-        return whole
+        """The rows with what their generated columns hold; see `GeneratedColumns.completed`."""
+        intake = self.intake(table.name)[1]
+        return rows if intake.generated is None else intake.generated.completed(rows)
 
     def intake(self, name: str) -> tuple[Table, Intake]:
         """The table of a name, and what checks its rows."""
@@ -136,9 +114,8 @@ class Incoming:
         if intake is None or self._of.get(table.name) is not table:
             defaults = {default.column: self._maker(table, default) for default in table.defaults}
             defaults |= {each.column: _nulls(table, each.column) for each in table.generated}
-            intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
-            if table.generated:
-                intake.plain = None  # what takes rows as they are leaves nothing to be computed
+            generated = GeneratedColumns(table) if table.generated else None
+            intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults, generated)
             self._intakes[table.name], self._of[table.name] = intake, table
         known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
         known[name] = table, intake

@@ -14,6 +14,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BIGINT, SqlType
 from ivm.intake.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
 from ivm.intake.exact_cast import TextError, exact_cast, from_texts, is_written
+from ivm.intake.generated import GeneratedColumns
 from ivm.intake.nested_cast import nested_array
 from ivm.intake.python_rows import plain_rows
 from ivm.intake.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
@@ -21,7 +22,7 @@ from ivm.intake.spark_casts import is_variant
 from ivm.intake.well_formed import check_shown, check_well_formed
 from ivm.trace.columns.arrow import array_from, arrow_type
 from ivm.trace.columns.column import Bools, Ints, every
-from ivm.trace.columns.exported import ArrowRows, Located
+from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.changes import within_bounds
 from sql.plain_insert import UsualRow
 
@@ -50,7 +51,12 @@ class Intake:
     """
 
     def __init__(
-        self, fields: Schema, what: str, primary_key: Sequence[str] = (), defaults: Defaults = _NO_DEFAULTS
+        self,
+        fields: Schema,
+        what: str,
+        primary_key: Sequence[str] = (),
+        defaults: Defaults = _NO_DEFAULTS,
+        generated: GeneratedColumns | None = None,
     ) -> None:
         self.fields = fields
         self._names = tuple(field.name for field in fields)
@@ -62,8 +68,10 @@ class Intake:
         self._keys = tuple(known[key(name)] for name in primary_key)
         self._defaults = defaults
         self._as_it_is = AsItIs(fields)
-        self.plain = self._as_it_is.plain
-        """What takes rows of plain values, where all columns have such types."""
+        self.generated = generated
+        """What computes columns that nobody gives."""
+        self.plain = self._as_it_is.plain if generated is None else None
+        """What takes rows of plain values, where all columns have such types, and none is generated."""
         self.plain_keys = plain_rows(self._keys)
         """What takes keys in plain values, of a table whose key has such types."""
 
@@ -73,20 +81,22 @@ class Intake:
 
     def values(
         self, names: Sequence[str], columns: Sequence[Sequence[object]], count: int, *, stored: bool
-    ) -> Located | None:
+    ) -> tuple[ArrowRows, Ints | None] | None:
         """So many rows of the columns of these names, of plain values, if `stored` in physical form, but for texts;
         others have their default, or NULL.
 
         None where they are not taken here: of types that have no plain values, or NULL where none may be.
         """
-        if self.plain is None:
+        plain = self._as_it_is.plain
+        if plain is None:
             return None
         given: Container[int] = range(len(self.fields)) if stored else ()
         if names != self._names:
             known = dict(zip(names, columns, strict=True))
             given = [place for place, name in enumerate(self._names) if name in known] if stored else ()
             columns = [known[name] if name in known else self._left_out(name, count) for name in self._names]
-        return self.plain.batch(count, columns, given)
+        located = plain.batch(count, columns, given)
+        return None if located is None else self._generated(*located)
 
     def _left_out(self, name: str, count: int) -> Sequence[object]:
         """What so many rows have in a column that they leave out."""
@@ -114,9 +124,14 @@ class Intake:
         if taken is not None:
             rows, times, diffs, addresses = taken
             if times is None and diffs is None:
-                return rows, addresses
+                return self._generated(rows, addresses)
         given = self._as_table(data)
-        return self._complete(self._renamed(given), self._keys if keys_only else self.fields), None
+        rows = self._complete(self._renamed(given), self._keys if keys_only else self.fields)
+        return self._generated(rows, None)
+
+    def _generated(self, rows: ArrowRows, addresses: Ints | None) -> tuple[ArrowRows, Ints | None]:
+        """The rows with what is computed of them, and where their columns lie, if that is known then."""
+        return (rows, addresses) if self.generated is None else (self.generated.completed(rows), None)
 
     def updates(self, data: Any) -> Updates:
         """As `rows`, where two more columns are allowed, `_time` and `_diff` of BIGINT; rows with a diff of 0 are gone.
@@ -125,7 +140,10 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            return taken if taken[2] is None else self._counted(taken, self.fields)
+            rows, times, diffs, addresses = taken
+            rows, addresses = self._generated(rows, addresses)
+            taken = rows, times, diffs, addresses
+            return taken if diffs is None else self._counted(taken, self.fields)
         given = self._renamed(self._as_table(data))
         table = given.table
         own = {field.name for field in self.fields}
@@ -135,7 +153,7 @@ class Intake:
         times, diffs = (numbers.column(name).to_numpy() if name in extra else None for name in (TIME, DIFF))
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
         wanted = self._keys if gone is not None and gone.all() else self.fields
-        rows = self._complete(given._replace(table=table.drop_columns(extra)), wanted, gone)
+        rows, _ = self._generated(self._complete(given._replace(table=table.drop_columns(extra)), wanted, gone), None)
         return self._counted((rows, times, diffs, None), wanted)
 
     def _counted(self, updates: Updates, fields: Schema) -> Updates:

@@ -41,7 +41,7 @@ from sql.changes import (
     without_hugeints,
 )
 from sql.json_file import keys, keys_of
-from sql.merge import ACTION, ACTIONS, MERGED, columns_of_source, rows_to_merge
+from sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
 from sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
 
 _Told = Callable[[Progress], None] | None
@@ -88,12 +88,13 @@ def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
     columns = columns_to_insert(statement, table, given)
     if given:
         check_width(table, columns, len(given))
-    rows = core.incoming.completed(table, ask(rows_to_insert(statement, table, columns)))
+    rows = ask(rows_to_insert(statement, table, columns))
     if statement.conflict is None:
         tx.insert(table.name, rows)
     else:
+        rows = core.incoming.completed(table, rows)
         rows = _insert_or(core, statement, statement.conflict, columns, rows, tx, ask)
-    return _answer(statement, table, rows, ask)
+    return _answer(core, statement, table, rows, ask)
 
 
 def _insert_or(
@@ -120,20 +121,20 @@ def _insert_or(
         return fresh
     given = {OLD: _numbered(met, table), NEW: _numbered(rows.take(meeting), table)}
     both = ask(rows_after_conflict(statement, conflict, table, columns, keys[0]), given)
-    return pa.concat_tables([_replace(core, both, table, tx), fresh])
+    return pa.concat_tables([_replace(both, table, tx), fresh])
 
 
 def _delete(core: Core, statement: Delete, tx: Transaction, ask: Ask) -> Result:
     table = core.catalog.table(statement.table)
     rows = ask(rows_to_delete(statement, table))
     tx.delete(table.name, _key_columns(rows, table))
-    return _answer(statement, table, rows, ask)
+    return _answer(core, statement, table, rows, ask)
 
 
 def _update(core: Core, statement: Update, tx: Transaction, ask: Ask) -> Result:
     table = core.catalog.table(statement.table)
-    after = _replace(core, ask(rows_to_update(statement, table)), table, tx)
-    return _answer(statement, table, after, ask)
+    after = _replace(ask(rows_to_update(statement, table)), table, tx)
+    return _answer(core, statement, table, after, ask)
 
 
 def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
@@ -141,22 +142,31 @@ def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
     takes = any(when.takes for when in statement.whens)
     given = ask(columns_of_source(statement)).column_names if takes else ()
     found = ask(rows_to_merge(statement, table, given))
+    _check_not_failed(table, found)
     gone, both, come = (found.filter(pc.equal(found.column(0), action)) for action in MERGED)
     _check_once(statement, table, pa.concat_tables([gone, both]))
     names, width = [field.name for field in table.fields], len(table.fields)
     deleted = pa.table(gone.columns[2 : 2 + width], names=names)
-    inserted = core.incoming.completed(table, pa.table(come.columns[2 + width :], names=names))
+    inserted = pa.table(come.columns[2 + width :], names=names)
     # What goes first makes room: a key may come back.
     tx.delete(table.name, _key_columns(deleted, table))
-    updated = _replace(core, pa.table(both.columns[2:], names=names * 2), table, tx)
+    updated = _replace(pa.table(both.columns[2:], names=names * 2), table, tx)
     tx.insert(table.name, inserted)
     if not statement.returning:
         return counted(found.num_rows)
     rows = (deleted, updated, inserted)
-    changed = with_hugeints(pa.concat_tables(rows), table.fields)
+    changed = with_hugeints(core.incoming.completed(table, pa.concat_tables(rows)), table.fields)
     actions = pa.table({ACTION: np.repeat(MERGED, [each.num_rows for each in rows])})
     relations = f"{quoted(NEW)} AS {quoted(statement.alias)} POSITIONAL JOIN {quoted(ACTIONS)}"
     return Result(ask(f"SELECT {statement.returning} FROM {relations}", {NEW: changed, ACTIONS: actions}))
+
+
+def _check_not_failed(table: Table, found: pa.Table) -> None:
+    """ConstraintError if a row was taken by a clause that says THEN ERROR."""
+    failed = found.column(0).filter(pc.starts_with(found.column(0), FAILED))
+    if len(failed):
+        why = failed[0].as_py().removeprefix(FAILED)
+        raise ConstraintError(f"MERGE INTO {table.name}: {why}. Nothing was changed")
 
 
 def _check_once(statement: Merge, table: Table, changed: pa.Table) -> None:
@@ -171,12 +181,12 @@ def _check_once(statement: Merge, table: Table, changed: pa.Table) -> None:
         )
 
 
-def _replace(core: Core, both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
+def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
     """Replace rows, whose columns are `both` as they are and then as they will be; the new ones."""
     names = [field.name for field in table.fields]
     columns = both.columns
     before = pa.table(columns[: len(names)], names=names)
-    after = core.incoming.completed(table, pa.table(columns[len(names) :], names=names))
+    after = pa.table(columns[len(names) :], names=names)
     key = list(table.primary_key)
     if key and before.select(key).equals(after.select(key)):
         tx.upsert(table.name, after)
@@ -186,11 +196,11 @@ def _replace(core: Core, both: pa.Table, table: Table, tx: Transaction) -> pa.Ta
     return after
 
 
-def _answer(statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
+def _answer(core: Core, statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
     if not statement.returning:
         return counted(rows.num_rows)
     answered = f"SELECT {statement.returning} FROM {quoted(NEW)} AS {quoted(statement.alias)}"
-    return Result(ask(answered, {NEW: with_hugeints(rows, table.fields)}))
+    return Result(ask(answered, {NEW: with_hugeints(core.incoming.completed(table, rows), table.fields)}))
 
 
 def _numbered(rows: pa.Table, table: Table) -> pa.Table:

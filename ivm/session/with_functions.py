@@ -61,8 +61,8 @@ class WithFunctions(ABC):
         Raises TypeMismatchError for what is no function, or has no types; BindError if a function of DuckDB's, a macro
         or another function has the name; UnsupportedError on Spark.
 
-        Cost: of a commit, for each combination of arguments that is new, what the function takes, and about a
-        microsecond or two for each row. Memory: some 300 bytes for each that is there, in each view that calls it.
+        Cost: of a commit, for each combination of arguments that is new, what the function takes and some ten
+        microseconds, and about one for each row. Memory: some 300 bytes for each that is there, in each view.
         """
         core = self._open
         self._transactions.check_none("db.create_function")

@@ -27,6 +27,13 @@ def condition_of(text: str, table: Table) -> Scalar:
     return bind_condition(item, table, source)
 
 
+def generated_value(text: str, table: Table) -> Scalar:
+    """The value of a generated column, a text in DuckDB's dialect over the columns of `table`; see `bind_generated`."""
+    source = SqlText(f"SELECT {text}")
+    (item,) = query(source, "duckdb").tree.expressions
+    return bind_generated(item, table, source)
+
+
 def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
     """The condition that `node` writes over the columns of `table`: a BOOLEAN.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, INTEGER, NULL, VARCHAR, Kind, list_of
+from catalog.types import BIGINT, INTEGER, NULL, Kind, SqlType, list_of
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import unified
@@ -28,21 +28,25 @@ class Unnests:
     """The distinct lists of a block whose elements its rows are made of, each with the text that it was written as.
 
     The elements of list i are bound as an Outer, which no rewriting of columns touches, until `with_unnests` puts a
-    column in its place.
+    column in its place. Lists of lists come first: `heights` says how many levels of elements are still within those of
+    list i that are taken apart. Those of height 0 stand side by side.
     """
 
     found: list[Scalar] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    heights: list[int] = field(default_factory=list)
     columns: list[Scalar] = field(default_factory=list)
 
-    def column(self, list_: Scalar, name: str) -> Scalar:
-        """What stands for the elements of a list; the same for the same list."""
-        if list_ not in self.found:
-            assert list_.type.element is not None, "it is a list"
-            self.columns.append(Outer(UNNESTED, len(self.found), list_.type.element))
-            self.found.append(list_)
-            self.names.append(name)
-        return self.columns[self.found.index(list_)]
+    def place(self, list_: Scalar, name: str, height: int = 0) -> int:
+        """The number of a list; the same for the same list."""
+        for place, known in enumerate(zip(self.found, self.heights, strict=True)):
+            if known == (list_, height):
+                return place
+        self.columns.append(_elements(len(self.found), list_))
+        self.found.append(list_)
+        self.names.append(name)
+        self.heights.append(height)
+        return len(self.found) - 1
 
     def settled(self, scalar: Scalar) -> Scalar:
         """The expression with the elements read from their columns, as far as there are any."""
@@ -51,6 +55,11 @@ class Unnests:
             return self.columns[s.index] if isinstance(s, Outer) and s.binding == UNNESTED else s
 
         return rewrite(scalar, settle)
+
+
+def _elements(place: int, list_: Scalar) -> Scalar:
+    assert list_.type.element is not None, "it is a list"
+    return Outer(UNNESTED, place, list_.type.element)
 
 
 def bind_list(binder: Binder, node: exp.Expr) -> Scalar:
@@ -66,9 +75,16 @@ def bind_list(binder: Binder, node: exp.Expr) -> Scalar:
         return Literal(None, list_of(INTEGER))
     if operand.type.kind is not Kind.LIST:
         what = f"UNNEST takes a list, not {operand.type}"
-        instead = "split it first, as with string_split(x, ',')" if operand.type == VARCHAR else "write [x]"
+        instead = _INSTEAD.get(operand.type.kind, "write [x]")
         binder.mismatch(node, f"{what}; {instead}")
     return operand.scalar
+
+
+_INSTEAD = {
+    Kind.VARCHAR: "split it first, as with string_split(x, ',')",
+    Kind.STRUCT: "of a struct it is an item of the SELECT list, and stands alone",
+    Kind.MAP: "write map_entries(x)",
+}
 
 
 def _literal(binder: Binder, node: exp.Array) -> Scalar:
@@ -80,9 +96,21 @@ def _literal(binder: Binder, node: exp.Array) -> Scalar:
     return Call("list_value", elements, list_of(stored), nullable=False)
 
 
-def _bind(binder: Binder, node: exp.Expr, list_: Scalar) -> Operand:
+def _bind(binder: Binder, node: exp.Expr, list_: Scalar, levels: int = 1) -> Operand:
     assert isinstance(binder.unnests, Unnests), "the clause has been checked"
-    return Operand(node, binder.unnests.column(list_, column_name(node, binder.source)))
+    name, place = column_name(node, binder.source), 0
+    for height in reversed(range(depth_of(list_.type, levels))):
+        place = binder.unnests.place(list_, name, height)
+        list_ = _elements(place, list_)
+    return Operand(node, binder.unnests.columns[place])
+
+
+def depth_of(type_: SqlType, levels: int) -> int:
+    """How many levels of lists a type has, up to `levels`."""
+    depth = 0
+    while depth < levels and type_.kind is Kind.LIST and type_.element is not None:
+        depth, type_ = depth + 1, type_.element
+    return depth
 
 
 def _inside(binder: Binder, node: exp.Expr, name: str) -> str:
@@ -97,16 +125,16 @@ def _inside(binder: Binder, node: exp.Expr, name: str) -> str:
 def bind_unnest(binder: Binder, node: exp.Expr) -> Operand:
     """UNNEST(list) in a SELECT list."""
     clause = _inside(binder, node, "UNNEST")
-    levels = _levels(binder, node)
+    levels = levels_of(binder, node)
     list_ = bind_list(binder, node.this)
     binder.clause = clause
-    element = list_.type.element
-    if element is not None and element.kind is Kind.LIST and levels > 1:
-        binder.refuse(node.expressions[0], "UNNEST of several levels is not supported; write unnest(flatten(l))")
-    return _bind(binder, node, list_)
+    found = _bind(binder, node, list_, levels)
+    if found.type.kind is Kind.STRUCT and levels > depth_of(list_.type, levels):
+        binder.fail(node, "UNNEST of structs is an item of the SELECT list; write it alone, or unnest lists only")
+    return found
 
 
-def _levels(binder: Binder, node: exp.Expr) -> int:
+def levels_of(binder: Binder, node: exp.Expr) -> int:
     """How many levels of lists are to be taken apart; more than there can be for all."""
     levels = 1
     for option in node.expressions:
@@ -161,7 +189,7 @@ def _as_explode(node: exp.Expr) -> exp.Expr:
 
 def with_keys(context: BindContext, relation: Relation, unnests: Unnests) -> Relation:
     """The rows that GROUP BY sees, made of the lists that its keys read."""
-    if any(placeholders((each,)) for each in unnests.found):
+    if any(placeholders((each,)) - {UNNESTED} for each in unnests.found):
         context.refuse(None, "a subquery in UNNEST in GROUP BY is not supported; unnest in a subquery in FROM")
     return _made(relation, unnests, unnests.found, 0)
 
@@ -181,11 +209,15 @@ def with_unnests(
 
 
 def _made(relation: Relation, unnests: Unnests, lists: Sequence[Scalar], first: int) -> Relation:
-    width = len(relation.schema)
-    made = Unnest(relation, tuple(lists), tuple(unnests.names[first:]))
-    for i, added in enumerate(made.added):
-        unnests.columns[first + i] = Column(width + i, added.type, added.nullable)
-    return made
+    """The rows made of `lists`, which have the numbers from `first` on; those that others are made of come first."""
+    for height in sorted(set(unnests.heights[first:]), reverse=True):
+        places = [place for place in range(first, len(unnests.found)) if unnests.heights[place] == height]
+        width, settled = len(relation.schema), (unnests.settled(lists[place - first]) for place in places)
+        made = Unnest(relation, tuple(settled), tuple(unnests.names[place] for place in places))
+        for i, (place, added) in enumerate(zip(places, made.added, strict=True)):
+            unnests.columns[place] = Column(width + i, added.type, added.nullable)
+        relation = made
+    return relation
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {exp.Explode: bind_unnest}

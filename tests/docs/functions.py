@@ -269,8 +269,9 @@ No log has functions. Give those that views call when a database on disk is open
 slug})`. Checkpoints have the answers; what came since the last one is asked again. To have all asked anew, as after a
 correction, drop the view and create it again.
 
-Cost: about 3 microseconds a row that comes or goes, and what the function takes for new arguments. 300 bytes for each combination
-of arguments that is there. A query that calls one takes some 15 ms more, since DuckDB gets an instance of its own.
+Cost: beside what the function takes, 0.1 ms for a commit, one or two microseconds for each row that comes or goes, and ten for
+arguments that are new or gone: 100,000 rows with new ones take 1.4 s, with known ones 0.15 s. 300 bytes for each combination of
+arguments that is there. A query that calls one takes some tens of milliseconds more, since DuckDB gets an instance of its own.
 """.splitlines()
 _FAMILIES = "(collate_|icu_collate_|__internal_)"
 _HEAD = (

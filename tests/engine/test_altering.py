@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.durable.payload import ALTERATION, KINDS
 from ivm.session.database import Database, core_of
 
 _BEFORE = """
@@ -84,6 +85,18 @@ def test_a_database_is_found_again_after_each_step(tmp_path: Path) -> None:
             shutil.rmtree(copy)
     with ivm.connect(path, compile="off") as again:
         again.verify()
+
+
+def test_releases_that_know_no_alter_refuse_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.sql("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1); ALTER TABLE t ADD COLUMN b INTEGER DEFAULT 2")
+        shutil.copytree(tmp_path / "db", tmp_path / "copy")  # closing it would make a checkpoint
+    monkeypatch.setattr("ivm.durable.recovery.KINDS", KINDS - {ALTERATION})
+    with pytest.raises(ivm.StorageError, match="kind 4, which this release"):
+        ivm.connect(tmp_path / "copy", compile="off")
+    monkeypatch.undo()
+    with ivm.connect(tmp_path / "copy", compile="off") as db:
+        assert db.sql("SELECT * FROM t").fetchall() == [(1, 2)]
 
 
 def test_steps_run_again_in_another_life(tmp_path: Path) -> None:

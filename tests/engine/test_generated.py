@@ -57,6 +57,12 @@ def test_what_is_refused(text: str, kind: type[Exception], said: str) -> None:
         assert db.sql("INSERT INTO k VALUES (1, 'x') RETURNING *").fetchall() == [(1, "x", "X!", 1)]
 
 
-def test_over_shards_they_are_refused_by_name() -> None:
-    with ivm.connect(shards=2, compile="off") as db, pytest.raises(ivm.UnsupportedError, match="over shards"):
+def test_over_shards() -> None:
+    with ivm.connect(shards=2, compile="off") as db:
         db.sql(_TABLE)
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT n, count(*) AS c, max(u) AS u FROM k GROUP BY n")
+        db.apply({"k": [{"id": 1, "x": "one"}, {"id": 2, "x": None}]})
+        db.sql("INSERT INTO k VALUES (3, 'three'); UPDATE k SET x = 'uno!' WHERE id = 1; DELETE FROM k WHERE n IS NULL")
+        db.sql("INSERT INTO k VALUES (3, 'trois') ON CONFLICT (id) DO UPDATE SET x = excluded.u")
+        assert sorted(db.view("v").fetchall()) == [(4, 1, "UNO!!"), (6, 1, "TROIS!!")]
+        db.verify()

@@ -70,11 +70,12 @@ _PLAIN: dict[type, tuple[pa.DataType, str, object]] = {
 
 def arrow_type(type: SqlType) -> pa.DataType:
     """The Arrow type of a column of `type`, as DuckDB exports it."""
+    found = _TYPES.get(type.kind)
+    if found is not None:
+        return found
     if type.kind is Kind.DECIMAL:
         return pa.decimal128(type.precision, type.scale)
-    if type.is_nested:
-        return _nested_type(type)
-    return enum_type(type) if type.kind is Kind.ENUM else _TYPES[type.kind]
+    return enum_type(type) if type.kind is Kind.ENUM else _nested_type(type)
 
 
 def plain_type(given: pa.DataType) -> SqlType:

@@ -21,6 +21,7 @@ from sql.bind.clauses.order import (
     is_all,
     over_distinct,
 )
+from sql.bind.clauses.unnested_structs import may_be_structs, with_fields
 from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.expressions.binder import Aggregates, Binder
@@ -29,7 +30,7 @@ from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying,
 from sql.bind.expressions.subqueries import condition
 from sql.bind.names.columns import output_name, sought_names, unique_names
 from sql.bind.names.scope import Scope
-from sql.bind.names.stars import expand_stars
+from sql.bind.names.stars import IS_FIELD, expand_stars
 from sql.bind.unnest import Unnests, with_keys, with_unnests
 from sql.bind.windows.block import Windows, with_windows
 from sql.ir.conditions import conjuncts
@@ -52,9 +53,11 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     start = node.args.get("from_")
     source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
     items = expand_stars(context, source.scope, node)
-    names = [output_name(context, source.scope, item) for item in items]
     # Of several aliases of the same name DuckDB takes the last.
     aliases = by_key((item.alias, item.this) for item in reversed(items) if isinstance(item, exp.Alias))
+    if may_be_structs(items):
+        items = _with_fields(context, node, items, _binder(context, source.scope, "SELECT", aliases), ctes)
+    names = [output_name(context, source.scope, item) for item in items]
     relation = _filtered(context, node, source, aliases, ctes)
 
     below = Subqueries(context, ctes)
@@ -81,7 +84,8 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     qualify = _qualify(binder, node)
     binder.clause = "ORDER BY"
     rows = _Rows(relation, list(outputs))
-    sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
+    found_by = ["" if IS_FIELD in item.meta else name for item, name in zip(items, names, strict=True)]
+    sought = sought_names(found_by, [isinstance(item, exp.Alias) for item in items])
     order, hidden = bind_order(
         context, node.args.get("order"), sought, rows.scalars, lambda item: binder.bind(item).stored
     )
@@ -111,7 +115,7 @@ def _binder(
     scope: Scope,
     clause: str,
     aliases: dict[str, exp.Expr],
-    subqueries: Subqueries,
+    subqueries: Subqueries | None = None,
     unnests: Unnests | None = None,
 ) -> Binder:
     outer = tuple(context.outer_rows)
@@ -120,6 +124,18 @@ def _binder(
         context.source, scope, HANDLERS, clause, aliases,
         unnests=unnests, outer=outer, below=subqueries, functions=functions,
     )  # fmt: skip
+
+
+def _with_fields(
+    context: BindContext, node: exp.Select, items: list[exp.Expr], binder: Binder, ctes: Ctes
+) -> list[exp.Expr]:
+    """The items with the fields of structs in the place of their UNNEST; to know their types they are bound aside."""
+    binder.below, binder.above, binder.unnests = Subqueries(context, ctes), Subqueries(context, ctes), Unnests()
+    binder.aggregates, binder.windows = Aggregates(binder.scope.width, grouped=False), Windows()
+    group, mark = node.args.get("group"), context.mark()
+    found = with_fields(binder, items, by_all=group is not None and bool(group.args.get("all")))
+    context.forget(mark)
+    return found
 
 
 def _filtered(

@@ -13,7 +13,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from sql.bind.context import BindContext, Ctes
+from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.names.scope import OuterRow, seen_from_inside
 from sql.decorrelate.expand_joins import filtered, padded
 from sql.ir.rebuild import Known, map_scalars, relation_scalars
@@ -45,8 +45,12 @@ class Subqueries:
 
     def relation(self, row: OuterRow, node: exp.Expr) -> Relation:
         """The relation of a subquery that may name the columns of `row`."""
+        return self.block(row, node).relation
+
+    def block(self, row: OuterRow, node: exp.Expr) -> Block:
+        """The same with its ORDER BY."""
         with inside(self.context, row):
-            return self.context.query(self.context, node, self.ctes).relation
+            return self.context.query(self.context, node, self.ctes)
 
     def add(self, kind: str, right: Relation, binding: int, node: exp.Expr) -> tuple[Outer, ...]:
         """Let the relation be joined; the placeholders of the columns that it appends."""

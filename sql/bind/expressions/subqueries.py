@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, NULL
+from catalog.types import BIGINT, BOOLEAN, NULL, list_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_comparison, bind_in, parts_of, same_type
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import OuterRow, seen_from_inside, without_column
+from sql.ir.aggregates import AggregateOrder
 from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
 from sql.ir.functions import NEGATED, function_of
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
@@ -130,6 +131,29 @@ def bind_value(binder: Binder, node: exp.Expr) -> Operand:
         return subqueries.add("single", relation, row.binding, node)[0]
 
     return Operand(node, _once(binder, node, bind))
+
+
+def bind_array(binder: Binder, node: exp.Expr) -> Operand:
+    """ARRAY(SELECT x ... ORDER BY ..): the list of the rows in their order, of equal ones by the values; never NULL."""
+    if isinstance(node.expressions[0], exp.Values):  # which DuckDB takes, but sqlglot does not write
+        rows = exp.From(this=exp.Subquery(this=node.expressions[0]))
+        node.set("expressions", [exp.Select(expressions=[exp.Star()], from_=rows)])
+    query = node.expressions[0]
+
+    def bind() -> Scalar:
+        row, subqueries = _outer_row(binder, node)
+        block = subqueries.block(row, query)
+        _check_width(binder, node, block.relation, 1)
+        subqueries.context.cut.append((query.unnest(), 1))
+        rows = block.kept or block.relation
+        value, *_ = columns = [Column(i, f.type, f.nullable) for i, f in enumerate(rows.schema)]
+        order = tuple(AggregateOrder(columns[at], descending, first) for at, descending, first in block.order)
+        listed = Aggregate("list", value, list_of(value.type), order=order)
+        found = Reduce(rows, (), (listed,), ("array",))
+        return subqueries.add("single", found, row.binding, node)[0]
+
+    found = _once(binder, node, bind)
+    return Operand(node, coalesced(found, Call("list_value", (), found.type, nullable=False)))
 
 
 def bind_exists(binder: Binder, node: exp.Expr) -> Operand:

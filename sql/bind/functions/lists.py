@@ -24,10 +24,16 @@ def bind_list(binder: Binder, node: exp.Expr) -> Operand:
     items = node.expressions
     if len(items) == 1 and isinstance(items[0], exp.Comprehension):
         return bind_comprehension(binder, items[0])
-    if len(items) == 1 and isinstance(items[0], exp.Query):
-        binder.refuse(node, "ARRAY(SELECT ...) is not supported; write (SELECT list(x ORDER BY ..) FROM ..)")
+    if _is_of_query(node):
+        return subqueries.bind_array(binder, node)
     scalars, element = unified(binder, node, "a list", [binder.bind(item) for item in items]) if items else ((), NULL)
     return Operand(node, Call("list_value", scalars, list_of(element), nullable=False))
+
+
+def _is_of_query(node: exp.Expr) -> bool:
+    """Whether this is ARRAY(SELECT ...)."""
+    one = node.expressions[0] if isinstance(node, exp.Array) and len(node.expressions) == 1 else None
+    return isinstance(one, exp.Query | exp.Values) and not node.args.get("value_constructor")
 
 
 def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
@@ -119,6 +125,10 @@ def _or_of_list(otherwise: Handler) -> Handler:
         function = FUNCTIONS.get(type(node))
         if of is None or isinstance(of, exp.Query | exp.Values) or function not in NEGATED:
             return otherwise(binder, node)
+        if _is_of_query(of):
+            binder.refuse(
+                of, "ANY and ALL of ARRAY(SELECT ...) are not supported; leave ARRAY out: x = ANY (SELECT ..)"
+            )
         if isinstance(bound, exp.Any):
             return bind_any(binder, node, function, node.this, of)
         return Operand(node, negation(bind_any(binder, node, NEGATED[function], node.this, of).scalar))

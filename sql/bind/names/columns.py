@@ -54,10 +54,21 @@ def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
     if isinstance(item, exp.Alias):
         return item.alias
     node = item.unnest()
+    if _is_path(node):
+        return node.expression.name
     if not isinstance(node, exp.Column):
         return column_name(node, context.source)
     found = scope.find(node.name, node.table)
     return found[0].name if len(found) == 1 and scope.has(found[0].table) else node.name
+
+
+def _is_path(node: exp.Expr) -> bool:
+    """Whether this is the field of a field .. of a column, of more parts than a column's name may have."""
+    while isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        node = node.this
+        if isinstance(node, exp.Column):
+            return True
+    return False
 
 
 def column_name(node: exp.Expr, source: SqlText) -> str:
@@ -180,6 +191,7 @@ _NESTED: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], str]] = {
     exp.Dot: _dot,
     exp.Identifier: lambda node, source: quoted_if_needed(node.name),
     exp.Lambda: _lambda,
+    exp.PropertyEQ: lambda node, source: f"{quoted_if_needed(node.name)} := {column_name(node.expression, source)}",
     exp.Struct: _struct,
     exp.ToMap: _map,
 }

@@ -9,6 +9,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from catalog.names import by_key, key, suggestion
+from catalog.types import Kind
 from sql.arguments import refuse_unread
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope, ScopeColumn
@@ -105,9 +106,7 @@ def _pattern(context: BindContext, node: exp.Expr, pattern: str) -> re.Pattern[s
 
 def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str, wanted: Filter) -> list[exp.Expr]:
     refuse_unread((star,), context.source)
-    if table and not scope.has(table):
-        context.fail(star, f"there is no table {table!r} in FROM{suggestion(table, scope.tables)}")
-    columns = scope.visible(table)
+    columns = _starred(context, scope, star, table)
     excluded = by_key((column.name, column.name) for column in star.args.get("except_") or ())
     replaced = {key(item.alias): item for item in star.args.get("replace") or ()}
     renamed = {key(item.this.name): item.alias for item in star.args.get("rename") or ()}
@@ -122,12 +121,41 @@ def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str, wan
         name = key(column.name)
         if name in excluded or not wanted(column.name):
             continue
-        node = replaced.get(name) or _column(column, star)
+        node = replaced.get(name) or column
         nodes.append(called(node, renamed[name]) if name in renamed else node)
     return nodes
 
 
-def _column(column: ScopeColumn, place: exp.Expr) -> exp.Expr:
+def _starred(context: BindContext, scope: Scope, star: exp.Star, table: str) -> list[exp.Column]:
+    """The columns that a star stands for: of all tables, of one, or the fields of a column that is a struct."""
+    if not table or scope.has(table):
+        return [_column(column, star) for column in scope.visible(table)]
+    structs = scope.find(table)
+    if not structs:
+        context.fail(star, f"there is no table {table!r} in FROM{suggestion(table, scope.tables)}")
+    if len(structs) > 1:
+        options = " or ".join(f"{each.table}.{each.name}" for each in structs)
+        context.fail(star, f"column {table!r} is ambiguous: {options}; write the fields, such as table.struct.field")
+    (struct,) = structs
+    type_ = struct.column.type
+    if type_.kind is not Kind.STRUCT or not all(name for name, _ in type_.fields):
+        context.mismatch(star, f"{table}.* needs a table or a struct with names, but {table} is {type_}")
+    return [_field(struct, name, star) for name, _ in type_.fields]
+
+
+IS_FIELD = "ivm_field"
+"""Of an item of a SELECT list that stands for a field of a struct: no other expression finds it by its name."""
+
+
+def _field(struct: ScopeColumn, name: str, place: exp.Expr) -> exp.Column:
+    parts = [exp.to_identifier(each, quoted=True) for each in (struct.table, struct.name, name) if each]
+    node = exp.Column(**dict(zip(("this", "table", "db"), reversed(parts), strict=False)))
+    node.update_positions(place)
+    node.meta[IS_FIELD] = True
+    return node
+
+
+def _column(column: ScopeColumn, place: exp.Expr) -> exp.Column:
     table = exp.to_identifier(column.table, quoted=True) if column.table else None
     node = exp.column(exp.to_identifier(column.name, quoted=True), table=table)
     node.update_positions(place)
