@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ivm.transform.attain_extremes import attain_extremes
-from ivm.transform.call_functions import call_for_keys, call_functions
+from ivm.transform.call_for_keys import call_for_keys
+from ivm.transform.call_functions import call_functions
 from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.coarsen_reduce import coarsen_reduce
