@@ -21,6 +21,8 @@ class Stage(ABC):
     """One of them, or several, without state. One that `is_light` takes Python no longer than to begin a walk."""
 
     is_light = False
+    cancels = False
+    """Whether changes that cancel in all that is read of them are passed over by the stage itself."""
 
     @property
     def stages(self) -> Sequence[Stage]:
