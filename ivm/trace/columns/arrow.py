@@ -327,7 +327,7 @@ def array_from(values: Sequence[object], type: pa.DataType | None = None) -> pa.
 
 
 def numbers_from(values: Array, type: pa.DataType | None = None) -> pa.Array:
-    """As `pa.array`, of whole numbers, or of what is stored as these are; nothing is copied if they lie side by side."""
+    """As `pa.array`, of whole numbers, or of what is stored as such; nothing is copied if they lie side by side."""
     together = np.ascontiguousarray(values)
     stored = pa.from_numpy_dtype(values.dtype) if type is None else type
     return pa.Array.from_buffers(stored, len(together), [None, pa.py_buffer(together)])
