@@ -50,7 +50,7 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         if condition is None:
             return Aggregate("count_star", None, BIGINT, nullable=False)
         return Aggregate("count", _where(condition, Literal(1, INTEGER)), BIGINT, nullable=False)
-    if isinstance(call.args[0], exp.Tuple):
+    if isinstance(call.args[0], exp.Tuple) and call.function == "count" and call.distinct:
         return _count_rows(binder, call, condition)
     if call.order and call.function in _DECIDED_BY_ORDER:
         instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
@@ -127,8 +127,6 @@ def _count(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -> Aggregate:
     """count(DISTINCT (a, b)): of rows, in which NULL is a value like others."""
-    if call.function != "count" or not call.distinct:
-        binder.refuse(call.node, f"{call.function}() of a row is not supported; count(DISTINCT (a, b)) is")
     others: list[Scalar] = []
     for node in call.args[0].expressions:
         scalar = binder.bind(node).stored

@@ -15,11 +15,11 @@ from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, json, macros, numbers, structs
+from sql.bind.functions import dates, enums, json, macros, numbers, structs
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
-from sql.bind.functions.lists import bind_aggregate_of, bind_list
+from sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
 from sql.bind.functions.signatures import READ_OF_JSON, apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
@@ -89,14 +89,14 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return READ_OF_JSON[name](binder, node)
     if name in json.MAKERS:
         return json.refuse_json(binder, node)
+    if name in structs.BY_NAME and args:
+        return structs.BY_NAME[name](binder, node, args)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in LAMBDAS:
         return bind_lambda(binder, node, name, args)
-    if name in structs.BY_NAME and args:
-        return structs.BY_NAME[name](binder, node, args)
-    if name == "list_pack":
-        return bind_list(binder, node)
+    if name in _OF_LISTS:
+        return _OF_LISTS[name](binder, node)
     if name in _AGGREGATES_OF_LISTS:
         return bind_aggregate_of(binder, node, args)
     if name in TO_UNITS and len(args) == 1:
@@ -105,7 +105,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return MAKING_ROWS[name](binder, node)
     if name == "printf" and args:
         return bind_printed(binder, node, name, args)
-    for family in (dates, numbers, macros):
+    for family in (dates, numbers, macros, enums):
         found = family.by_name(binder, node, name, args)
         if found is not None:
             return found
@@ -113,12 +113,13 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     binder.refuse(node, f"the function {name}() is not supported{hint}")
 
 
+_OF_LISTS = {"list_pack": bind_list, "list_zip": bind_zip, "array_zip": bind_zip}
 _AGGREGATES_OF_LISTS = ("list_aggregate", "array_aggregate", "list_aggr", "array_aggr", "aggregate")
 
 
 def _names() -> tuple[str, ...]:
     """Every function that a user may have meant."""
-    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *_OTHERS)
+    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *enums.NAMES, *_OTHERS)
     return (*dict.fromkeys((*PLAIN, *special)),)
 
 
