@@ -32,7 +32,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.intervals import average_of, parts_of
+from sql.ir.intervals import average_of, has_length, parts_of
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
@@ -66,7 +66,7 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
-    if bound.arg is not None and bound.arg.type == INTERVAL:
+    if bound.arg is not None and has_length(bound.arg.type):
         what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs is not supported"
         binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BIGINT, DOUBLE, INTERVAL
+from catalog.types import BIGINT, DOUBLE
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
@@ -17,6 +17,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
+from sql.ir.intervals import has_length
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.window_function import WindowFunction
 from sql.sql_text import text_of
@@ -131,7 +132,7 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, s
         bound, *more = binder.aggregates.found
     finally:
         binder.aggregates, binder.known = own, known
-    if more or (bound.type == INTERVAL and bound.function in ("min", "max")):
+    if more or (has_length(bound.type) and bound.function in ("min", "max")):
         what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
         binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
     if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
