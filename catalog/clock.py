@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from catalog.names import key
+from catalog.names import key, quoted
 from catalog.schema import Field, Table
 from catalog.types import INTEGER, TIMESTAMPTZ
 
@@ -18,6 +18,8 @@ CLOCK = Table(
     replicated=True,
 )
 NOW_COLUMN = 1
+READ = f"(SELECT {quoted(CLOCK.fields[NOW_COLUMN].name)} FROM {quoted(CLOCK.name)})"
+"""How texts for DuckDB read it."""
 
 
 def is_own(name: str) -> bool:
@@ -31,6 +33,8 @@ def in_duckdb(now: int) -> Iterator[str]:
     for names, type_ in _TOLD:
         for name in names:
             yield f"CREATE TEMP MACRO {name}() AS CAST({moment} AS {type_})"
+    age = "system.main.age"
+    yield f"CREATE TEMP MACRO age(x) AS {age}(CAST(today() AS TIMESTAMP), x), (x, y) AS {age}(x, y)"
 
 
 _TOLD = (

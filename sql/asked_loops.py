@@ -13,7 +13,8 @@ from sql.sql_text import SqlText, offset_of
 from sql.statements import AskedLoop
 from sql.tree import nodes_of
 
-_DEEPER = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
+DEEPER = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
+"""By how much what follows a token stands deeper in parentheses."""
 
 
 def asked_loops(tree: exp.Expr, tokens: Sequence[Token], source: SqlText) -> tuple[AskedLoop, ...]:
@@ -30,11 +31,15 @@ def asked_loops(tree: exp.Expr, tokens: Sequence[Token], source: SqlText) -> tup
 def text_without(text: str, loops: Sequence[AskedLoop], begins_at: int) -> str:
     """A text that begins at an offset, with the loops replaced by what reads them. All else stays at its place."""
     for loop in loops:
-        start, end = loop.start - begins_at, loop.end - begins_at
-        blank = "".join(c if c == "\n" else " " for c in text[start:end])
-        read = f"FROM {quoted(loop.name)}"
-        text = text[:start] + read + blank[len(read) :] + text[end:]
+        text = read_instead(text, loop.start - begins_at, loop.end - begins_at, loop.name)
     return text
+
+
+def read_instead(text: str, start: int, end: int, name: str) -> str:
+    """A text with what stands from `start` to `end` replaced by what reads the relation of a name."""
+    blank = "".join(c if c == "\n" else " " for c in text[start:end])
+    read = f"FROM {quoted(name)}"
+    return text[:start] + read + blank[len(read) :] + text[end:]
 
 
 def tree_without(tree: exp.Expr, loops: Sequence[AskedLoop]) -> exp.Expr:
@@ -72,7 +77,7 @@ def _spans(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
             continue
         start, depth = at, 0
         while at < len(tokens) and not (depth == 0 and _ends(tokens, at)):
-            depth += _DEEPER.get(tokens[at].token_type, 0)
+            depth += DEEPER.get(tokens[at].token_type, 0)
             at += 1
         yield tokens[start].start, tokens[at - 1].end + 1
 

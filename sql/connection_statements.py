@@ -60,3 +60,20 @@ class Deallocate:
     """DEALLOCATE: forget what PREPARE called `name`."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """BEGIN, START TRANSACTION: what follows takes effect together; nothing is changed if it is `read_only`."""
+
+    read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """COMMIT, END: what came since BEGIN takes effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """ROLLBACK, ABORT: what came since BEGIN has never been."""

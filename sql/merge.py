@@ -15,6 +15,8 @@ from sql.statements import Merge, When
 ACTION = "merge_action"
 """What RETURNING calls what became of a row, one of `MERGED`."""
 MERGED = ("DELETE", "UPDATE", "INSERT")
+FAILED = "failed: "
+"""What stands in place of one of `MERGED` before the text of an ERROR."""
 ACTIONS = "ivm merge actions"
 """What given rows are called that have `ACTION` alone."""
 
@@ -32,8 +34,8 @@ def columns_of_source(merge: Merge) -> str:
 def rows_to_merge(merge: Merge, table: Table, given: Sequence[str]) -> str:
     """The SELECT of what becomes of rows, in any order.
 
-    Its columns: one of `MERGED`; the number of the row of the target, or NULL; the columns of the table as they are,
-    NULL for a row that comes; and then as they will be, NULL for one that goes.
+    Its columns: one of `MERGED`, or `FAILED` and a text; the number of the row of the target, or NULL; the columns of
+    the table as they are, NULL for a row that comes; and then as they will be, NULL for one that goes.
 
     Each row or pair is taken by the first clause that holds, decided once, so that a value is computed for those alone
     that a clause takes. `given`: the names of the source's columns, if a clause takes them. Cost: a join for each kind
@@ -96,7 +98,7 @@ def _changed(merge: Merge, when: When, place: int, table: Table) -> str:
     """The SELECT of what a clause changes."""
     nothing = [f"CAST(NULL AS {field.type})" for field in table.fields]
     as_it_is = [f"{quoted(merge.alias)}.{quoted(field.name)}" for field in table.fields]
-    before = nothing if when.action in ("insert", "nothing") else as_it_is
+    before = nothing if when.action in ("insert", "nothing", "error") else as_it_is
     after, beside = nothing, ""
     if when.action == "update":
         after = assigned(when.assignments, table, merge.alias, f"MERGE INTO {table.name}")
@@ -114,7 +116,10 @@ def _changed(merge: Merge, when: When, place: int, table: Table) -> str:
         "not matched by source": f"{_target(merge)} JOIN {taken} ON {target}",
     }[when.of]
     where = f"{taken}.{quoted(_CLAUSE)} = {place}" if when.action != "nothing" else "false"
-    values = ", ".join((as_literal(when.action.upper()), f"{taken}.{quoted(_TARGET_ROW)}", *before, *after))
+    action = as_literal(when.action.upper())
+    if when.action == "error":
+        action = f"{as_literal(FAILED)} || {when.values[0]}"
+    values = ", ".join((action, f"{taken}.{quoted(_TARGET_ROW)}", *before, *after))
     return f"SELECT {values} FROM {from_}{beside} WHERE {where}"
 
 

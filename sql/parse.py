@@ -52,6 +52,7 @@ from sql.syntax import BY_TOKENS, Syntax, part, statements
 from sql.transaction_statements import about_transaction
 from sql.transaction_words import is_about_transaction
 from sql.tree import names_read, nodes_of, table_name
+from sql.with_changes import with_changes
 
 
 def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
@@ -68,12 +69,10 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
     tree = syntax.tree
     if [token.text.upper() for token in syntax.tokens] == ["CHECKPOINT"] and not syntax.explain:
         return Checkpoint()
-    for kind, convert in _CONVERT.items():
-        if isinstance(tree, kind):
-            statement = convert(syntax, source, dialect)
-            if not isinstance(statement, Query):
-                refuse_unread(declared(tree), source)
-            return _explained(statement, syntax, source) if syntax.explain else statement
+    changing = with_changes(syntax, source, dialect, _converted) if TokenType.WITH in _kinds(syntax) else None
+    statement = changing or _converted(syntax, source, dialect)
+    if statement is not None:
+        return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
         if syntax.analyze and tree.name.upper() in ("VIEW", "MATERIALIZED"):
             return _analyzed(syntax.tokens, source)
@@ -90,6 +89,21 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
             return about_macro(syntax.tokens, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
+
+
+def _kinds(syntax: Syntax) -> set[TokenType]:
+    return {token.token_type for token in syntax.tokens}
+
+
+def _converted(syntax: Syntax, source: SqlText, dialect: str) -> Statement | None:
+    """The statement that a tree is; None if it is read by its tokens."""
+    for kind, convert in _CONVERT.items():
+        if isinstance(syntax.tree, kind):
+            statement = convert(syntax, source, dialect)
+            if not isinstance(statement, Query):
+                refuse_unread(declared(syntax.tree), source)
+            return statement
+    return None
 
 
 def _by_tokens(tokens: Sequence[Token], source: SqlText, dialect: str) -> Statement:

@@ -191,6 +191,9 @@ def returning(tree: exp.Expr, source: SqlText) -> str:
     for node in nodes_of(clause):
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             source.refuse(node, "RETURNING takes no subqueries; query the table afterwards")
+        if isinstance(node, exp.Window | exp.AggFunc):
+            what = f"RETURNING {text_of(node)}: there are neither aggregates nor window functions of the rows"
+            source.fail(node, f"{what}; compute it in a SELECT behind WITH name AS (.. RETURNING ..)")
     return ", ".join(duckdb_text(item) for item in clause.expressions)
 
 

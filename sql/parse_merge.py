@@ -6,13 +6,14 @@ from typing import Literal, NoReturn
 
 from sqlglot import exp
 
+from catalog.names import as_literal
 from sql.duckdb_text import duckdb_text
 from sql.parse_changes import assigned, ctes, returning, value
 from sql.reader import TAKES
 from sql.sql_text import SqlText
 from sql.statements import Merge, When
 from sql.syntax import Syntax
-from sql.tree import names_read, nodes_of, table_name
+from sql.tree import names_read, nodes_of, table_name, values_of
 
 _Of = Literal["matched", "not matched by target", "not matched by source"]
 
@@ -65,8 +66,12 @@ def _when(node: exp.When, table: str, source: SqlText) -> When:
         return _insert(node, then, of, condition, source)
     if isinstance(then, exp.Var) and then.name == "DO NOTHING":
         return When(of, "nothing", condition)
-    if isinstance(then, exp.Var) and then.name == "ERROR":
-        source.refuse(node, "WHEN .. THEN ERROR is not supported; write THEN UPDATE SET column = error('why')")
+    if isinstance(then, exp.Values):
+        told = [
+            f" || ': ' || coalesce(CAST({duckdb_text(why)} AS VARCHAR), 'NULL')"
+            for why in values_of(then.expressions[0])
+        ]
+        return When(of, "error", condition, values=("".join((as_literal(f"WHEN {of.upper()} THEN ERROR"), *told)),))
     if of == "not matched by target":
         word = "UPDATE" if isinstance(then, exp.Update) else "DELETE"
         what = f"WHEN NOT MATCHED has no row to {word}; write WHEN MATCHED or WHEN NOT MATCHED BY SOURCE"

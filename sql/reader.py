@@ -254,6 +254,13 @@ class _Keeping(Parser):
         self._match_r_paren()
         return int(number), not returns
 
+    def _parse_table(self, schema: bool = False, *args: Any, **more: Any) -> exp.Expr | None:
+        """The table of an INSERT may have BY POSITION behind it, which says nothing."""
+        table = super()._parse_table(schema, *args, **more)
+        if schema:
+            self._match_text_seq("BY", "POSITION")
+        return table
+
     def _parse_merge(self) -> exp.Merge:
         """MERGE INTO; its source and what makes a pair stand in a join."""
         tree = super()._parse_merge()
@@ -281,14 +288,14 @@ class _Keeping(Parser):
         return self.expression(exp.Whens(expressions=whens))
 
     def _parse_merge_action(self) -> exp.Expr:
-        """What follows THEN: an Insert or Update, or a word."""
+        """What follows THEN: an Insert or Update, VALUES (why) of an ERROR, or a word."""
         if self._match(TokenType.DELETE):
             return exp.Var(this="DELETE")
         if self._match_text_seq("DO", "NOTHING"):
             return exp.Var(this="DO NOTHING")
         if self._match_text_seq("ERROR"):
-            self._parse_disjunction()
-            return exp.Var(this="ERROR")
+            why = self._parse_disjunction()
+            return exp.Values(expressions=[exp.Tuple(expressions=[why] if why else [])])
         if self._match(TokenType.UPDATE):
             return self._parse_merge_update()
         if not self._match(TokenType.INSERT):

@@ -10,7 +10,18 @@ from catalog.macro import Macro
 from catalog.schema import Index, Table
 from catalog.sequence import Sequence
 from catalog.types import SqlType
-from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
+from sql.connection_statements import (
+    Begin,
+    Commit,
+    Deallocate,
+    Execute,
+    Idle,
+    Load,
+    Prepare,
+    Rollback,
+    Set,
+    SetVariable,
+)
 from sql.schema_statements import CommentOn, CreateSchema
 from sql.syntax import Syntax
 
@@ -243,11 +254,11 @@ class When:
     `of`: of each pair that is "matched", or of a row without a partner that is "not matched by target" (a source's row)
     or "not matched by source" (a target's). An UPDATE makes `assignments`, an INSERT gives `columns` (empty: all, in
     order) the `values`, or each its default if there are none. Both take the source's own columns instead if `takes`
-    says by what: "position" or "name".
+    says by what: "position" or "name". An ERROR, whose text is its one value, fails the statement.
     """
 
     of: Literal["matched", "not matched by target", "not matched by source"]
-    action: Literal["insert", "update", "delete", "nothing"]
+    action: Literal["insert", "update", "delete", "nothing", "error"]
     condition: str = ""
     assignments: Assignments = ()
     columns: tuple[str, ...] = ()
@@ -272,6 +283,17 @@ class Merge:
     names: tuple[str, ...]
     ctes: str = ""
     returning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WithChanges:
+    """A statement whose WITH changes tables: its `steps` one after the other, and then `last`, which is answered.
+
+    Each step has the name by which those after it read what it answers. All take effect together, or not at all.
+    """
+
+    steps: tuple[tuple[str, Query | Insert | Delete | Update | Merge], ...]
+    last: Query | Insert | Delete | Update | Merge
 
 
 SHOWN = ("tables", "all tables", "views")
@@ -321,23 +343,6 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    """BEGIN, START TRANSACTION: what follows takes effect together; nothing is changed if it is `read_only`."""
-
-    read_only: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """COMMIT, END: what came since BEGIN takes effect."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rollback:
-    """ROLLBACK, ABORT: what came since BEGIN has never been."""
-
-
-@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
@@ -368,6 +373,7 @@ Statement = (
     | Delete
     | Update
     | Merge
+    | WithChanges
     | Show
     | Set
     | SetVariable

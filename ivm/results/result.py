@@ -158,7 +158,7 @@ class Result(Rows):
     def _table(self) -> pa.Table:
         """The rows; how many were changed becomes a table when somebody looks."""
         if self._given is None:
-            self._given = pa.table({} if self._changed is None else {"count": array_from([self._changed])})
+            self._given = pa.table({} if self._changed is None else {"Count": array_from([self._changed])})
         return self._given
 
     @cached_property

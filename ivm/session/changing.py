@@ -41,7 +41,7 @@ from sql.changes import (
     without_hugeints,
 )
 from sql.json_file import keys, keys_of
-from sql.merge import ACTION, ACTIONS, MERGED, columns_of_source, rows_to_merge
+from sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
 from sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
 
 _Told = Callable[[Progress], None] | None
@@ -142,6 +142,7 @@ def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
     takes = any(when.takes for when in statement.whens)
     given = ask(columns_of_source(statement)).column_names if takes else ()
     found = ask(rows_to_merge(statement, table, given))
+    _check_not_failed(table, found)
     gone, both, come = (found.filter(pc.equal(found.column(0), action)) for action in MERGED)
     _check_once(statement, table, pa.concat_tables([gone, both]))
     names, width = [field.name for field in table.fields], len(table.fields)
@@ -158,6 +159,14 @@ def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
     actions = pa.table({ACTION: np.repeat(MERGED, [each.num_rows for each in rows])})
     relations = f"{quoted(NEW)} AS {quoted(statement.alias)} POSITIONAL JOIN {quoted(ACTIONS)}"
     return Result(ask(f"SELECT {statement.returning} FROM {relations}", {NEW: changed, ACTIONS: actions}))
+
+
+def _check_not_failed(table: Table, found: pa.Table) -> None:
+    """ConstraintError if a row was taken by a clause that says THEN ERROR."""
+    failed = found.column(0).filter(pc.starts_with(found.column(0), FAILED))
+    if len(failed):
+        why = failed[0].as_py().removeprefix(FAILED)
+        raise ConstraintError(f"MERGE INTO {table.name}: {why}. Nothing was changed")
 
 
 def _check_once(statement: Merge, table: Table, changed: pa.Table) -> None:

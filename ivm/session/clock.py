@@ -94,9 +94,9 @@ class Clock:
         return self._read[1]
 
     def _begun(self, engine: Engine) -> int | None:
-        """The latest that was told, or that the table has, of a database that was opened again."""
-        if self._last is None and engine.is_whole and CLOCK.name in engine.tables:
-            told = engine.tables[CLOCK.name].arrow().column(NOW_COLUMN).cast(pa.int64()).to_pylist()
+        """The latest that was told, or that the table has, of a database that is opened again; asked once."""
+        if self._last is None and CLOCK.name in engine.tables:
+            told = engine.tables[CLOCK.name].reading()().column(NOW_COLUMN).cast(pa.int64()).to_pylist()
             self._last = self._written = max(told, default=None)
         return self._last
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import MappingProxyType
 from typing import get_args
@@ -167,15 +168,12 @@ def _watch_old_rows(core: Core, table: Table) -> None:
     catalog = core.catalog.fixed()
     try:
         bound = bind(text_of_old_rows(table), catalog)
-        begins_clock = catalog.find(CLOCK.name) is None
-        if begins_clock:
-            catalog.add_table(CLOCK)
+        begins_clock = _begins_clock(core, catalog)
         name, mark = view_of_old_rows(table), os.urandom(8).hex()
         definition = Definition(name, bound.text, bound.schema, bound.uses, True, mark=mark)
         catalog.add_view(definition)
-        if begins_clock:
-            _begin_clock(core)
-        install(core, catalog, definition, bound)
+        with _clock(core) if begins_clock else nullcontext():
+            install(core, catalog, definition, bound)
     except BaseException:
         _drop(core, Drop("TABLE", table.name, if_exists=True, cascade=False))
         raise
@@ -197,9 +195,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
-    begins_clock = CLOCK.name in bound.uses and catalog.find(CLOCK.name) is None
-    if begins_clock:
-        catalog.add_table(CLOCK)
+    begins_clock = CLOCK.name in bound.uses and _begins_clock(core, catalog)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
@@ -210,17 +206,42 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     catalog.add_view(definition)
     if begins_clock:
         optimize(bound.relation)  # what cannot be maintained, fails here
-        _begin_clock(core)
-    if readers:
-        replace_below(core, catalog, definition, bound)
-    else:
-        install(core, catalog, definition, bound)
+    with _clock(core) if begins_clock else nullcontext():
+        if readers:
+            replace_below(core, catalog, definition, bound)
+        else:
+            install(core, catalog, definition, bound)
+
+
+def _begins_clock(core: Core, catalog: Catalog) -> bool:
+    """Whether nobody has read the clock, so that it may have stood; `catalog`, for a view that does, has it now."""
+    if catalog.find(CLOCK.name) is None:
+        catalog.add_table(CLOCK)
+    return not core.catalog.find(CLOCK.name) or not core.catalog.users_of(CLOCK.name)
+
+
+@contextmanager
+def _clock(core: Core) -> Iterator[None]:
+    """From now on there is a clock, which goes on with each commit as long as a view reads it; or none, if what is done
+    with it fails.
+    """
+    _begin_clock(core)
+    try:
+        yield
+    except BaseException:
+        with core.lock:
+            catalog = core.catalog.fixed()
+            if not catalog.users_of(CLOCK.name):
+                gone = {catalog.drop_table(CLOCK.name).name: None}
+                core.carry_out(partial(_put, core, catalog, tables=gone), catalog)
+        raise
 
 
 def _begin_clock(core: Core) -> None:
-    """From now on there is a clock, which goes on with each commit as long as a view reads it."""
     with core.lock:
         catalog = core.catalog.fixed()
+        if catalog.find(CLOCK.name) is not None:
+            catalog.drop_table(CLOCK.name)
         rows = core.clock.row(core.clock.present())
         made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
         core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})

@@ -69,8 +69,9 @@ class OpenTransaction(Core):
         """See `Core.certain`."""
         self.base.certain()
 
-    def publish(self) -> None:
-        """Let everybody see what was changed, as one commit; on any error nothing has changed.
+    def publish(self, *, settles: bool = True) -> None:
+        """Let everybody see what was changed, as one commit; on any error nothing has changed. `settles`: see
+        `Core.commit`.
 
         Raises what a commit raises, and TransactionError if others were first: they have changed a row that this has
         changed, or put one where this puts one.
@@ -79,5 +80,6 @@ class OpenTransaction(Core):
         if self.settings.path != self.base.settings.path:
             self.base.settings.path = self.settings.path
         publish(self.base, self.pending)
-        self.base.settle()
-        self.base.tidy_texts()
+        if settles:
+            self.base.settle()
+            self.base.tidy_texts()

@@ -12,11 +12,11 @@ from functools import cache
 import duckdb
 
 from catalog.catalog import Catalog
+from catalog.clock import CLOCK, READ, is_own
 from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
-from catalog.sequence import SEQUENCES
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import comment_texts, definition_text
@@ -98,8 +98,8 @@ def _add_macros(duck: duckdb.DuckDBPyConnection, macros: Macros) -> None:
 
 
 def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, int]) -> Iterator[str]:
-    """CREATE for all there is, and for a duckdb_tables() that knows how many rows tables have, and a duckdb_functions()
-    that does not tell of these two.
+    """CREATE for all there is but what is the engine's own, for a duckdb_tables() that knows how many rows tables have,
+    and for a duckdb_functions() that does not tell of these two.
     """
     if catalog.database != "memory":
         yield f"ATTACH ':memory:' AS {quoted(catalog.database)}"
@@ -112,7 +112,7 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for sequence in catalog.sequences.values():
         yield f"CREATE {sequence.definition()}"
     for entry in catalog.content.values():
-        if entry.name == SEQUENCES.name:
+        if is_own(entry.name) and entry.name != CLOCK.name:
             continue
         if isinstance(entry, Table):
             keys = tuple(replace(each, enforced=False) for each in entry.foreign_keys)
@@ -120,7 +120,13 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
             yield definition_text(replace(plain, replicated=False), catalog)
         else:
             kind = "TEMP VIEW" if entry.temporary else "VIEW"
-            yield f"CREATE {kind} {catalog.spelled(entry.name)} AS {spelled_text(texts[entry.name], catalog)}"
+            named, text = catalog.spelled(entry.name), texts[entry.name]
+            if CLOCK.name in entry.uses:  # shown as what was written, under the names that has
+                text = text.replace(READ, "now()")
+                named += f" ({', '.join(quoted(field.name) for field in entry.schema)})"
+            yield f"CREATE {kind} {named} AS {spelled_text(text, catalog)}"
+    if catalog.find(CLOCK.name) is not None:  # which was there for views that read it by its name
+        yield f"DROP TABLE {quoted(CLOCK.name)}"
     yield from comment_texts(catalog)
     sizes = "".join(f" WHEN ({', '.join(map(as_literal, catalog.place(name)))}) THEN {n}" for name, n in rows.items())
     place = "(database_name, schema_name, table_name)"

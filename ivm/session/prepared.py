@@ -9,9 +9,9 @@ from sql.connection_statements import Deallocate, Execute, Prepare
 from sql.parameters import filled_with_texts
 from sql.parse import parse
 from sql.schemas import with_schemas
-from sql.statements import Delete, Insert, Merge, Query, Update
+from sql.statements import Delete, Insert, Merge, Query, Update, WithChanges
 
-_PREPARED = (Query, Insert, Update, Delete, Merge)
+_PREPARED = (Query, Insert, Update, Delete, Merge, WithChanges)
 
 
 def prepare(core: Core, statement: Prepare) -> None:

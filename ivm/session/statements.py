@@ -23,7 +23,18 @@ from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
 from sql.changes import check_width, columns_to_insert
-from sql.connection_statements import Deallocate, Execute, Idle, Load, Prepare, Set, SetVariable
+from sql.connection_statements import (
+    Begin,
+    Commit,
+    Deallocate,
+    Execute,
+    Idle,
+    Load,
+    Prepare,
+    Rollback,
+    Set,
+    SetVariable,
+)
 from sql.macros import with_macros
 from sql.named_types import with_types
 from sql.parameters import Parameters
@@ -35,9 +46,7 @@ from sql.schemas import with_schemas
 from sql.sql_text import SqlText
 from sql.statements import (
     Analyze,
-    Begin,
     Checkpoint,
-    Commit,
     Copy,
     CreateView,
     Delete,
@@ -46,11 +55,11 @@ from sql.statements import (
     Insert,
     Merge,
     Query,
-    Rollback,
     Show,
     Statement,
     Summarize,
     Update,
+    WithChanges,
 )
 from sql.syntax import chunks, dialect_named, statement_tokens
 
@@ -145,7 +154,7 @@ def _parsed(text: str, dialect: str) -> Sequence[Statement]:
 _PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
 _RENAMED: Recent[tuple[str, str], tuple[tuple[object, tuple[str, ...], tuple[str, ...]], str]] = Recent(512)
 _MOST_CHARACTERS = 4000
-_REMEMBERED = (Query, Insert, Delete, Update, Merge)
+_REMEMBERED = (Query, Insert, Delete, Update, Merge, WithChanges)
 """The statements that come time and again, and of which nothing is used up when they are carried out."""
 
 
@@ -176,6 +185,10 @@ def run_statement(
             from ivm.session.changing import run_change  # noqa: PLC0415  as above
 
             return run_change(core, statement)
+        case WithChanges():
+            from ivm.session.chained import run_with_changes  # noqa: PLC0415  as above
+
+            return run_with_changes(core, statement, dialect)
         case Show() | Describe() | Summarize():
             from ivm.session.adhoc import described  # noqa: PLC0415  as above
 

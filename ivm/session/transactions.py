@@ -13,20 +13,17 @@ from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.defining import DEFINITIONS, Definitions
 from ivm.session.statements import run_statement
-from sql.connection_statements import Load
+from sql.connection_statements import Begin, Commit, Load, Rollback
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
 from sql.statements import (
     Alter,
     Analyze,
-    Begin,
-    Commit,
     CreateIndex,
     CreateSequence,
     CreateTable,
     Drop,
     Explain,
-    Rollback,
     Statement,
 )
 

@@ -163,7 +163,7 @@ class Shell:
 
     def answer(self, answer: Result, word: str = "") -> None:
         """Print rows as the mode says; of a change only how many rows it changed, and only on a terminal."""
-        if word in CHANGES and answer.columns == ["count"]:
+        if word in CHANGES and answer.columns == ["Count"]:
             (count,) = answer.fetchone() or (0,)
             if self.is_typed:
                 say(f"{count:,} row{'' if count == 1 else 's'} {CHANGES[word]}")

@@ -9,6 +9,9 @@ are visited, and no others. Each comparison has a clock of its own, so that a ch
 
 A comparison that stands within an expression (OR, CASE, FILTER) decides there between rows on which it is true, false,
 and NULL: a union of these three.
+
+Whatever else reads the clock (now() - ts AS age) is a value of each row: a join with what it reads of the clock, of
+which all rows are visited when that changes.
 """
 
 from __future__ import annotations
@@ -16,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from catalog.errors import UnsupportedError
 from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, VARCHAR, SqlType
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.unique_keys import is_unique
@@ -25,18 +27,19 @@ from sql.folded import folded
 from sql.ir.clock import NOW, READ, is_of_clock, reads_clock
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions import MIRRORED, NEGATED
-from sql.ir.rebuild import row, scalars_of
-from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, Union
+from sql.ir.rebuild import row, scalars_of, with_scalars
+from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, Union, Unnest, Window
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, columns_of, rewrite, walk
-from sql.ir.text import scalar_text
 
 MOST = 5
-"""So many comparisons with the clock may decide within the expressions of one clause: 3^5 kinds of rows."""
+"""So many comparisons with the clock decide within the expressions of one clause: 3^5 kinds of rows. If there are more,
+the clause is computed of all rows.
+"""
 
 
 @bottom_up
 def read_clock(relation: Relation) -> Relation:
-    """Join the clock wherever it is read. UnsupportedError where more than the rows that it passes would change."""
+    """Join the clock wherever it is read."""
     if not any(map(reads_clock, scalars_of(relation))):
         return relation
     match relation:
@@ -44,9 +47,9 @@ def read_clock(relation: Relation) -> Relation:
             return _filtered(relation.input, relation.predicates)
         case Map():
             return _mapped(relation)
-        case Reduce():
-            return _reduced(relation)
-    raise _refusal(next(filter(reads_clock, scalars_of(relation))), relation)
+        case Reduce() | Window() | Unnest():
+            return _over_computed(relation)
+    raise AssertionError(f"{type(relation).__name__} has expressions, but reads no clock")
 
 
 def _filtered(relation: Relation, predicates: tuple[Scalar, ...]) -> Relation:
@@ -72,14 +75,23 @@ def _split(relation: Relation, predicate: Scalar, others: tuple[Scalar, ...]) ->
         case Call("ne", (left, right)) if _sides(predicate) is not None:
             both = (comparison(function, left, right) for function in ("lt", "gt"))
             return Union(tuple(_filtered(relation, (*others, each)) for each in both))
-    _check_number((predicate,), relation)
+    first = _first((predicate,))
+    if first is None:
+        return _at_all(_filtered(relation, others), predicate)
     kinds = [
         (*others, *wanted, left)
-        for wanted, known in _kinds(_first((predicate,), relation))
+        for wanted, known in _kinds(first)
         if (left := known(predicate)) != FALSE and not (isinstance(left, Literal) and left.value is None)
     ]
     made = [_filtered(relation, tuple(each for each in kind if each != TRUE)) for kind in kinds]
     return Union(tuple(made)) if len(made) > 1 else made[0] if made else filtered(relation, (FALSE,))
+
+
+def _at_all(relation: Relation, predicate: Scalar) -> Relation:
+    """The rows on which a predicate holds that decides of each of them at each time."""
+    width = len(relation.schema)
+    over, scalars = _beside_clock(relation, (predicate,))
+    return Project(Filter(over, scalars), tuple(range(width)))
 
 
 def _mapped(relation: Map) -> Relation:
@@ -87,27 +99,83 @@ def _mapped(relation: Map) -> Relation:
     if not any(map(reads_clock, relation.scalars)):
         return relation
     below, schema = relation.input, relation.schema[len(relation.input.schema) :]
-    if is_unique(below, ()):  # one row may have the time as its value
-        width = len(below.schema)
-        over = Map(Join((below, READ)), tuple(_at(s, width) for s in relation.scalars), relation.names)
-        kept = (*range(width), *range(width + 1, width + 1 + len(relation.scalars)))
-        return projected(over, kept, names(relation))
-    _check_number(relation.scalars, relation)
+    first = None if is_unique(below, ()) else _first(relation.scalars)
+    if first is None:
+        return _valued(relation)
     made = []
-    for wanted, known in _kinds(_first(relation.scalars, relation)):
+    for wanted, known in _kinds(first):
         scalars = as_certain(tuple(map(known, relation.scalars)), schema)
         made.append(_mapped(replace(relation, input=_filtered(below, wanted), scalars=scalars)))
     return Union(tuple(made))
 
 
-def _reduced(relation: Reduce) -> Relation:
-    """The relation of a reduce, some of whose expressions read the clock: they are computed below it."""
+def _valued(relation: Map) -> Relation:
+    """The relation of a map, all of whose rows are others whenever what they read of the clock changes."""
+    width = len(relation.input.schema)
+    over, scalars = _beside_clock(relation.input, tuple(map(_cut_to_part, relation.scalars)))
+    wider = len(over.schema)
+    kept = (*range(width), *range(wider, wider + len(scalars)))
+    return projected(Map(over, scalars, relation.names), kept, names(relation))
+
+
+def _beside_clock(relation: Relation, scalars: tuple[Scalar, ...]) -> tuple[Relation, tuple[Scalar, ...]]:
+    """The rows of `relation` beside what `scalars` read of the clock, and these over such a row.
+
+    What they compute of the clock alone is computed there, so that nothing changes until that does, such as a day.
+    """
+    parts = tuple(dict.fromkeys(part for scalar in scalars for part in _clock_parts(scalar)))
+    clock = READ if parts == (NOW,) else _computed(parts)
+    columns = {part: Column(len(relation.schema) + place, part.type, part.nullable) for place, part in enumerate(parts)}
+    return Join((relation, clock)), tuple(_with_columns(scalar, columns) for scalar in scalars)
+
+
+def _computed(parts: tuple[Scalar, ...]) -> Relation:
+    over = Map(READ, tuple(_at(part, 0) for part in parts), tuple(f"#{place}" for place in range(len(parts))))
+    return Project(over, tuple(range(1, 1 + len(parts))))
+
+
+def _clock_parts(scalar: Scalar) -> Iterator[Scalar]:
+    """The largest parts that are computed of the clock alone, and cannot fail, of which a row might not want them."""
+    if scalar == NOW or (is_of_clock(scalar) and not can_raise(scalar)):
+        yield scalar
+    elif isinstance(scalar, Call):
+        for argument in scalar.args:
+            yield from _clock_parts(argument)
+
+
+def _with_columns(scalar: Scalar, columns: dict[Scalar, Column]) -> Scalar:
+    """The expression with columns in the place of its largest parts that are one."""
+    if scalar in columns:
+        return columns[scalar]
+    if not isinstance(scalar, Call):
+        return scalar
+    return replace(scalar, args=tuple(_with_columns(argument, columns) for argument in scalar.args))
+
+
+def _cut_to_part(scalar: Scalar) -> Scalar:
+    """The same value, in which date_diff() reads no more of the clock than the beginning of its part."""
+
+    def cut(part: Scalar) -> Scalar:
+        match part:
+            case Call("date_diff", (Literal(str(unit)), begin, end)) if unit in _CUT:
+                of_clock = (_cut(each, unit) if is_of_clock(each) else each for each in (begin, end))
+                return replace(part, args=(part.args[0], *of_clock))
+        return part
+
+    return rewrite(scalar, cut)
+
+
+def _over_computed(relation: Reduce | Window | Unnest) -> Relation:
+    """A node some of whose expressions read the clock: these are computed below it."""
     below = relation.input
-    read = tuple(dict.fromkeys(filter(reads_clock, scalars_of(relation))))
+    width, read = len(below.schema), tuple(dict.fromkeys(filter(reads_clock, scalars_of(relation))))
     made = _mapped(Map(below, read, tuple(f"#{i}" for i in range(len(read)))))
-    values = dict(zip(read, row(made)[len(below.schema) :], strict=True))
-    aggregates = tuple(each.map(lambda s: values.get(s, s)) for each in relation.aggregates)
-    return replace(relation, input=made, keys=tuple(values.get(k, k) for k in relation.keys), aggregates=aggregates)
+    values = dict(zip(read, row(made)[width:], strict=True))
+    over = replace(with_scalars(relation, lambda scalar: values.get(scalar, scalar)), input=made)
+    if isinstance(over, Reduce):
+        return over
+    kept = (*range(width), *range(width + len(read), len(over.schema)))
+    return projected(over, kept, names(relation))
 
 
 def _compared(relation: Relation, found: Iterable[tuple[Scalar, str, Scalar]]) -> Relation:
@@ -169,6 +237,7 @@ def _cut(scalar: Scalar, part: str) -> Scalar:
 
 
 _UNITS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
+_CUT = (*_UNITS, "day", "month", "year")
 
 
 def _sides_of(end: Scalar, begin: Scalar, function: str, length: Literal) -> tuple[Scalar, str, Scalar] | None:
@@ -193,12 +262,11 @@ def _comparisons(scalars: Iterable[Scalar]) -> Iterator[Scalar]:
     return (part for scalar in scalars for part in walk(scalar) if _sides(part) is not None)
 
 
-def _first(scalars: tuple[Scalar, ...], relation: Relation) -> Scalar:
-    """The first comparison with the clock; UnsupportedError if the clock is read in another way."""
-    found = next(_comparisons(scalars), None)
-    if found is None:
-        raise _refusal(next(filter(reads_clock, scalars)), relation)
-    return found
+def _first(scalars: tuple[Scalar, ...]) -> Scalar | None:
+    """The comparison that is to decide between kinds of rows; None if there are too many, or all rows change anyhow."""
+    found = tuple(dict.fromkeys(_comparisons(scalars)))
+    is_value = any(reads_clock(scalar) and next(_comparisons((scalar,)), None) is None for scalar in scalars)
+    return None if is_value or not 0 < len(found) <= MOST else found[0]
 
 
 def _kinds(compared: Scalar) -> list[tuple[tuple[Scalar, ...], Callable[[Scalar], Scalar]]]:
@@ -217,20 +285,3 @@ def _kinds(compared: Scalar) -> list[tuple[tuple[Scalar, ...], Callable[[Scalar]
     if sides[0].nullable:
         kinds.append(((is_null(sides[0]),), known(Literal(None, BOOLEAN))))
     return kinds
-
-
-def _check_number(scalars: tuple[Scalar, ...], relation: Relation) -> None:
-    count = len(dict.fromkeys(_comparisons(scalars)))
-    if count > MOST:
-        raise UnsupportedError(
-            f"cannot maintain this: {count} comparisons with now() stand within other expressions of one clause, and "
-            f"{MOST} is the limit; join them by AND, or compute some of them in a view of their own"
-        )
-
-
-def _refusal(scalar: Scalar, relation: Relation) -> UnsupportedError:
-    written = scalar_text(scalar, names(relation))
-    return UnsupportedError(
-        f"cannot maintain {written}: it changes all the time; compare a column with now(), as in "
-        "ts > now() - INTERVAL 1 HOUR, or compute it in the SELECT that reads the view"
-    )

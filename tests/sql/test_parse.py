@@ -231,7 +231,6 @@ def test_nothing_is_no_statement():
             ParseError,
             "expected UPDATE, DELETE, INSERT or DO",
         ),
-        ("MERGE INTO t USING s ON true WHEN MATCHED THEN ERROR 'x'", UnsupportedError, r"error\('why'\) .*column 30"),
         ("MERGE INTO t USING s ON true WHEN NOT MATCHED THEN DELETE", BindError, "no row to DELETE; write .*column 30"),
         ("MERGE INTO t USING s ON true WHEN NOT MATCHED BY SOURCE THEN INSERT", BindError, r"write VALUES \(\.\.\)"),
         ("MERGE INTO t USING s ON true WHEN NOT MATCHED BY SOURCE THEN UPDATE", BindError, "write SET column = value"),

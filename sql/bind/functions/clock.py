@@ -6,8 +6,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.clock import CLOCK, NOW_COLUMN
-from catalog.names import quoted
+from catalog.clock import READ
 from catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
@@ -22,7 +21,6 @@ _KINDS: dict[type[exp.Expr], SqlType] = {
 _NAMES = ("now", "get_current_timestamp", "transaction_timestamp")
 _WITHOUT = ("CHECK", "VALUES", "this statement")
 """Clauses that see a row alone."""
-_COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In)
 
 
 def clock_type(node: exp.Expr) -> SqlType | None:
@@ -38,20 +36,7 @@ def bind_clock(binder: Binder, node: exp.Expr) -> Operand:
     assert type_ is not None, "it is one of these"
     if binder.clause in _WITHOUT:
         refuse_clock(binder, node, "write it where rows are inserted, and compare it in a view")
-    if not node.find_ancestor(*_COMPARED, exp.Query) or _is_value(node):
-        refuse_clock(binder, node, COMPARE)
     return Operand(node, binder.cast(Operand(node, NOW), type_))
-
-
-def _is_value(node: exp.Expr) -> bool:
-    """Whether it stands in a SELECT with rows, and in no comparison there."""
-    around = node.find_ancestor(*_COMPARED, exp.Query)
-    return isinstance(around, exp.Select) and around.args.get("from_") is not None
-
-
-COMPARE = (
-    "compare a column with it, as in ts > now() - INTERVAL 1 HOUR, or compute it in the SELECT that reads the view"
-)
 
 
 def refuse_clock(binder: Binder, node: exp.Expr, instead: str) -> NoReturn:
@@ -62,8 +47,7 @@ def refuse_clock(binder: Binder, node: exp.Expr, instead: str) -> NoReturn:
 def read_in_duckdb(node: exp.Expr) -> exp.Expr:
     """What a call that says what time it is becomes in the text for DuckDB: the clock's row."""
     type_ = clock_type(node)
-    column = exp.column(exp.to_identifier(CLOCK.fields[NOW_COLUMN].name, quoted=True))
-    read = exp.Subquery(this=exp.select(column).from_(quoted(CLOCK.name), dialect="duckdb"))
+    read: exp.Expr = exp.maybe_parse(READ, dialect="duckdb")
     return read if type_ == NOW.type else exp.cast(read, str(type_), dialect="duckdb")
 
 

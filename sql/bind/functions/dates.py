@@ -269,7 +269,8 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
     """The functions of dates that sqlglot knows by their name only; None if this is none of them."""
     match name, len(args):
         case "age", 1:
-            binder.refuse(node, "age() of one moment changes by itself; write age(x, y)")
+            node.set("expressions", [exp.cast(exp.CurrentDate(), "TIMESTAMP"), *args])  # for DuckDB too
+            return _age(binder, node, node.expressions)
         case "age", 2:
             return _age(binder, node, args)
         case (("date_part" | "datepart"), 2):
