@@ -264,7 +264,7 @@ COALESCE it is called for the rows that get there; in WHERE after what can be to
 
 An error in a function fails the commit, shows the arguments, and nothing has changed; so does a value that is not of its type.
 A function that uses the database which calls it gets an error. One that never returns keeps commits waiting: Ctrl-C ends it,
-and the commit with it. Views refuse functions with `side_effects=True`, and any function within a loop of WITH RECURSIVE;
+and the commit with it; in a query, which DuckDB runs, Ctrl-C is heard when the function returns. Views refuse functions with `side_effects=True`, and any function within a loop of WITH RECURSIVE;
 CHECK, DEFAULT and generated columns refuse all of them, and so does Spark. There are no aggregates and no table functions of
 Python's. `db.remove_function("slug")` is refused while a view calls it.
 
