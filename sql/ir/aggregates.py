@@ -65,7 +65,8 @@ class AggregateFunction:
         of_parts: which aggregate of the values that the parts of a group have is its value of the group; None if none.
         windowed: whether it may stand before OVER.
         of_nothing: its value of a group without values, where that is not NULL.
-        written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is.
+        written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is; those
+            that are not given are left out of the calls in it.
     """
 
     name: str
@@ -95,6 +96,11 @@ def _written(name: str, takes: str, gives: str, parameters: str, text: str, *cal
     return AggregateFunction(
         name, _REWRITTEN, takes, gives, len(names), len(names), called=called, written=(names, text)
     )  # fmt: skip
+
+
+def _histogram(name: str, called: str, least: int) -> AggregateFunction:
+    written = ("x", "bins"), f"list_aggregate(list(x), '{called}', bins)"
+    return AggregateFunction(name, _REWRITTEN, "T, T[]", "MAP(T, UBIGINT)", least, 2, written=written)
 
 
 def _fold(name: str, takes: str, gives: str, *, least: int = 1, of_nothing: float | None = None) -> AggregateFunction:
@@ -216,6 +222,9 @@ _TABLE = (
     _written("json_group_array", "T", "JSON", "x", f"CAST('[' || string_agg({_JSON}, ',') || ']' AS JSON)"),
     _written("json_group_object", "T, U", "JSON", "k v", f"CAST('{{' || string_agg({_ENTRY}, ',') || '}}' AS JSON)"),
     _written("json_group_structure", "JSON", "JSON", "x", "json_structure(json_group_array(x)) -> 0"),
+    # Of a value, or of a bin by its end, how often it occurs; computed of all values of the group.
+    _histogram("histogram", "histogram", 1),
+    _histogram("histogram_exact", "histogram_exact", 2),
     AggregateFunction("list", _ROWS, "T", "T[]", skips_nulls=False, called=("array_agg",)),
 )
 
