@@ -19,7 +19,6 @@ from catalog.names import quoted, twice
 from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
-from sql.bind.aggregates.calls import is_windowed
 from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
@@ -289,7 +288,7 @@ def _order_values(node: exp.Expr) -> None:
     value = node.this.this if isinstance(node.this, exp.Order) else node.this
     if isinstance(value, exp.Distinct):
         value = value.expressions[0]
-    if value is None or is_windowed(node) or value.find(exp.Column) is None:
+    if value is None or value.find(exp.Column, exp.AggFunc) is None:
         return
     last = next(arg for arg in ("count", "expression", "this") if isinstance(node.args.get(arg), exp.Expr))
     _order_argument(node, last, [_ascending(value.copy(), nulls_first=isinstance(node, exp.Last))])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
@@ -10,15 +11,16 @@ from sqlglot import exp
 from catalog.names import suggestion
 from catalog.types import BIGINT, DOUBLE, INTERVAL
 from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.aggregates.calls import AGGREGATES
+from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS
 from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
+from sql.ir.relation import Aggregate
 from sql.ir.scalar import Literal, Scalar
-from sql.ir.window_function import WindowFunction
+from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
 
 
@@ -52,10 +54,19 @@ _OFFERED = (
 )
 
 
-def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction:
+@dataclass(frozen=True, slots=True)
+class OfPartition:
+    """A `value` that all rows of a partition share: over the columns of `aggregates` of them, which `names` write."""
+
+    value: Scalar
+    aggregates: tuple[Aggregate, ...]
+    names: tuple[str, ...]
+
+
+def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction | OfPartition:
     """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
-    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls) and not isinstance(call.this, exp.AnyValue):
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
     kind = type(call)
     if kind in _RANKS:
@@ -116,39 +127,43 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
     return WindowFunction(name, args, arg.type, nullable, ignore_nulls=skips and arg.nullable and offset > 0)
 
 
-def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
-    inner = call.this if isinstance(call, exp.Filter) else call
+def _aggregate(
+    binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, skips: bool
+) -> WindowFunction | OfPartition:
+    """A sum or the like over the frame; any other aggregate only of the whole partition, as a group has it."""
+    inner = call
+    while isinstance(inner, WRAPPERS):
+        inner = inner.this
     if not isinstance(inner, AGGREGATES) or skips:
         what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
-    _refuse_unwindowed(binder, node, inner)
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
-        bind_aggregate(binder, node.this)
-        bound, *more = binder.aggregates.found
+        value, aggregates = bind_aggregate(binder, node.this).scalar, binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    if more or (bound.type == INTERVAL and bound.function in ("min", "max")):
-        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
-        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
-    if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
-        _refuse(binder, node, inner)
+    bound, *more = aggregates.found
+    intervals = more or (bound.type == INTERVAL and bound.function in ("min", "max"))
+    if intervals or not _is_windowed(bound) or aggregate_of(FUNCTIONS[type(inner)]).written is not None:
+        if framed.frame == WHOLE_PARTITION and not framed.order:
+            return OfPartition(value, tuple(aggregates.found), tuple(aggregates.names))
+        _refuse(binder, node, call)
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")
     return WindowFunction(bound.function, args, bound.type, not counts, framed.frame, bounds=framed.bounds)
 
 
-def _refuse_unwindowed(binder: Binder, node: exp.Expr, call: exp.Expr) -> None:
-    if aggregate_of(FUNCTIONS[type(call)]).written is not None:
-        _refuse(binder, node, call)
+def _is_windowed(bound: Aggregate) -> bool:
+    return aggregate_of(bound.function).windowed and not (bound.distinct or bound.order or bound.others)
 
 
 def _refuse(binder: Binder, node: exp.Expr, call: exp.Expr) -> NoReturn:
-    what = f"{text_of(call)[:60]} OVER is not maintained"
-    binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
+    what = f"{text_of(call)[:60]} OVER a part of a partition is not maintained"
+    instead = "leave out ORDER BY and the frame in OVER, or DISTINCT and ORDER BY in the call"
+    binder.refuse(node, f"{what}; {instead}; window functions over any rows are {_OFFERED}")
 
 
 def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:
