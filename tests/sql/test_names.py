@@ -19,7 +19,7 @@ ITEMS = {
     ),
     "nested types": "[a]::int[], [[b]]::text [] [], {'x': a}::struct(x int, \"y z\" text[]), map {b: a}::map(text, int)",
     "signs and words": (
-        "xor(a, 2), position('a' IN b), position('x' IN b) + 1, trim(BOTH 'h' FROM b), trim(b, 'h'), b GLOB 'a*', b ^@ 'a', "
+        "xor(a, 2), position('a' IN b), position('x' IN b) + 1, trim(BOTH 'h' FROM b), trim(b, 'x'), b GLOB 'a*', b ^@ 'a', "
         "starts_with(b, 'a'), strpos(b, 'a')"
     ),
 }
