@@ -155,6 +155,8 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
     entries |= {key(table["name"]): table_of(table) for table in head["tables"]}
     entries |= {key(view["name"]): view_of(view) for view in head["views"]}
     catalog = Catalog()
+    if old is not None:
+        catalog.functions = old.functions
     for name, type_ in head["types"].items():
         catalog.add_type(name, type_of(type_))
     for plain in head.get("macros", ()):  # which earlier releases did not know

@@ -33,6 +33,7 @@ from ivm.intake.incoming import check_defaults, default_values
 from ivm.intake.ingest import Intake
 from ivm.plan.lower import lower
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.redefining import Redefining
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
@@ -89,7 +90,7 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     is_anew = bool(text) or change.is_stored_anew
     again = None if is_anew else _meeting_nulls(work, change)
     work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         if text and engine.tables[old.name].last_time != seen:  # what others have committed is not to be lost
             rows = _rows(core, change, text)
         tables = engine.tables
@@ -258,7 +259,7 @@ def _rename_view(core: Core, view: View, name: str) -> None:
         work.redefine(each, text, renames=True)
     if view.maintained:
         work.plan(core, {name: engine.sizes({view.name})[view.name]})
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         there = engine.views.get(view.name)
         renderer = engine.beside({}, {view.name}) if work.planned else None
         if renderer is not None and there is not None:

@@ -18,6 +18,7 @@ from ivm.intake.ingest import Intake
 from ivm.render.renderer import Renderer
 from ivm.session.before import check_same
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.pending import Pending
 from ivm.session.succession import succession
 
@@ -38,7 +39,7 @@ def publish(core: Core, pending: Pending) -> None:
     with core.definitions:
         core.check_writable()
         core.begin_defining(None)
-        with core.dropping(), core.lock:
+        with dropping(core), core.lock:
             if not core.catalog.is_like(pending.before):
                 raise TransactionError(
                     "cannot commit: the transaction creates or drops something, and others have done so since it "

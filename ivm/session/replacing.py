@@ -9,6 +9,7 @@ from catalog.errors import BindError, Error
 from catalog.schema import View
 from ivm.engine.rehearsal import rehearse
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.redefining import Redefining
 from ivm.session.succession import succession
 from sql.bind import BoundQuery
@@ -26,7 +27,7 @@ def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQu
     work.plan(core)
     for name, planned in work.planned.items():
         rehearse(core.engine, catalog.view(name), planned, core.lock)
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         renderer = core.engine.beside({}, set(work.bound)) if work.planned else None
         views = work.installed(core, renderer, core.pause, core.lock.aside)
         tell = succession(core, catalog, {name: installed for name, (installed, _) in views.items()})

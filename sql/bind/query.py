@@ -15,10 +15,11 @@ from sqlglot import exp
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK
 from catalog.errors import BindError, UnsupportedError
-from catalog.names import quoted, twice
+from catalog.names import key, quoted, twice
 from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
+from sql.bind.aggregates.calls import is_windowed
 from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
@@ -28,11 +29,14 @@ from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinemen
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.bind.lengths import by_length
+from sql.bind.windows.partitions import OF_PARTITION
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.clock import reads_clock
+from sql.ir.functions.called import is_called, name_of
 from sql.ir.rebuild import is_settled, nodes, scalars_of, settle
 from sql.ir.relation import Relation
+from sql.ir.scalar import walk
 from sql.reader import MUTUALLY
 from sql.refused import too_deep
 from sql.sql_text import SqlText, text_of
@@ -49,7 +53,8 @@ class BoundQuery:
     that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
     DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
     relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so. `reads`
-    are the places of the text at which it names what it uses, in order.
+    are the places of the text at which it names what it uses, in order. `calls`: the application's functions that it
+    calls, by the keys of their names, but for those that views call which it reads.
     """
 
     relation: Relation
@@ -60,6 +65,7 @@ class BoundQuery:
     oracle_sql: str
     hidden: Schema = ()
     reads: tuple[Reads, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 def bind(
@@ -103,7 +109,13 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     reads = tuple(place for _, place in sorted(context.reads.items()))
     schema, hidden = relation.schema[:width], relation.schema[width:]
-    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden, reads)
+    called = _called(relation) if catalog.functions else ()
+    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden, reads, called)
+
+
+def _called(relation: Relation) -> tuple[str, ...]:
+    parts = (part for each in nodes(relation, is_settled) for scalar in scalars_of(each) for part in walk(scalar))
+    return tuple(dict.fromkeys(key(name_of(part)) for part in parts if is_called(part)))
 
 
 def has_answer(oracle_sql: str) -> bool:
@@ -288,7 +300,8 @@ def _order_values(node: exp.Expr) -> None:
     value = node.this.this if isinstance(node.this, exp.Order) else node.this
     if isinstance(value, exp.Distinct):
         value = value.expressions[0]
-    if value is None or value.find(exp.Column, exp.AggFunc) is None:
+    running = is_windowed(node) and OF_PARTITION not in node.meta
+    if value is None or running or value.find(exp.Column) is None:
         return
     last = next(arg for arg in ("count", "expression", "this") if isinstance(node.args.get(arg), exp.Expr))
     _order_argument(node, last, [_ascending(value.copy(), nulls_first=isinstance(node, exp.Last))])

@@ -102,9 +102,9 @@ class Aggregates(Conditions):
                 number = self.value("INT", Scope(scope.columns), 1)
                 return f"CAST(sum({number}) {f'OVER ({partition}' if whole else over + frame}) AS BIGINT)", "INT"
             case 8:
-                least = self.rng.random() < 0.5
-                call = f"arg_min({value}, {value})" if least else f"count(DISTINCT {value})"
-                return f"{call} OVER ({partition})", kind if least else "INT"
+                number = self.value("INT", Scope(scope.columns), 1)
+                call = self.rng.choice((f"count(DISTINCT {value})", f"median({number})", f"bit_or({number})"))
+                return f"CAST({call} OVER ({partition}) AS BIGINT)", "INT"
             case _:
                 return f"avg({self.value('INT', Scope(scope.columns), 1)}) {over}{frame})", "DBL"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -13,13 +13,15 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.bind.names.scope import WINDOWED, Scope
 from sql.bind.windows.frames import bind_frame
-from sql.bind.windows.functions import VALUES, OfPartition, bind_function, bind_spec
+from sql.bind.windows.functions import VALUES, bind_function, bind_spec
+from sql.bind.windows.partitions import OfPartition, with_aggregates
 from sql.bind.windows.specs import Spec
-from sql.decorrelate.expand_joins import Pair, filtered, joined, with_columns
+from sql.decorrelate.expand_joins import filtered, with_columns
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AGGREGATES
-from sql.ir.rebuild import column, outers, relation_scalars
-from sql.ir.relation import Aggregate, Apply, Order, Project, Reduce, Relation, Window
-from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite, substitute
+from sql.ir.rebuild import outers, relation_scalars
+from sql.ir.relation import Apply, Order, Project, Relation, Window
+from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 from sql.ir.window_function import UNFRAMED, WindowFunction
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
@@ -27,10 +29,7 @@ _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
 
 @dataclass(frozen=True, slots=True)
 class _Windowed:
-    """One window function over the rows of the block, or an aggregate of whole partitions.
-
-    Order terms are (expression, descending, nulls first).
-    """
+    """One window function over the rows of the block; order terms are (expression, descending, nulls first)."""
 
     partition: tuple[Scalar, ...]
     order: tuple[tuple[Scalar, bool, bool], ...]
@@ -46,11 +45,11 @@ class _Windowed:
         first = len(self.partition)
         second = first + len(self.order)
         order = tuple((s, d, n) for s, (_, d, n) in zip(scalars[first:second], self.order, strict=True))
-        function, rest = self.function, scalars[second:]
-        if isinstance(function, Aggregate):
-            left = iter(rest)
-            return _Windowed(tuple(scalars[:first]), order, function.map(lambda _: next(left)))
-        return _Windowed(tuple(scalars[:first]), order, function.over(rest))
+        own = scalars[second:]
+        if isinstance(self.function, Aggregate):
+            rest = iter(own)
+            return _Windowed(tuple(scalars[:first]), order, self.function.map(lambda _: next(rest)))
+        return _Windowed(tuple(scalars[:first]), order, self.function.over(own))
 
 
 @dataclass(slots=True)
@@ -95,18 +94,17 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
         )
         order = tuple(term for term in order if not isinstance(term[0], Literal))
         framed = bind_frame(binder, node, spec, order)
-        function = bind_function(binder, node, framed)
+        function = bind_function(binder, node, spec, framed)
     finally:
         binder.windows, binder.clause = windows, outer
-    partition = tuple(dict.fromkeys(partition))
+    keys = tuple(dict.fromkeys(partition))
     if isinstance(function, OfPartition):
-        pairs = zip(function.aggregates, function.names, strict=True)
-        columns = tuple(windows.column(_Windowed(partition, (), each), name) for each, name in pairs)
-        return Operand(node, substitute(function.value, columns))
+        found = zip(function.aggregates, function.names, strict=True)
+        return Operand(node, function.over([windows.column(_Windowed(keys, (), each), name) for each, name in found]))
     order = framed.order if function.function not in UNFRAMED else order
     windows.places[id(node)] = node, spec, function
     name = column_name(node, binder.source)
-    return Operand(node, windows.column(_Windowed(partition, order, function), name))
+    return Operand(node, windows.column(_Windowed(keys, order, function), name))
 
 
 def _key(binder: Binder, node: exp.Expr) -> Scalar:
@@ -136,39 +134,29 @@ def windowed(
         count = len(each.scalars)
         found.append(each.over(rest[:count]))
         rest = rest[count:]
-    rows, at = _with_keys(relation, found)
-    relation = rows
+    relation, at = _with_keys(relation, found)
     columns: dict[int, int] = {}
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, each in enumerate(found):
-        groups.setdefault((each.partition, each.order, type(each.function)), []).append(i)
+        groups.setdefault((each.partition, each.order, isinstance(each.function, Aggregate)), []).append(i)
     for members in groups.values():
-        each = found[members[0]]
-        partition, names = tuple(at[s] for s in each.partition), tuple(windows.names[i] for i in members)
-        functions = [found[i].function for i in members]
-        of_windows = tuple(function for function in functions if isinstance(function, WindowFunction))
-        if of_windows:
-            order = tuple(Order(at[s], descending, first) for s, descending, first in each.order)
-            relation = Window(relation, partition, order, of_windows, names)
-        else:
-            aggregates = tuple(function for function in functions if isinstance(function, Aggregate))
-            relation = _with_groups(relation, rows, partition, aggregates, names)
-        columns.update({i: len(relation.schema) - len(members) + n for n, i in enumerate(members)})
+        columns.update({i: len(relation.schema) + n for n, i in enumerate(members)})
+        names = tuple(windows.names[i] for i in members)
+        relation = _with_values(relation, [found[i] for i in members], names, at)
     return relation, [_settled(remap(s, places.__getitem__), columns) for s in outputs], kept
 
 
-def _with_groups(
-    relation: Relation,
-    rows: Relation,
-    partition: Sequence[int],
-    aggregates: tuple[Aggregate, ...],
-    names: Sequence[str],
+def _with_values(
+    relation: Relation, found: Sequence[_Windowed], names: tuple[str, ...], at: Mapping[Scalar, int]
 ) -> Relation:
-    """Each row with the aggregates of its partition of `rows`, which are the first columns of `relation`."""
-    keys = tuple(column(rows, place) for place in partition)
-    groups = Reduce(rows, keys, aggregates, (*(rows.schema[place].name for place in partition), *names))
-    pairs = (Pair(key, column(groups, i), key.nullable) for i, key in enumerate(keys))
-    return joined(relation, groups, pairs)
+    """The rows with the values of functions of equal partitions and order, which are all aggregates or none is."""
+    partition = tuple(at[s] for s in found[0].partition)
+    aggregates = [each.function for each in found if isinstance(each.function, Aggregate)]
+    if aggregates:
+        return with_aggregates(relation, partition, aggregates, names)
+    order = tuple(Order(at[s], descending, first) for s, descending, first in found[0].order)
+    functions = tuple(each.function for each in found if isinstance(each.function, WindowFunction))
+    return Window(relation, partition, order, functions, names)
 
 
 def _with_sources(relation: Relation, read: frozenset[int]) -> frozenset[int]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.names import suggestion
+from catalog.names import key, suggestion
 from catalog.types import BIGINT, DOUBLE, INTERVAL
 from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS
+from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
+from sql.bind.windows.partitions import OfPartition, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import Aggregate
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
@@ -54,19 +53,10 @@ _OFFERED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OfPartition:
-    """A `value` that all rows of a partition share: over the columns of `aggregates` of them, which `names` write."""
-
-    value: Scalar
-    aggregates: tuple[Aggregate, ...]
-    names: tuple[str, ...]
-
-
-def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction | OfPartition:
+def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | OfPartition:
     """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
-    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls) and not isinstance(call.this, exp.AnyValue):
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
     kind = type(call)
     if kind in _RANKS:
@@ -78,7 +68,7 @@ def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunct
         return _shift(binder, call, skips)
     if kind in VALUES:
         return _value(binder, call, framed, skips)
-    return _aggregate(binder, node, call, framed, skips)
+    return _aggregate(binder, node, call, spec, framed, skips)
 
 
 def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
@@ -128,53 +118,77 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
 
 
 def _aggregate(
-    binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, skips: bool
+    binder: Binder, node: exp.Expr, call: exp.Expr, spec: Spec, framed: Framed, skips: bool
 ) -> WindowFunction | OfPartition:
-    """A sum or the like over the frame; any other aggregate only of the whole partition, as a group has it."""
-    inner = call
-    while isinstance(inner, WRAPPERS):
-        inner = inner.this
+    inner = call.this if isinstance(call, exp.Filter) else call
     if not isinstance(inner, AGGREGATES) or skips:
         what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
+    whole = framed.frame == WHOLE_PARTITION
+    if not whole and aggregate_of(FUNCTIONS[type(inner)]).written is not None:
+        _refuse(binder, node, inner)
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
-        value, aggregates = bind_aggregate(binder, node.this).scalar, binder.aggregates
+        value = bind_aggregate(binder, node.this).scalar
+        found = binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    bound, *more = aggregates.found
-    intervals = more or (bound.type == INTERVAL and bound.function in ("min", "max"))
-    if intervals or not _is_windowed(bound) or aggregate_of(FUNCTIONS[type(inner)]).written is not None:
-        if framed.frame == WHOLE_PARTITION and not framed.order:
-            return OfPartition(value, tuple(aggregates.found), tuple(aggregates.names))
-        _refuse(binder, node, call)
+    bound, *more = found.found
+    of_intervals = bool(more) or (bound.type == INTERVAL and bound.function in ("min", "max"))
+    plain = not (bound.distinct or bound.order or bound.others) and aggregate_of(bound.function).windowed
+    if whole and (of_intervals or not plain):
+        _check_order(binder, inner, spec, found)
+        return of_partition(inner, value, found)
+    if of_intervals:
+        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
+        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
+    if not plain:
+        _refuse(binder, node, inner)
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")
     return WindowFunction(bound.function, args, bound.type, not counts, framed.frame, bounds=framed.bounds)
 
 
-def _is_windowed(bound: Aggregate) -> bool:
-    return aggregate_of(bound.function).windowed and not (bound.distinct or bound.order or bound.others)
+def _check_order(binder: Binder, call: exp.Expr, spec: Spec, aggregates: Aggregates) -> None:
+    """Refuse what OVER orders and does not say so itself: DuckDB would go by the order of the window."""
+    goes_by_order = any(each.function in _GO_BY_ORDER and not each.order for each in aggregates.found)
+    if spec.order and goes_by_order:
+        binder.refuse(call, f"ORDER BY in OVER is not that of {text_of(call)[:60]}; put it into its parentheses")
+
+
+_GO_BY_ORDER = frozenset(("list", "string_agg", "first", "any_value"))
 
 
 def _refuse(binder: Binder, node: exp.Expr, call: exp.Expr) -> NoReturn:
-    what = f"{text_of(call)[:60]} OVER a part of a partition is not maintained"
-    instead = "leave out ORDER BY and the frame in OVER, or DISTINCT and ORDER BY in the call"
-    binder.refuse(node, f"{what}; {instead}; window functions over any rows are {_OFFERED}")
+    what = f"{text_of(call)[:60]} OVER a part of the partition is not maintained"
+    instead = (
+        f"window functions are {_OFFERED}, without DISTINCT or ORDER BY inside; of whole partitions all aggregates"
+    )
+    binder.refuse(node, f"{what}; {instead}")
 
 
 def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:
-    """The aggregates inside the argument of an aggregate OVER, which are those of the block."""
+    """The aggregates inside the argument of an aggregate OVER, also by their aliases: they are those of the block."""
     outer, binder.aggregates = binder.aggregates, aggregates
     try:
         inside = [n for n in call.find_all(*AGGREGATES) if n is not call]
         outermost = [n for n in inside if not any(a in inside for a in _above(n, call))]
-        return {id(n): bind_aggregate(binder, n) for n in outermost}
+        named = [n for n in call.find_all(exp.Column) if _names_aggregate(binder, n)]
+        return {**{id(n): bind_aggregate(binder, n) for n in outermost}, **{id(n): binder.bind(n) for n in named}}
     finally:
         binder.aggregates = outer
+
+
+def _names_aggregate(binder: Binder, node: exp.Column, open_: frozenset[str] = frozenset()) -> bool:
+    """Whether a name is the alias of an expression that has aggregates, also by other aliases than those `open_`."""
+    name = key(node.name)
+    alias = None if node.table or name in open_ or binder.scope.find(node.name) else binder.aliases.get(name)
+    if alias is None or alias.find(*AGGREGATES) is not None:
+        return alias is not None
+    return any(_names_aggregate(binder, each, open_ | {name}) for each in alias.find_all(exp.Column))
 
 
 def _above(node: exp.Expr, top: exp.Expr) -> Iterable[exp.Expr]:
