@@ -85,11 +85,11 @@ MORE = (
     "SELECT list_transform([id], lambda x: x + pay), list_filter([id], lambda x: x > 1), list_reduce([id], lambda a, b: a + b),"
     " [x + 1 for x in [id] if x > 1] FROM emp",
     "SELECT [id] && [2], [id] @> [2], [id] <@ [2], id IN [1, 2], {'a': id}::STRUCT(a BIGINT) FROM emp",
+    "SELECT id FROM emp LIMIT 10%",
     "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
     "SELECT string_split_regex(name, 'b') FROM emp WHERE name IN string_split(name, 'b')",
 )
 REFUSED = (
-    "SELECT id FROM emp LIMIT 10%",
     "SELECT NULL::INTEGER[3] FROM emp",
     "SELECT id FROM emp ORDER BY id FETCH FIRST 1 ROWS WITH TIES",
     "SELECT id FROM emp EXCEPT BY NAME SELECT id FROM dept",
