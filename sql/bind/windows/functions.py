@@ -132,8 +132,9 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, s
     finally:
         binder.aggregates, binder.known = own, known
     if more or (bound.type == INTERVAL and bound.function in ("min", "max")):
-        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
-        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
+        what = f"{text_of(call)[:60]} OVER, of {'what is no number' if more else 'INTERVALs'}, is not maintained"
+        back = "make_timestamp(..) or to_microseconds(..)" if more else "to_microseconds(..)"
+        binder.refuse(node, f"{what}; write epoch_us(..) of them, and {back} of what comes of it")
     if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
         _refuse(binder, node, inner)
     args = () if bound.arg is None else (bound.arg,)
