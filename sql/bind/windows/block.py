@@ -88,13 +88,16 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
         )
         order = tuple(term for term in order if not isinstance(term[0], Literal))
         framed = bind_frame(binder, node, spec, order)
-        function = bind_function(binder, node, framed)
+        functions, whole = bind_function(binder, node, framed)
     finally:
         binder.windows, binder.clause = windows, outer
-    order = framed.order if function.function not in UNFRAMED else order
-    windows.places[id(node)] = node, spec, function
-    name = column_name(node, binder.source)
-    return Operand(node, windows.column(_Windowed(tuple(dict.fromkeys(partition)), order, function), name))
+    keys, name = tuple(dict.fromkeys(partition)), column_name(node, binder.source)
+    windows.places[id(node)] = node, spec, functions[0]
+    columns = []
+    for place, function in enumerate(functions):
+        terms = framed.order if function.function not in UNFRAMED else order
+        columns.append(windows.column(_Windowed(keys, terms, function), f"{name} {place}" if place else name))
+    return Operand(node, whole(columns))
 
 
 def _key(binder: Binder, node: exp.Expr) -> Scalar:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import NoReturn
 
 from sqlglot import exp
@@ -17,7 +19,8 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
-from sql.ir.scalar import Literal, Scalar
+from sql.ir.relation import Aggregate
+from sql.ir.scalar import Literal, Scalar, substitute
 from sql.ir.window_function import WindowFunction
 from sql.sql_text import text_of
 
@@ -52,8 +55,19 @@ _OFFERED = (
 )
 
 
-def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction:
-    """The function before the OVER of `node`; what is literal in its arguments is a literal."""
+Whole = Callable[[Sequence[Scalar]], Scalar]
+"""The value of what stands before an OVER, by the values of the functions that it is made of."""
+
+
+def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> tuple[tuple[WindowFunction, ...], Whole]:
+    """What stands before the OVER of `node`: one function, or several; literals in their arguments are literals."""
+    call = node.this.this if isinstance(node.this, exp.RespectNulls) else node.this
+    if isinstance(call.this if isinstance(call, exp.Filter) else call, AGGREGATES):
+        return _aggregate(binder, node, call, framed)
+    return (_function(binder, node, framed),), itemgetter(0)
+
+
+def _function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction:
     call, skips = node.this, False
     if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
@@ -67,7 +81,9 @@ def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunct
         return _shift(binder, call, skips)
     if kind in VALUES:
         return _value(binder, call, framed, skips)
-    return _aggregate(binder, node, call, framed, skips)
+    inner = call.this if isinstance(call, exp.Filter) else call
+    with_nulls = " with IGNORE NULLS" if skips and isinstance(inner, AGGREGATES) else ""
+    binder.refuse(node, f"{text_of(call)[:60]} OVER is not maintained{with_nulls}; window functions are {_OFFERED}")
 
 
 def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
@@ -116,27 +132,31 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
     return WindowFunction(name, args, arg.type, nullable, ignore_nulls=skips and arg.nullable and offset > 0)
 
 
-def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
+def _aggregate(
+    binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed
+) -> tuple[tuple[WindowFunction, ...], Whole]:
     inner = call.this if isinstance(call, exp.Filter) else call
-    if not isinstance(inner, AGGREGATES) or skips:
-        what = f"{text_of(call)[:60]} OVER is not maintained"
-        binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
     _refuse_unwindowed(binder, node, inner)
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
-        bind_aggregate(binder, node.this)
-        bound, *more = binder.aggregates.found
+        value = bind_aggregate(binder, node.this).scalar
+        found = tuple(binder.aggregates.found)
     finally:
         binder.aggregates, binder.known = own, known
-    if more or (bound.type == INTERVAL and bound.function in ("min", "max")):
-        what = f"{text_of(call)[:60]} OVER, of {'what is no number' if more else 'INTERVALs'}, is not maintained"
-        back = "make_timestamp(..) or to_microseconds(..)" if more else "to_microseconds(..)"
-        binder.refuse(node, f"{what}; write epoch_us(..) of them, and {back} of what comes of it")
-    if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
-        _refuse(binder, node, inner)
+    for bound in found:
+        if bound.type == INTERVAL and bound.function in ("min", "max"):
+            what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
+            binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
+        if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
+            _refuse(binder, node, inner)
+    functions = tuple(_over(bound, framed) for bound in found)
+    return functions, itemgetter(0) if len(found) == 1 else partial(substitute, value)
+
+
+def _over(bound: Aggregate, framed: Framed) -> WindowFunction:
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")
     return WindowFunction(bound.function, args, bound.type, not counts, framed.frame, bounds=framed.bounds)
