@@ -98,9 +98,16 @@ class Altered:
         return self.taken != tuple(range(len(self.old.fields))) or _stored(self.old) != _stored(self.table)
 
     @property
+    def only_adds(self) -> bool:
+        """Whether all that is kept of rows stays as it is, and new columns come behind it."""
+        old, table, width = self.old, self.table, len(self.old.fields)
+        stay = self.taken[:width] == tuple(range(width)) and _stored(old) == _stored(table, width)
+        return stay and len(self.taken) > width and set(old.unique_constraints) == set(table.unique_constraints)
+
+    @property
     def is_stored_anew(self) -> bool:
         """Whether views that read the table are to be planned again."""
-        return self.has_other_columns or self.old.name != self.table.name
+        return (self.has_other_columns and not self.only_adds) or self.old.name != self.table.name
 
     def now(self, column: str) -> str | None:
         """How a column of before is called now; None: it is gone."""
@@ -166,9 +173,9 @@ def _renamed_key(given: ForeignKey, change: Altered) -> ForeignKey:
     return replace(given, table=change.table.name, referenced=referenced)
 
 
-def _stored(table: Table) -> tuple[object, ...]:
-    columns = tuple((field.type, field.nullable) for field in table.fields)
-    return columns, table.key_indexes
+def _stored(table: Table, width: int | None = None) -> tuple[object, ...]:
+    """What decides how rows are kept: of the first columns, or of all."""
+    return tuple(field.type for field in table.fields[:width]), table.key_indexes
 
 
 def _what(table: Table) -> str:

@@ -27,6 +27,8 @@ STATIC = "static"
 RETENTION, RETENTION_COLUMN = RETAINING = ("retention", "retention_column")
 OPTIONS = (CHECK_FOREIGN_KEYS, APPEND_ONLY, STATIC)
 """What may be set in WITH (name = true, ...)."""
+_NO_ACTIONS = tuple(f"ON {change} {action}" for change in ("DELETE", "UPDATE") for action in ("NO ACTION", "RESTRICT"))
+"""What may stand behind REFERENCES, since it is so without it."""
 
 
 @dataclass(slots=True)
@@ -241,7 +243,7 @@ def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source
 def _foreign_key(
     declaration: _Declaration, columns: tuple[str, ...], reference: exp.Reference, source: SqlText
 ) -> ForeignKey:
-    if reference.args.get("options"):
+    if any(option not in _NO_ACTIONS for option in reference.args.get("options") or ()):
         _refuse(declaration, reference, source, reference)
     target = reference.this
     referenced = _columns(target) if isinstance(target, exp.Schema) else ()
@@ -268,6 +270,8 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
     for item in _properties(tree):
         if isinstance(item, exp.PartitionedByProperty | exp.TemporaryProperty | exp.Var):
             continue
+        if isinstance(item, exp.OnCommitProperty) and not item.args.get("delete"):
+            continue  # what DuckDB's TEMP tables do anyhow
         name, value = key(item.name), item.args.get("value")
         if name in RETAINING:
             continue

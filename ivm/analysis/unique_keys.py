@@ -9,6 +9,7 @@ from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
 from sql.ir.relation import (
+    Asof,
     Constant,
     Filter,
     Get,
@@ -71,6 +72,8 @@ def _keys(relation: Relation) -> Iterable[Key]:
             own = enumerate(relation.functions, len(relation.input.schema))
             numbered = [frozenset((*relation.partition, i)) for i, each in own if each.function == "row_number"]
             return [*unique_keys(relation.input), *numbered]
+        case Asof():  # each row of the left has one of the right at most
+            return unique_keys(relation.left)
         case TopK():
             first = [frozenset(relation.group)] if relation.limit == 1 and not relation.ties else []
             return [*first, *unique_keys(relation.input)]

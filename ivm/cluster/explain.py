@@ -12,7 +12,7 @@ from ivm.distribute.exchange import Channel
 from ivm.distribute.placement import SINGLE, Anywhere, Hashed, Placement, Replicated
 from ivm.transform.rewrite import peeled
 from sql.ir.rebuild import nodes
-from sql.ir.relation import Get, Join, LetRec, Relation, Threshold, TopK, Window, inputs_of
+from sql.ir.relation import Asof, Get, Join, LetRec, Relation, Threshold, TopK, Window, inputs_of
 from sql.ir.text import relation_text
 
 
@@ -56,7 +56,7 @@ def _kept(found: Distributed) -> dict[str, str]:
     channels = {channel.name: channel for channel in found.channels}
     for relation in (*(channel.relation for channel in found.channels), found.relation):
         for node in nodes(relation):
-            for below in inputs_of(node) if isinstance(node, Join | TopK | Window | Threshold) else ():
+            for below in inputs_of(node) if isinstance(node, Join | Asof | TopK | Window | Threshold) else ():
                 base = peeled(below).base
                 channel = channels.get(base.name) if isinstance(base, Get) else None
                 if channel is not None:

@@ -171,13 +171,13 @@ class Shard(Engine):
         since = BEGINNING if self.is_filling else max(time - self.history, self._begins)
         started, under_way = perf_counter_ns(), _Commit(time, since)
         self._under_way = under_way
-        graph, read = self.renderer.graph, self.renderer.sources
+        graph = self.renderer.graph
         earliest = BEGINNING if are_apart else since
         deltas, under_way.updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             with graph.marks.lessons:
                 self.tables.check(deltas, graph.marks)
-        return self._stepped({read[name]: delta for name, delta in deltas.items() if name in read}, 1, started)
+        return self._stepped(self.renderer.given(deltas), 1, started)
 
     def go_on(self, level: int, arrived: Mapping[str, Delta]) -> Sent:
         """A further level, with what has arrived for it; what leaves after it."""

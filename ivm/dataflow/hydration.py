@@ -99,27 +99,39 @@ class Installation:
 
 
 def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, alone: bool) -> None:
-    """Bring a new node up to the present from the contents of its input as of `time`, which is the present now.
+    """Bring a new node up to the present from the contents of its inputs as of `time`, which is the present now.
 
+    Those of one input come after those of the one before, as if there were nothing else.
     `whole`: in one step, where each of many would do again what those before it did. `alone`: nobody commits during a
     step, since it uses what commits use. Raises what the operator raises; the installation must then be undone. Cost:
     that of stepping all the input's rows through the operator. Others are let in after every chunk.
     """
-    (source,) = node.inputs
     installation.waiting = node
-    contents = source.contents(time, installation.read)
+    each = [source.contents(time, installation.read) for source in node.inputs]
     step = partial(_step, node.operator, since=time)
     fill: Step = step if alone else lambda inputs: installation.aside(partial(step, inputs))
     begin = _done if alone else installation.errands.send
     try:
-        if whole:
-            _fill_whole(fill, contents, installation)
-        else:
-            _fill_in_parts(fill, lambda inputs: begin(partial(step, inputs)), contents, installation)
+        for number, contents in enumerate(each):
+            of_input = partial(_of_input, number, len(each))
+            if whole:
+                _fill_whole(lambda found, of=of_input: fill(of(found)), contents, installation)  # type: ignore[misc]
+            else:
+                _fill_in_parts(
+                    lambda found, of=of_input: fill(of(found)),  # type: ignore[misc]
+                    lambda found, of=of_input: begin(partial(step, of(found))),  # type: ignore[misc]
+                    contents,
+                    installation,
+                )
     finally:
         installation.errands.wait()
     catch_up(node.operator, time, installation, fill)
     installation.waiting = None
+
+
+def _of_input(number: int, count: int, found: Sequence[Delta | None]) -> Sequence[Delta | None]:
+    """What there is of the input of this number, and of the others nothing."""
+    return [found[0] if each == number else None for each in range(count)]
 
 
 def _step(operator: Operator, inputs: Sequence[Delta | None], since: int) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ivm.analysis.equivalences import equivalences
+from ivm.distribute.asof import asof_options
 from ivm.distribute.exchange import Channel, Channels, Exchanges, Option, Placed, cheapest
 from ivm.distribute.gathering import gathered
 from ivm.distribute.joins import JoinOrder
@@ -23,6 +24,7 @@ from ivm.distribute.unions import union_options
 from ivm.transform.rewrite import peeled
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import (
+    Asof,
     Constant,
     Filter,
     Get,
@@ -116,6 +118,8 @@ class _Planner:
                 return self._grouped(relation, relation.group)
             case Window():
                 return self._grouped(relation, relation.partition)
+            case Asof():
+                return asof_options(relation, self.options, self.exchanges)
             case Union():
                 return union_options(relation, self.options, self.exchanges)
             case Negate() | Unnest():

@@ -16,9 +16,10 @@ from ivm.distribute.gathering import gathered
 from ivm.distribute.placement import REPLICATED, SINGLE, Hashed, Placement, Replicated
 from ivm.distribute.spread import targets
 from ivm.transform.rewrite import expressed, names
+from sql.ir.aggregate import Aggregate
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.rebuild import rebuilt, row
-from sql.ir.relation import Aggregate, Constant, Join, Project, Reduce, Relation
+from sql.ir.relation import Constant, Join, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Scalar
 
 _SHRINKS = 0.5

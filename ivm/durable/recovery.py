@@ -238,10 +238,8 @@ class _Known:
     def _altered(self, change: Altered, made: Mapping[str, pa.Table | None]) -> Declared:
         """The table as it is from now on, with the rows that it had, or is made of."""
         engine = self._core.engine
-        tables, table, store = engine.tables, change.table, engine.tables[change.old.name]
+        tables, table = engine.tables, change.table
         if table.name in made:
             return tables.made(table, made[table.name], engine.time)
-        if change.has_other_columns:
-            new = [table.fields[place] for place, old in enumerate(change.taken) if old is None]
-            store = tables.with_columns(change, default_values(table, new), engine.time)
-        return tables.declared(table, store)
+        new = [table.fields[place] for place, old in enumerate(change.taken) if old is None]
+        return tables.altered(change, default_values(table, new))

@@ -66,7 +66,7 @@ class Engine:
     ) -> None:  # fmt: skip
         self.dictionary = TextDictionary()
         self.helpers = Helpers(1) if helpers is None else helpers
-        self.tables = Tables(self.dictionary)
+        self.tables = Tables(self.dictionary, lambda: self.time)
         self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
         self.views: dict[str, Installed] = {}
         self._ends: dict[Node, str] = {}
@@ -346,14 +346,14 @@ class Engine:
 
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
-        graph, read = self.renderer.graph, self.renderer.sources
+        graph = self.renderer.graph
         since = graph.kept_since(max(time - self.history, self._begins))
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             self.tables.check(deltas, graph.marks)
-        changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
+        changed = graph.step(self.renderer.given(deltas))
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
         told = self.listeners.told(partial(self._changes, changed), views) if views else ()
         if self._errands.out:

@@ -82,7 +82,7 @@ def beside(renderer: Renderer, tables: dict[str, TableStore], changed: Set[str],
     """One for the same graph and these `tables`; it has nothing rendered of what reads those that have `changed`, nor
     what reads these `views`. See `Engine.beside`.
     """
-    gone = {node for name, node in renderer.sources.items() if name in changed}
+    gone = {node for name in changed for node in renderer.sources.get(name, {}).values()}
     ends = {node for name, node in renderer.views.items() if name in views}
     for node in renderer.graph.nodes:
         if not gone.isdisjoint(read := {*node.inputs, *node.waits}) or not ends.isdisjoint(read):
@@ -92,7 +92,7 @@ def beside(renderer: Renderer, tables: dict[str, TableStore], changed: Set[str],
     existing.add(rendered)
     sources = renderer.sources
     if changed:  # else those that are new are those of commits, too, which others make meanwhile
-        sources = {name: node for name, node in sources.items() if name not in changed}
+        sources = {name: feeds for name, feeds in sources.items() if name not in changed}
     return replace(
         renderer, tables=tables, sources=sources, rendered=rendered, existing=existing, views=dict(renderer.views)
     )

@@ -19,7 +19,6 @@ from catalog.schema import View as Definition
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned
 from ivm.engine.transaction import Change
-from ivm.operators.ends import Feed
 from ivm.plan.node import nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
 from ivm.trace.columns.arrow import arrow_type
@@ -67,8 +66,7 @@ def _set_up(stage: Engine, engine: Engine, planned: Planned, lock: Turns) -> Ite
         if isinstance(plan, ViewPlan | TablePlan) and plan.name not in stage.tables:
             table, rows = _few_rows(engine, plan, lock)
             stage.put_table(table.name, stage.tables.made(table))
-            source = stage.renderer.graph.add(f"table {table.name}", Feed(stage.tables[table.name].contents))
-            stage.renderer.sources[table.name] = stage.renderer.views[table.name] = source
+            stage.renderer.views[table.name] = stage.renderer.feed(table.name, len(plan.row))
             yield table, rows
 
 

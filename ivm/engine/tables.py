@@ -5,7 +5,7 @@ that a commit brings.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +23,7 @@ from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
-from ivm.trace.rows.table_store import TableStore
+from ivm.trace.rows.table_store import TableStore, Wider
 from ivm.trace.state import Marks
 from ivm.trace.text.dictionary import TextDictionary
 from sql.bind.check_condition import condition_of
@@ -41,7 +41,7 @@ class Declared:
     `checks`: each CHECK with a filter for the rows on which it is FALSE, interpreted, so that it waits for no compiler.
     `unique`: each UNIQUE with the index of its columns. `foreign`: each enforced foreign key with the index of the rows
     that refer and that of those referred to. Indexes are shared with the views that use the same, and filled when a
-    check first looks something up in them.
+    check first looks something up in them. `wider`: its rows in more columns, which `store` is to have.
     """
 
     table: Table
@@ -49,6 +49,7 @@ class Declared:
     checks: Sequence[tuple[Check, MfpProgram]]
     unique: Mapping[Unique, Arrangement]
     foreign: Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
+    wider: Wider | None = None
 
     def indexed(self, table: Table) -> Declared:
         """The same rows, with the UNIQUE constraints that `table` declares of them; its columns may have other names.
@@ -144,8 +145,9 @@ class Declared:
 class Tables(dict[str, TableStore]):
     """The stores of all tables, by name. What of a change can fail (`made`, `indexed`) comes before it is `put`."""
 
-    def __init__(self, dictionary: TextDictionary) -> None:
-        self._dictionary = dictionary
+    def __init__(self, dictionary: TextDictionary, time: Callable[[], int]) -> None:
+        """`time`: what tells the logical time of the last commit."""
+        self._dictionary, self.time = dictionary, time
         self.constrained: dict[str, Declared] = {}
         """Those that have constraints beside their keys."""
 
@@ -196,6 +198,28 @@ class Tables(dict[str, TableStore]):
             return others[name].store, others[name].table
         return self[name], self[name].table
 
+    def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> Declared:
+        """The table there is as it is to be, with its rows, which hold these values in columns that are new.
+
+        ConstraintError for NULL where none may be from now on. Cost: none where columns stay; that of writing those
+        that are new behind the others; else see `with_columns`, and indexes are made anew.
+        """
+        old, table, store = change.old, change.table, self[change.old.name]
+        for place, was in enumerate(change.taken):
+            if was is not None and old.fields[was].nullable and not table.fields[place].nullable:
+                nulls = store.nulls(was)
+                if nulls:
+                    raise ConstraintError(
+                        f"cannot alter table {old.name}: column {table.fields[place].name!r} would be NOT NULL, and is "
+                        f"NULL in {nulls} row(s); give them values first"
+                    )
+        if change.has_other_columns and not change.only_adds:
+            return self.declared(table, self.with_columns(change, values, self.time()))
+        there = self.constrained.get(old.name)
+        made = self.declared(table, store, {} if there is None else there.unique)
+        new = [table.fields[place] for place, was in enumerate(change.taken) if was is None]
+        return replace(made, wider=store.wider(new, values)) if new else made
+
     def with_columns(self, change: Altered, values: Sequence[pa.Scalar], time: int) -> TableStore:
         """The rows of a table in the columns that it is to have; those that are new hold these values.
 
@@ -224,6 +248,9 @@ class Tables(dict[str, TableStore]):
             self.constrained.pop(name, None)
             return
         self[name] = declared.store
+        if declared.wider is not None:
+            declared.store.widen(declared.wider)
+            declared = replace(declared, wider=None)
         declared.store.table = declared.table
         if declared.checks or declared.unique or declared.foreign:
             self.constrained[name] = declared

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 
 from ivm.operators.operator import Contents, Kept
 from ivm.trace.delta import Delta, delta_of
@@ -12,14 +13,18 @@ _CHUNK = 1 << 16
 
 
 class Feed(Kept):
-    """Stands for a collection kept elsewhere; the dataflow puts its deltas in, `read(time)` gives what is there."""
+    """Stands for a collection kept elsewhere; the dataflow puts its deltas in, `read(time)` gives what is there.
 
-    def __init__(self, read: Callable[[int], Iterator[Delta]]) -> None:
-        self._read = read
+    `width`: how many columns of it are read, those in front; 0: all.
+    """
+
+    def __init__(self, read: Callable[[int], Iterator[Delta]], width: int = 0) -> None:
+        self._read, self._width = read, width
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """What is there."""
-        return self._read(time)
+        found = self._read(time)
+        return map(Delta.first, found, repeat(self._width)) if self._width else found
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The given delta."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catalog.errors import UnsupportedError
+from ivm.plan.asof import lower_asof
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import lower_loop
 from ivm.plan.join_lowering import lower_join
@@ -28,6 +29,7 @@ from ivm.plan.within_loop import (
 )
 from sql.ir.rebuild import nodes, row
 from sql.ir.relation import (
+    Asof,
     Constant,
     Filter,
     Get,
@@ -116,6 +118,8 @@ class _Lowering:
                 return lower_unnest(relation, self.mapped)
             case Window():
                 return lower_window(relation, self.mapped)
+            case Asof():
+                return lower_asof(relation, self.mapped, self.lower)
             case Union():
                 return UnionPlan(tuple(map(self.lower, relation.inputs)), row(relation))
             case Negate():

@@ -10,10 +10,11 @@ from typing import ClassVar
 from catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import ORDERED, Reduction, aggregate_of
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row_of
-from sql.ir.relation import Aggregate, Order, Reduce, Relation
+from sql.ir.relation import Order, Reduce, Relation
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.text import scalar_text
 

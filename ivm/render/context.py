@@ -38,7 +38,8 @@ Outside = Callable[["RenderContext", Plan | ArrangementPlan], Node]
 
 @dataclass
 class RenderContext(ABC):
-    """`sources`: the nodes of tables, by name. `sharing`: whether table indexes may have more users.
+    """`sources`: the nodes of tables, by name, and by how many columns are read: a table may have got more since.
+    `sharing`: whether table indexes may have more users.
 
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
@@ -54,7 +55,7 @@ class RenderContext(ABC):
     dictionary: TextDictionary
     compiler: Compiler | None
     tables: dict[str, TableStore] = field(default_factory=dict)
-    sources: dict[str, Node] = field(default_factory=dict)
+    sources: dict[str, dict[int, Node]] = field(default_factory=dict)
     views: dict[str, Node] = field(default_factory=dict)
     sharing: bool = True
     programs: WeakValueDictionary[Mfp, MfpProgram] = field(default_factory=WeakValueDictionary)

@@ -1,12 +1,14 @@
-"""Renders what keeps its input in order: top-k, the first rows alone where that is enough, and window functions."""
+"""Renders what keeps its input in order: top-k, or the first rows where that is enough; windows; ASOF joins."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ivm.operators.asof import Asof, AsofSide
 from ivm.operators.top_k import AppendOnlyTopK, TopK
 from ivm.operators.window import Window
 from ivm.operators.window_functions import FrameSpec, FunctionSpec
+from ivm.plan.asof import AsofPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.render.context import types_of
@@ -26,6 +28,15 @@ def window_operator(plan: WindowPlan, dictionary: TextDictionary) -> Window:
     """The operator that carries out `plan`, still empty."""
     types, functions = types_of(plan.input.row), tuple(map(_spec, plan.functions))
     return Window(types, plan.width, plan.partition, _terms_of(plan.order), functions, dictionary)
+
+
+def asof_operator(plan: AsofPlan, dictionary: TextDictionary) -> Asof:
+    """The operator that carries out `plan`, still empty."""
+    left, right = (
+        AsofSide(types_of(side.row), tuple(pair[i] for pair in plan.keys), plan.times[i], plan.widths[i])
+        for i, side in enumerate((plan.left, plan.right))
+    )
+    return Asof(left, right, plan.function, dictionary, outer=plan.outer)
 
 
 def _spec(plan: WindowFunctionPlan) -> FunctionSpec:

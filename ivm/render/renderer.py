@@ -5,7 +5,7 @@ What takes more than a line stands in a file beside this one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -24,6 +24,7 @@ from ivm.operators.numbered import Delayed, Numbered
 from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.asof import AsofPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import IteratePlan, LoopResultPlan
 from ivm.plan.join import JoinPlan
@@ -40,7 +41,7 @@ from ivm.render.arrangement import render_arrangement
 from ivm.render.context import Outside, RenderContext, types_of
 from ivm.render.iterate import nothing, render_loop
 from ivm.render.join import render_join
-from ivm.render.ordered import top_k_operator, window_operator
+from ivm.render.ordered import asof_operator, top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator, round_extreme, round_reduce
 from ivm.render.scalars.columns import stored
 from ivm.render.unnest import unnest_operator
@@ -81,6 +82,22 @@ class Renderer(RenderContext):
             self.rendered[plan] = known
         return known
 
+    def feed(self, table: str, width: int) -> Node:
+        """The node of a table's first `width` columns."""
+        feeds = self.sources.setdefault(table, {})
+        if width not in feeds:
+            feeds[width] = self.graph.add(f"table {table}", Feed(self.tables[table].contents, width))
+        return feeds[width]
+
+    def given(self, deltas: Mapping[str, Delta]) -> dict[Node, Delta]:
+        """What the nodes of tables are given of their changes, by name."""
+        found, sources = dict[Node, Delta](), self.sources
+        for name, delta in deltas.items():
+            if name in sources:
+                for width, node in sources[name].items():
+                    found[node] = delta.first(width)
+        return found
+
     def was_there(self, plan: Plan | ArrangementPlan) -> bool:
         """Whether `plan` ran before the installation that is under way."""
         node, installation = self.rendered.get(plan), self.graph.installation
@@ -96,8 +113,9 @@ class Renderer(RenderContext):
             if node in gone:
                 self.existing.remove((plan,))
                 del self.rendered[plan]
-        for name, node in tuple(self.sources.items()):
-            if node in gone:
+        for name, feeds in tuple(self.sources.items()):
+            self.sources[name] = {width: node for width, node in feeds.items() if node not in gone}
+            if not self.sources[name]:
                 del self.sources[name]
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
@@ -109,9 +127,7 @@ class Renderer(RenderContext):
         if isinstance(plan, JoinPlan):
             return render_join(self, plan)
         if isinstance(plan, TablePlan):  # one feed for all its readers, whatever is declared of its changes
-            if plan.name not in self.sources:
-                self.sources[plan.name] = self.graph.add(plan.label, Feed(self.tables[plan.name].contents))
-            return self.sources[plan.name]
+            return self.feed(plan.name, len(plan.row))
         if isinstance(plan, IteratePlan):
             return render_loop(self, plan)
         if isinstance(plan, LoopResultPlan):
@@ -147,6 +163,8 @@ class Renderer(RenderContext):
                 return top_k_operator(plan, self.dictionary)
             case WindowPlan():
                 return window_operator(plan, self.dictionary)
+            case AsofPlan():
+                return asof_operator(plan, self.dictionary)
             case UnnestPlan():
                 return unnest_operator(self, plan)
             case UnionPlan():

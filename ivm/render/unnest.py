@@ -11,7 +11,7 @@ from ivm.plan.unnest import UnnestPlan
 from ivm.render.context import RenderContext
 from ivm.render.scalars.bodies.series import MAKERS
 from ivm.render.scalars.columns import Rows, all_valid, dense
-from ivm.render.scalars.failures import formatter
+from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
 from ivm.trace.columns.column import Column
@@ -73,7 +73,7 @@ def _asked(call: Call, context: Context) -> ListsOf:
         valid = all_valid(tuple(given))
         there = np.flatnonzero(np.ones(rows.length, np.bool_) if valid is None else valid)
         asked = [
-            (formatter(arg.type)(arg.value) if isinstance(arg, Literal) else "", arg.type)
+            (literal_text(arg) if isinstance(arg, Literal) else "", arg.type)
             if column is None
             else (column if valid is None else column.take(there), arg.type)
             for column, arg in zip(columns, call.args, strict=True)

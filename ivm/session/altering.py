@@ -86,19 +86,24 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     old, table, engine = change.old, change.table, core.engine
     values, text = _new_values(core, change), _rows_text(change, asked)
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
-    if text or change.is_stored_anew:
-        work.plan(core, {table.name: float(engine.tables[old.name].count)})
+    is_anew = bool(text) or change.is_stored_anew
+    again = None if is_anew else _meeting_nulls(work, change)
+    work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
     with core.dropping(), core.lock:
         if text and engine.tables[old.name].last_time != seen:  # what others have committed is not to be lost
             rows = _rows(core, change, text)
-        declared = engine.tables.made(table, rows, engine.time) if text else _declared(core, change, values)
-        renderer = engine.beside(dict.fromkeys((old.name, table.name), declared.store), set()) if work.planned else None
+        tables = engine.tables
+        declared = tables.made(table, rows, engine.time) if text else tables.altered(change, values)
+        stores = dict.fromkeys((old.name, table.name) if is_anew else (), declared.store)
+        renderer = engine.beside(stores, set(again or ())) if work.planned else None
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
         tell = succession(core, work.catalog, dict.fromkeys(gone))
-        tables = dict.fromkeys([old.name], None) | {table.name: declared} | _referring(core, work.catalog, declared)
+        puts = {table.name: declared} | _referring(core, work.catalog, declared)
+        if old.name != table.name:
+            puts = {old.name: None, **puts}
 
         def carry_out() -> None:
-            work.put(core, views, renderer, tables)
+            work.put(core, views, renderer, puts)
             tell()
 
         core.carry_out(carry_out, work.catalog, {table.name: rows} if text else {}, (change,))
@@ -164,6 +169,15 @@ def _reads(catalog: Catalog, view: View, change: Altered, column: str) -> bool:
     return lower(optimize(bound.relation)) != lower(optimize(other.relation))
 
 
+def _meeting_nulls(work: Redefining, change: Altered) -> set[str]:
+    """The views that read what may be NULL from now on, also through others: they are planned for that."""
+    old, found = work.old, set[str]()
+    for field, now in zip(change.old.fields, change.table.fields, strict=False):
+        if now.nullable and not field.nullable:
+            found |= {v.name for v in old.views if change.old.name in v.uses and _reads(old, v, change, field.name)}
+    return found | {view.name for name in found for view in old.dependents(name)}
+
+
 def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
     """Let the table, what names it, and the views that read it be as they are to be; but for those that are gone."""
     old, table, catalog = change.old, change.table, work.catalog
@@ -216,23 +230,6 @@ def _rows(core: Core, change: Altered, text: str) -> pa.Table:
 
     rows, _ = Intake(change.table.fields, f"table {change.table.name}").rows(query(core, text, (change.old.name,)))
     return rows
-
-
-def _declared(core: Core, change: Altered, values: Sequence[pa.Scalar]) -> Declared:
-    """The table with its rows as it is to be. ConstraintError for NULL where none may be from now on."""
-    tables, old, table = core.engine.tables, change.old, change.table
-    store = tables[old.name]
-    if not change.has_other_columns:
-        return tables.declared(table, store, _unique(core, old.name))
-    for place, was in enumerate(change.taken):
-        if was is not None and old.fields[was].nullable and not table.fields[place].nullable:
-            nulls = store.arrow().column(was).null_count
-            if nulls:
-                raise ConstraintError(
-                    f"cannot alter table {old.name}: column {table.fields[place].name!r} would be NOT NULL, and is "
-                    f"NULL in {nulls} row(s); give them values first"
-                )
-    return tables.declared(table, tables.with_columns(change, values, core.engine.time))
 
 
 def _unique(core: Core, name: str) -> Mapping[Unique, Arrangement]:

@@ -51,9 +51,10 @@ def states(engine: Engine) -> list[State]:
     users, text = engine.users_of_nodes(), StateSize(bytes=engine.text_bytes())
     found: list[State] = []
     for name, store in engine.tables.items():
-        source = engine.renderer.sources.get(name)
+        feeds = engine.renderer.sources.get(name, {}).values()
+        readers = dict.fromkeys(view for feed in feeds for view in users.get(id(feed), ()))
         key = ", ".join(store.table.primary_key)
-        found.append(State(name, name, key, "table", store.size(), users.get(id(source), ())))
+        found.append(State(name, name, key, "table", store.size(), tuple(sorted(readers))))
     for store, index in engine.unread():  # such as those that checking foreign keys takes
         key = ", ".join(store.table.fields[c].name for c in index.key)
         found.append(State(f"{store.table.name}({key})", store.table.name, key, "index", index.size(), ()))

@@ -71,10 +71,12 @@ class Redefining:
         else:
             self.catalog.alter(view.name, view)
 
-    def plan(self, core: Core, sizes: Mapping[str, float] = _NO_SIZES) -> None:
-        """Have the views that are maintained filled anew; `sizes`: of what has a name that nothing has yet."""
+    def plan(self, core: Core, sizes: Mapping[str, float] = _NO_SIZES, only: Collection[str] | None = None) -> None:
+        """Have the views that are maintained filled anew, all or `only` these; `sizes`: of what has a name that nothing
+        has yet.
+        """
         for name, bound in self.bound.items():
-            if self.catalog.view(name).maintained:
+            if self.catalog.view(name).maintained and (only is None or name in only):
                 self.planned[name] = core.engine.planned(bound.relation, sizes)
 
     def installed(

@@ -229,6 +229,12 @@ class Delta:
         layout = self.layout.bind(len(self.groups), offset, width)
         return Delta([*self.groups, group], layout, self.length, self.times, self.diffs)
 
+    def first(self, width: int) -> Delta:
+        """The updates with their first `width` columns alone; itself, if it has no more."""
+        if len(self.layout) == width:
+            return self
+        return Delta(self.groups, self.layout.first(width), self.length, self.times, self.diffs)
+
     def within(self, offset: int, total: int) -> Delta:
         """The updates with their columns from `offset` on, among `total` columns of which no other is bound."""
         return Delta(self.groups, self.layout.within(offset, total), self.length, self.times, self.diffs)

@@ -7,6 +7,7 @@ from catalog.types import BOOLEAN, Kind
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets, recursive_gets
 from sql.ir.relation import (
+    Asof,
     Constant,
     Filter,
     Get,
@@ -75,6 +76,13 @@ def check_relation(relation: Relation) -> None:
             _expect(_within(columns, relation.input.schema), relation)
             _check_scalars(tuple(s for f in relation.functions for s in f.scalars), relation.input.schema, relation)
             _expect(len(relation.names) == len(relation.functions) > 0, relation)
+        case Asof():
+            pairs = (*relation.keys, relation.times)
+            _expect(_within(tuple(left for left, _ in pairs), relation.left.schema), relation)
+            _expect(_within(tuple(right for _, right in pairs), relation.right.schema), relation)
+            both = ((relation.left.schema[left].type, relation.right.schema[right].type) for left, right in pairs)
+            _expect(all(one == other for one, other in both), relation)
+            _expect(relation.function in ("ge", "gt", "le", "lt"), relation)
         case LetRec():
             _check_loop(relation)
         case Union():

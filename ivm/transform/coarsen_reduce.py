@@ -7,9 +7,10 @@ from itertools import permutations
 
 from ivm.analysis.non_negative import is_non_negative
 from ivm.transform.rewrite import names, peeled, projected
+from sql.ir.aggregate import Aggregate
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.rebuild import nodes, rebuilt
-from sql.ir.relation import Aggregate, Join, Reduce, Relation
+from sql.ir.relation import Join, Reduce, Relation
 from sql.ir.scalar import Scalar, substitute
 
 

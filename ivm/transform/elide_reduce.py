@@ -7,8 +7,9 @@ from collections.abc import Callable
 from catalog.types import BIGINT
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each, expressed
+from sql.ir.aggregate import Aggregate
 from sql.ir.conditions import is_null
-from sql.ir.relation import Aggregate, Reduce, Relation
+from sql.ir.relation import Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _ONE, _NONE = Literal(1, BIGINT), Literal(0, BIGINT)

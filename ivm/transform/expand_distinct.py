@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from catalog.types import BIGINT, INTEGER
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation, Union
+from sql.ir.relation import Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Column, Literal, Scalar
 
 _ONE = Literal(1, INTEGER)

@@ -9,7 +9,7 @@ from ivm.analysis.determined import determined
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Unnest, Window
+from sql.ir.relation import Asof, Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Unnest, Window
 from sql.ir.scalar import Column, columns_of, remap
 from sql.ir.window_function import WindowFunction
 
@@ -75,6 +75,8 @@ def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tupl
             return projected(below, columns, tuple(renamed[c] for c in kept)), _renumbered(kept)
         case Join():
             return _narrowed_join(pruner, relation, needed)
+        case Asof():
+            return _narrowed_asof(pruner, relation, needed)
         case Reduce():
             return _narrowed_reduce(pruner, relation, needed)
         case Union():
@@ -143,6 +145,26 @@ def _narrowed_join(pruner: _Pruner, relation: Join, needed: frozenset[int]) -> t
         inputs.append(pruner.exactly(each, kept))
     classes = tuple(tuple(places[c] for c in group) for group in relation.equivalences)
     return Join(tuple(inputs), classes), places
+
+
+def _narrowed_asof(pruner: _Pruner, relation: Asof, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """Of the right all columns stay, by which ties are broken, unless there are none."""
+    width, total = len(relation.left.schema), len(relation.schema)
+    pairs = (*relation.keys, relation.times)
+    left = sorted({c for c in needed if c < width} | {c for c, _ in pairs})
+    of_right = [c for _, c in pairs]
+    right = sorted({c - width for c in needed if c >= width} | set(of_right))
+    if not is_unique(relation.right, of_right):
+        right = list(range(total - width))
+    at_left, at_right = _renumbered(left), _renumbered(right)
+    narrow = replace(
+        relation,
+        left=pruner.exactly(relation.left, left),
+        right=pruner.exactly(relation.right, right),
+        keys=tuple((at_left[c], at_right[d]) for c, d in relation.keys),
+        times=(at_left[relation.times[0]], at_right[relation.times[1]]),
+    )
+    return narrow, at_left | {width + c: len(left) + at for c, at in at_right.items()}
 
 
 def _narrowed_reduce(pruner: _Pruner, relation: Reduce, needed: frozenset[int]) -> tuple[Relation, Places]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.transform.rewrite import bottom_up
-from sql.ir.relation import Constant, Filter, LetRec, Reduce, Relation, TopK, Union, inputs_of
+from sql.ir.relation import Asof, Constant, Filter, LetRec, Reduce, Relation, TopK, Union, inputs_of
 from sql.ir.scalar import Literal
 
 
@@ -11,7 +11,8 @@ from sql.ir.scalar import Literal
 def prune_empty(relation: Relation) -> Relation:
     """Replace what is empty whatever the tables hold by `Constant` without rows.
 
-    A Reduce without keys has a row over an empty input too, so it stays. A loop holds what one of its bindings does.
+    A Reduce without keys has a row over an empty input too, so it stays, as do rows that need no nearest one. A
+    loop holds what one of its bindings does.
     """
     match relation:
         case Union():
@@ -21,6 +22,8 @@ def prune_empty(relation: Relation) -> Relation:
             return _empty(relation)
         case TopK(limit=0):
             return _empty(relation)
+        case Asof(outer=True) if not _is_empty(relation.left):
+            return relation
         case Reduce(keys=()) | LetRec():
             return relation
     return _empty(relation) if any(map(_is_empty, inputs_of(relation))) else relation

@@ -13,7 +13,21 @@ from ivm.analysis.ranges import can_raise
 from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
 from sql.folded import folded
 from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest, Window
+from sql.ir.relation import (
+    Asof,
+    Filter,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Unnest,
+    Window,
+)
 from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
 
 _REMEMBERED = f"_{__name__}"
@@ -59,6 +73,8 @@ class _Pushing:
                 return projected(self.pushed(moved, relation.input), relation.columns, names(relation))
             case Join():
                 return self._push_into_join(predicates, relation)
+            case Asof():
+                return self._push_into_asof(predicates, relation)
         below: dict[Scalar, None] = {}
         here: list[Scalar] = []
         for each in predicates:
@@ -81,6 +97,15 @@ class _Pushing:
                 owned[number].append(remap(predicate, (-starts[number]).__add__))
         inputs = tuple(self.pushed(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
         return filtered(with_inputs(join, inputs), here)
+
+    def _push_into_asof(self, predicates: tuple[Scalar, ...], asof: Asof) -> Relation:
+        """What is said of the left is asked there; and of the right, where that can be told by the keys."""
+        width, (one, other) = len(asof.left.schema), (asof.left.schema, asof.right.schema)
+        same = {c: d for c, d in asof.keys if other[d].nullable <= one[c].nullable and not one[c].type.is_float}
+        left = tuple(p for p in predicates if all(c < width for c in columns_of(p)) and not can_raise(p))
+        right = tuple(remap(p, same.__getitem__) for p in left if columns_of(p) <= same.keys())
+        inputs = self.pushed(left, asof.left), self.pushed(right, asof.right)
+        return filtered(with_inputs(asof, inputs), [p for p in predicates if p not in left])
 
 
 def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:

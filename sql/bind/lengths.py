@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catalog.types import INTERVAL
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
 from sql.ir.intervals import length_of
 from sql.ir.rebuild import column, is_loop, is_settled, nodes, rebuilt
-from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation, TopK, Window
+from sql.ir.relation import Map, Project, Reduce, Relation, TopK, Window
 from sql.ir.scalar import Scalar, remap
 
 _EXTREMES = {"min": "arg_min", "max": "arg_max"}

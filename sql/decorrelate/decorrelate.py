@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from catalog.schema import Schema
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
+from sql.decorrelate.expand_asof import expanded
 from sql.decorrelate.expand_joins import (
     Split,
     equalities,
@@ -22,9 +23,11 @@ from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, combine, independent, moved, project
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
+from sql.ir.aggregate import Aggregate
 from sql.ir.conditions import conjuncts
+from sql.ir.linear import names_read
 from sql.ir.rebuild import FreeOuters, Known, column, is_settled, map_scalars, rebuilt, row
-from sql.ir.relation import Aggregate, Apply, Join, Map, Negate, Project, Reduce, Relation, Union
+from sql.ir.relation import Apply, Asof, Join, Map, Negate, Project, Reduce, Relation, Union
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, substitute
 
 
@@ -43,11 +46,14 @@ def independent_joins(relation: Relation) -> Relation:
     """
     free = FreeOuters()
     typed: dict[tuple[object, ...], Known] = {}
+    known: Known = {}
 
     def removed(node: Relation) -> Relation:
+        if isinstance(node, Asof) and names_read(node):  # a loop has no state that goes by rounds for it
+            return rebuilt(expanded(node), removed, known)
         return _removed(node, free, typed) if isinstance(node, Apply) else node
 
-    return rebuilt(relation, removed, done=is_settled)
+    return rebuilt(relation, removed, known, is_settled)
 
 
 def _removed(apply: Apply, free: FreeOuters, typed: dict[tuple[object, ...], Known]) -> Relation:

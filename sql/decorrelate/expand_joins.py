@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from catalog.schema import Schema
 from catalog.types import BOOLEAN
+from sql.ir.aggregate import Aggregate
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import coalesced, comparison, conjuncts, is_null
 from sql.ir.functions import Nulls, Raises, function_of
 from sql.ir.rebuild import column, row
-from sql.ir.relation import Aggregate, Filter, Join, Map, Project, Reduce, Relation
+from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
 from sql.ir.scalar import TRUE, Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from catalog.schema import Field, Schema
+from sql.decorrelate.expand_asof import expanded
 from sql.decorrelate.expand_joins import distinct, equated, filtered, with_columns
 from sql.decorrelate.pushed import (
     Domain,
@@ -38,6 +39,7 @@ from sql.ir.linear import names_read
 from sql.ir.rebuild import FreeOuters, column, relation_scalars, row
 from sql.ir.relation import (
     Apply,
+    Asof,
     Binding,
     Filter,
     Join,
@@ -105,6 +107,8 @@ class Push:
             case Threshold():
                 pushed = self._settled(self(relation.input))
                 return replace(pushed, carrier=Threshold(pushed.carrier))
+            case Asof():
+                return self(expanded(relation))
             case Apply():
                 return self._apply(relation)
             case LetRec():

@@ -6,11 +6,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from sql.decorrelate.expand_joins import filtered, is_harmless, null_with, padded, rejects_null
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
 from sql.ir.conditions import conjuncts
 from sql.ir.rebuild import is_settled, offsets, row, with_inputs
 from sql.ir.relation import (
-    Aggregate,
     Apply,
     Constant,
     Filter,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog.types import BIGINT, HUGEINT
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
 from sql.ir.conditions import coalesced
 from sql.ir.rebuild import row
-from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation
+from sql.ir.relation import Map, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 

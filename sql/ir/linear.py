@@ -8,6 +8,7 @@ from enum import IntEnum
 from sql.ir.rebuild import recursive_gets
 from sql.ir.relation import (
     Apply,
+    Asof,
     Filter,
     Join,
     LetRec,
@@ -107,6 +108,8 @@ def _needs(relation: Relation, name: str, of: Callable[[Relation], bool]) -> boo
             return bool(relation.keys) and of(relation.input)
         case Join():
             return any(map(of, relation.inputs))
+        case Asof():
+            return of(relation.left) or (not relation.outer and of(relation.right))
         case Union():
             return all(map(of, relation.inputs))
     return False

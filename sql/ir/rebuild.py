@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from sql.ir.relation import (
     Apply,
+    Asof,
     Constant,
     Filter,
     Get,
@@ -99,7 +100,7 @@ def with_inputs(relation: Node, inputs: tuple[Relation, ...]) -> Node:
         return relation
     if isinstance(relation, Join | Union):
         return replace(relation, inputs=inputs)
-    if isinstance(relation, Apply):
+    if isinstance(relation, Asof | Apply):
         return replace(relation, left=inputs[0], right=inputs[1])
     if isinstance(relation, LetRec):
         pairs = zip(relation.bindings, inputs, strict=True)

@@ -7,16 +7,16 @@ Nodes are frozen and compare by value, so relations are equal wherever they were
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from catalog.schema import Field, Schema
-from catalog.types import BOOLEAN, SqlType
-from sql.ir.aggregates import AggregateOrder
+from catalog.types import BOOLEAN
+from sql.ir.aggregate import Aggregate
 from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.reference import Reference
-from sql.ir.scalar import Literal, Scalar, Value
+from sql.ir.scalar import Scalar, Value
 from sql.ir.unnest import elements
 from sql.ir.window_function import WindowFunction
 
@@ -151,56 +151,6 @@ class Join(Remembering):
         return tuple(field for relation in self.inputs for field in relation.schema)
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One aggregate: `function` over `arg` (None for count_star), of the rows in which none of `others` is NULL.
-
-    count_star, count, sum, avg, min, max, stddev_samp, stddev_pop, var_samp, var_pop: NULLs are skipped.
-    `type` is DuckDB's result type: count BIGINT; sum of integers HUGEINT, of DECIMAL(p,s) DECIMAL(38,s), of DOUBLE
-    DOUBLE; avg and the deviations DOUBLE (avg of DECIMAL is the exact sum over the count, divided at the end).
-    stddev/var take a DOUBLE argument (the binder casts), covar_pop and covar_samp (arg, others = (x,)) two of them,
-    which the binder makes NULL in the same rows.
-
-    Those that keep their values in order, each a function of the group's rows alone, however they came:
-
-    - arg_min, arg_max (arg, others = (by,)): the value of `arg` in the row with the least (greatest) `by`; of equal
-      ones the least `arg`. Rows with a NULL in either are skipped.
-    - arg_min_null, arg_max_null: the same, but the value may be NULL.
-    - any_value, first (arg): the first of `order`, then of `arg` ascending. any_value skips NULLs.
-    - quantile_cont, quantile_disc (arg; parameters = (fraction,)): NULLs are skipped. The fraction is a DECIMAL or a
-      DOUBLE in [0, 1]; with `order` descending it counts from the greatest.
-    - string_agg (VARCHAR arg; parameters = (separator,)), list (arg): by `order`, then by `arg` ascending. string_agg
-      skips NULLs, list keeps them.
-    - product, mad, entropy, skewness, kurtosis, kurtosis_pop, bit_and, bit_or, bit_xor (arg): computed of all rows.
-    - mode: the most frequent value, of equally frequent ones the least. NULLs are skipped.
-
-    `distinct`: of each value of `arg` one only. Such, and mode, stand only above `ivm.transform.expand_distinct`.
-    """
-
-    function: str
-    arg: Scalar | None
-    type: SqlType
-    nullable: bool = True
-    distinct: bool = False
-    others: tuple[Scalar, ...] = ()
-    order: tuple[AggregateOrder, ...] = ()
-    parameters: tuple[Literal, ...] = ()
-
-    @property
-    def scalars(self) -> tuple[Scalar, ...]:
-        """All expressions over the input row: the argument, the other arguments, the order."""
-        return (*(() if self.arg is None else (self.arg,)), *self.others, *(o.scalar for o in self.order))
-
-    def map(self, function: Callable[[Scalar], Scalar]) -> Aggregate:
-        """The same aggregate with `function` applied to each of its expressions."""
-        return replace(
-            self,
-            arg=None if self.arg is None else function(self.arg),
-            others=tuple(map(function, self.others)),
-            order=tuple(replace(o, scalar=function(o.scalar)) for o in self.order),
-        )
-
-
 @compared_once
 class Reduce(Remembering):
     """R'(k, a) = 1 for each group k with a non-zero multiplicity in R, a its aggregates; else 0.
@@ -302,6 +252,31 @@ class Window(Remembering):
 
 
 @compared_once
+class Asof(Remembering):
+    """R'(l, r) = L(l) for the row r of the right that is nearest to the row l of the left.
+
+    Of the rows that agree with l in `keys`, pairs of columns of left and right (NULL equals NULL), and to whose time
+    that of l is `function` (ge, gt, le or lt), it is the one whose time is nearest; of several of them the first by all
+    columns, ascending, NULLs last. `times`: the columns of left and right, of one type, as are those of a pair. An l
+    that has none, as one whose time is NULL, counts with NULLs for r if it is `outer`, else not at all. The right must
+    have no negative multiplicities. Memory: both inputs in order.
+    """
+
+    left: Relation
+    right: Relation
+    keys: tuple[tuple[int, int], ...]
+    times: tuple[int, int]
+    function: str
+    outer: bool = False
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The left fields, then the right ones, nullable where the row may be missing."""
+        right = self.right.schema
+        return self.left.schema + (tuple(Field(f.name, f.type, True) for f in right) if self.outer else right)
+
+
+@compared_once
 class Apply(Remembering):
     """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).
 
@@ -379,11 +354,13 @@ class LetRec(Remembering):
 
 _Leaf = Get | Constant | RecursiveGet
 _OfOne = Map | Filter | Project | Unnest | Reduce | TopK | Window | Negate | Threshold
-Relation = _Leaf | _OfOne | Join | Union | Apply | LetRec
+_OfTwo = Asof | Apply
+Relation = _Leaf | _OfOne | _OfTwo | Join | Union | LetRec
 
 
 _LEAVES = (Get, Constant, RecursiveGet)
 _WIDE = (Join, Union)
+_SIDED = (Asof, Apply)
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
@@ -393,7 +370,7 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         return ()
     if isinstance(relation, _WIDE):
         return relation.inputs
-    if isinstance(relation, Apply):
+    if isinstance(relation, _SIDED):
         return (relation.left, relation.right)
     if isinstance(relation, LetRec):
         return tuple(binding.relation for binding in relation.bindings)

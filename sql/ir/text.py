@@ -14,12 +14,13 @@ from catalog.intervals import interval_text
 from catalog.names import as_literal
 from catalog.schema import Schema
 from catalog.types import Kind, SqlType
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
-    Aggregate,
     Apply,
+    Asof,
     Constant,
     Filter,
     Get,
@@ -92,6 +93,8 @@ def _line(relation: Relation) -> str:
             return " ".join(["TopK", *_limited(relation)])
         case Window():
             return " ".join(["Window", *_windowed(relation)])
+        case Asof():
+            return " ".join(["Asof", *_nearest(relation)])
         case Apply():
             return f"Apply {relation.binding} {relation.kind} {_applied(relation)}".rstrip()
         case Union() | Negate() | Threshold():
@@ -145,6 +148,15 @@ def _equalities(node: Join) -> str:
         return "cross"
     names = _names(node.schema)
     return ", ".join(" = ".join(column_text(c, names) for c in group) for group in node.equivalences)
+
+
+def _nearest(node: Asof) -> list[str]:
+    names, width = _names(node.schema), len(node.left.schema)
+    pairs = [(left, width + right) for left, right in node.keys]
+    keys = ", ".join(" = ".join(column_text(c, names) for c in pair) for pair in pairs)
+    time, nearest = column_text(node.times[0], names), column_text(width + node.times[1], names)
+    compared = f"{time} {function_of(node.function).symbol} {nearest}"
+    return [*(["outer"] if node.outer else []), *([f"by {keys}"] if keys else []), f"nearest {compared}"]
 
 
 def _grouped(node: Reduce) -> list[str]:

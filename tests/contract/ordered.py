@@ -64,6 +64,26 @@ class OrderedKind(Kind):
         return found
 
 
+class UngroupedKind(OrderedKind):
+    """Rows that are in no groups."""
+
+    name = "ordered, ungrouped"
+
+    def new(self, dictionary: TextDictionary) -> OrderedRows:
+        return OrderedRows(RowOrder(TERMS), dictionary, grouped=False)
+
+    def step(self, state: OrderedRows, change: list[Update], time: int) -> None:
+        columns = columns_of([row for row, _ in change], state.dictionary)
+        state.add(state.batch(columns, None, diffs=np.array([diff for _, diff in change], np.int64)))
+
+    def _seen(self, state: OrderedRows, reader: OrderedReader) -> dict[Row, int]:
+        found: dict[Row, int] = {}
+        for entries in reader.read():
+            columns = state.row_order.decode(np.ascontiguousarray(entries[:, :-1]))
+            found |= counted(columns, entries[:, -1], state.dictionary)
+        return found
+
+
 FUNCTIONS = (
     WindowFunction("row_number", (), types.BIGINT, False),
     WindowFunction("sum", (Column(2, types.DOUBLE, True),), types.DOUBLE, True, Frame(None, 0)),

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, HUGEINT, VARCHAR, SqlType, list_of
+from sql.ir.aggregate import Aggregate
 from sql.ir.relation import (
-    Aggregate,
     Apply,
     Constant,
     Filter,

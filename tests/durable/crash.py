@@ -7,9 +7,11 @@ no fewer than were found before.
 
 With --large many of the steps are commits that are written while they are worked on, as those of so many rows are: some
 are taken, others refused, or undone by Ctrl-C and given again. With --beside the files are opened to be read while
-the child works; what is seen must have been acknowledged, or be about to.
+the child works; what is seen must have been acknowledged, or be about to. With --defining most steps are of
+`tests.durable.redefining`.
 
-Usage: `python -m tests.durable.crash FOLDER [--kills N] [--seed N] [--durability HOW] [--deep] [--large N] [--beside]`
+Usage: `python -m tests.durable.crash FOLDER [--kills N] [--seed N] [--durability HOW] [--deep] [--large N] [--beside]
+[--defining]`
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ import ivm
 from ivm.durable import grouping, journal
 from ivm.storage.log import Durability
 from ivm.storage.record import HEADER
+from tests.durable import redefining
 from tests.durable.opening import contents
 from tests.durable.workload import LARGE_TABLES, TABLES, VIEWS, large_step, steps
 
@@ -45,11 +48,14 @@ def main(arguments):
     parser.add_argument("--deep", action="store_true", help="compare views with DuckDB after each kill")
     parser.add_argument("--large", type=int, default=0, help="commits of so many rows, too")
     parser.add_argument("--beside", action="store_true", help="read the files while they are written")
+    parser.add_argument("--defining", action="store_true", help="alter and replace what exists, in transactions too")
     asked = parser.parse_args(arguments)
     chance = random.Random(asked.seed)
     vars(journal)["LARGE"] = asked.large or grouping.LARGE
     _warm_up()
-    trial = Trial(asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep, asked.large, asked.beside)
+    trial = Trial(
+        asked.folder / "shop.ivm", asked.seed, asked.durability, asked.deep, asked.large, asked.beside, asked.defining
+    )
     longest = _LONGEST * (1 + asked.beside + (asked.large > 1000))
     beyond = [trial.run(chance.random() * longest) for _ in range(asked.kills)]
     while trial.done < asked.kills and len(beyond) < _PATIENCE * asked.kills:  # others have the processors
@@ -73,12 +79,13 @@ def _warm_up():
 
 class Trial:
     def __init__(
-        self, path: Path, seed: int, durability: Durability, deep: bool, large: int = 0, beside: bool = False
-    ) -> None:
+        self, path: Path, seed: int, durability: Durability, deep: bool, large: int = 0, beside: bool = False,
+        defining: bool = False,
+    ) -> None:  # fmt: skip
         self.path, self.seed, self.durability, self.deep = path, seed, durability, deep
-        self.large, self.beside = large, beside
+        self.large, self.beside, self.defining = large, beside, defining
         self.twin = ivm.connect(compile="off")
-        self.steps = _steps(seed, large)
+        self.steps = _steps(seed, large, defining)
         self.done = self.acknowledged = self.undecided = self.seen = 0
         self._seen: list[object] = []
 
@@ -152,7 +159,7 @@ class Trial:
             into.write(pickle.dumps(f"{type(error).__name__}: {error}"))
             raise
         number = int.from_bytes(told.read(8), "little")
-        for step in islice(_steps(self.seed, self.large), number, None):
+        for step in islice(_steps(self.seed, self.large, self.defining), number, None):
             step(db)
             into.write(b".")
 
@@ -166,18 +173,28 @@ def _is_undecided(log: Path) -> bool:
     return at < len(data) and not any(data[at : at + HEADER])
 
 
-def _steps(seed: int, large: int = 0):
+def _steps(seed: int, large: int = 0, defining: bool = False):
     """Endless steps, the same ones for the same seed."""
     for text in (*TABLES, *VIEWS):
         yield lambda db, text=text: db.sql(text)
     if not large:
-        yield from steps(seed, 10**9)
+        yield from _defining(seed) if defining else steps(seed, 10**9)
     for text in LARGE_TABLES:
         yield lambda db, text=text: db.sql(text)
     chance = random.Random(seed)
     for number, step in enumerate(steps(seed, 10**9)):
         yield step
         yield large_step(random.Random(chance.random()), number, large)
+
+
+def _defining(seed: int):
+    for text in (*redefining.TABLES, *redefining.VIEWS):
+        yield lambda db, text=text: db.sql(text)
+    chance = random.Random(seed)
+    for number, step in enumerate(steps(seed, 10**9)):
+        yield redefining.step(random.Random(chance.random()), number)
+        if not number % 3:
+            yield step
 
 
 if __name__ == "__main__":

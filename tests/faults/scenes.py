@@ -54,6 +54,7 @@ VIEWS: dict[str, dict[str, str]] = {
         "running": "SELECT id, sum(x) OVER (PARTITION BY g ORDER BY x, id) AS s FROM t",
         "ranks": "SELECT id, rank() OVER (PARTITION BY g ORDER BY x) AS r, dense_rank() OVER (ORDER BY x) AS q FROM t",
         "beside": "SELECT id, lag(x) OVER (ORDER BY id) AS b, first_value(s) OVER (PARTITION BY g ORDER BY id) AS f FROM t",
+        "nearest": "SELECT t.id, u.v FROM t ASOF LEFT JOIN u ON t.g = u.k AND t.x >= u.v",
         "moving": "SELECT id, max(x) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS m FROM t",
     },
     "joins": {

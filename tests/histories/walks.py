@@ -110,7 +110,7 @@ def _short() -> Iterator[Planned]:
         if isinstance(scope, RowsScope):
             yield Planned(name, "tiny", Bounds(2, undone=1, quiet=True, keys=ALL))
             yield Planned(name, "tiny, runs last", Bounds(2, undone=1, keys=ALL), OVER_ROWS)
-        yield Planned(name, "tiny", Bounds(3 if name == "groups" else 2), OVER_ROWS)
+        yield Planned(name, "tiny", Bounds(2), OVER_ROWS)
     for capacity in ("tiny", "small"):
         yield Planned("groups", capacity, Bounds(5, undone=5, keys=ALL))
     yield Planned("keyed table", "tiny", Bounds(5, undone=1, keys=ENDS), OVER_ROWS)

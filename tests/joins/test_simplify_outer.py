@@ -13,7 +13,8 @@ from sql.bind.context import BindContext
 from sql.bind.query import bind_query
 from sql.decorrelate.decorrelate import expand
 from sql.decorrelate.simplify_outer import simplify_outer
-from sql.ir.relation import Aggregate, Apply, Filter, Join, Order, Project, Reduce, Relation, TopK, Union
+from sql.ir.aggregate import Aggregate
+from sql.ir.relation import Apply, Filter, Join, Order, Project, Reduce, Relation, TopK, Union
 from sql.ir.scalar import Call, Literal
 from sql.sql_text import SqlText
 from sql.syntax import query

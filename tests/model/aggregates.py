@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from sql.ir.relation import Aggregate
+from sql.ir.aggregate import Aggregate
 from sql.ir.scalar import Value
 from tests.model.values import canonical, checked, sort_key
 

@@ -11,8 +11,8 @@ from functools import cmp_to_key
 from typing import Any
 
 from catalog.types import Kind
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import Aggregate
 from sql.ir.scalar import Value
 from tests.model.aggregates import aggregate
 from tests.model.folds import FOLDS

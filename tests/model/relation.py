@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from operator import ge, gt, le, lt
 from typing import Any
 
 from catalog.errors import NumericError
 from sql.ir.rebuild import map_scalars
 from sql.ir.relation import (
     Apply,
+    Asof,
     Constant,
     Filter,
     Get,
@@ -20,6 +22,7 @@ from sql.ir.relation import (
     LetRec,
     Map,
     Negate,
+    Order,
     Project,
     RecursiveGet,
     Reduce,
@@ -75,6 +78,8 @@ def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag
             return Counter({row: -n for row, n in evaluate(relation.input, tables).items()})
         case Threshold():
             return Counter({row: n for row, n in evaluate(relation.input, tables).items() if n > 0})
+        case Asof():
+            return _asof(relation, *(evaluate(side, tables) for side in (relation.left, relation.right)))
         case Apply():
             return _apply(relation, tables)
         case RecursiveGet():
@@ -234,6 +239,25 @@ def _top_k(top: TopK, bag: Bag) -> Bag:
             if taken:
                 result[row] = taken
     return result
+
+
+def _asof(asof: Asof, left: Bag, right: Bag) -> Bag:
+    """For each row of the left all rows of the right are looked at."""
+    test, (mine, its) = _COMPARED[asof.function], asof.times
+    first = TopK(asof.right, (), (Order(its, asof.function in ("ge", "gt")),), 1)
+    result: Bag = Counter()
+    for row, n in left.items():
+        near: Bag = Counter()
+        for other in right:
+            compared = row[mine] is not None and other[its] is not None and test(_key(row[mine]), _key(other[its]))
+            if compared and all(_key(row[c]) == _key(other[d]) for c, d in asof.keys):
+                near[other] = 1
+        for found in _top_k(first, near) or [(None,) * len(asof.right.schema)] * asof.outer:
+            result[row + found] += n
+    return result
+
+
+_COMPARED = {"ge": ge, "gt": gt, "le": le, "lt": lt}
 
 
 def _ranked(top: TopK, rows: list[Row], bag: Bag) -> Bag:

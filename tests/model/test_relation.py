@@ -9,8 +9,8 @@ import pytest
 from catalog.errors import NumericError
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, decimal
+from sql.ir.aggregate import Aggregate
 from sql.ir.relation import (
-    Aggregate,
     Constant,
     Filter,
     Get,

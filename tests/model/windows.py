@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from sql.ir.relation import Aggregate, Order, Window
+from sql.ir.aggregate import Aggregate
+from sql.ir.relation import Order, Window
 from sql.ir.scalar import Literal, Scalar, Value
 from sql.ir.window_function import WindowFunction
 from tests.model.aggregates import aggregate

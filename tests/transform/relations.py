@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, VARCHAR, SqlType, decimal, list_of
+from sql.ir.aggregate import Aggregate
 from sql.ir.reference import Reference
 from sql.ir.relation import (
-    Aggregate,
+    Asof,
     Constant,
     Filter,
     Get,
@@ -212,6 +213,17 @@ def joins(draw, depth: int, leaves: Sequence[Relation]) -> Relation:
 
 
 @st.composite
+def nearest(draw: st.DrawFn, left: Relation, right: Relation) -> Relation:
+    """An ASOF join of two relations by columns of the same type, if they have any."""
+    pairs = [(c.index, d.index) for c in row(left) for d in row(right) if c.type == d.type]
+    if not pairs:
+        return left
+    keys = tuple(draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True)))
+    function = draw(st.sampled_from(["ge", "gt", "le", "lt"]))
+    return Asof(left, right, keys, draw(st.sampled_from(pairs)), function, draw(st.booleans()))
+
+
+@st.composite
 def relations(draw, depth: int = 4, leaves: Sequence[Relation] = (KEYED, LOOSE)) -> Relation:
     """A relation of at most `depth` nodes above its tables, with non-negative multiplicities."""
     if depth == 0:
@@ -229,6 +241,7 @@ def relations(draw, depth: int = 4, leaves: Sequence[Relation] = (KEYED, LOOSE))
                 "reduce",
                 "topk",
                 "window",
+                "asof",
                 "unnest",
                 "union",
                 "difference",
@@ -261,6 +274,8 @@ def relations(draw, depth: int = 4, leaves: Sequence[Relation] = (KEYED, LOOSE))
             return TopK(below, group, tuple(orders), limit, 0 if ties else draw(st.integers(0, 1)), ties)
         case "window" if columns:
             return draw(windows(below))
+        case "asof":
+            return draw(nearest(below, draw(relations(depth - 1, leaves))))
         case "unnest":
             return draw(unnests(below))
         case "union":

@@ -17,9 +17,9 @@ from ivm.transform.check import check_relation
 from ivm.transform.entered import entered
 from ivm.transform.pipeline import apply, optimize
 from ivm.transform.restrict_loop import restrict_loop
+from sql.ir.aggregate import Aggregate
 from sql.ir.rebuild import nodes
 from sql.ir.relation import (
-    Aggregate,
     Binding,
     Filter,
     Join,

@@ -6,8 +6,8 @@ import pytest
 
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, decimal
+from sql.ir.aggregate import Aggregate
 from sql.ir.relation import (
-    Aggregate,
     Constant,
     Filter,
     Get,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from catalog.errors import NumericError
-from catalog.types import Kind, SqlType
+from catalog.types import BLOB, Kind, SqlType
 from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.single_text import single_text
 from ivm.trace.columns.column import Bools, Column
+from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal
@@ -26,6 +27,16 @@ def formatter(type_: SqlType) -> Callable[[Any], str]:
     if type_.kind is Kind.FLOAT:
         return single_text
     return writer(type_) or str
+
+
+def literal_text(literal: Literal) -> str | None:
+    """What DuckDB reads as the literal's value where it is cast to its type; None for NULL."""
+    value: Any = literal.value
+    if value is None:
+        return None
+    if literal.type == BLOB:
+        return blob_text(value.encode(errors=ANY_BYTES))
+    return formatter(literal.type)(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from catalog.errors import NumericError
 from catalog.types import Kind, Physical
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, dense, objects, pick, spread, stored
-from ivm.render.scalars.failures import formatter
+from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
 from ivm.trace.columns.column import DTYPES, Array, Column
@@ -137,9 +137,7 @@ def _asked(function: str, call: Call, dictionary: TextDictionary, columns: list[
 
     length, waiting = max((len(c.values) for c in columns), default=1), iter(columns)
     arguments = [
-        (None if arg.value is None else formatter(arg.type)(arg.value), arg.type)
-        if isinstance(arg, Literal)
-        else (dense(next(waiting), length), arg.type)
+        (literal_text(arg), arg.type) if isinstance(arg, Literal) else (dense(next(waiting), length), arg.type)
         for arg in call.args
     ]
     return asked(function, arguments, call.type, dictionary)

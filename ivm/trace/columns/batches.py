@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
+from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.in_place import InPlace, Pieces
 
@@ -41,6 +44,21 @@ class Batches:
         """The first `rows` rows, as they are now."""
         count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
         return Batches(self.batches[:count], [SEALED] * count, self.places[:count], self.pieces.first(count))
+
+    def wider(self, more: Mapping[str, pa.Scalar]) -> Batches:
+        """The same rows, each with these values in further columns behind the others. Cost: writes these columns."""
+        count, most = len(self.batches), max((batch.num_rows for batch in self.batches), default=0)
+        whole = {name: pa.repeat(value, most) for name, value in more.items()}
+        batches = []
+        for batch in self.batches:
+            arrays = [array.slice(0, batch.num_rows) for array in whole.values()]
+            names = [*batch.schema.names, *whole]
+            batches.append(pa.RecordBatch.from_arrays([*batch.columns, *arrays], names=names))
+        unknown = np.zeros((len(more), WORDS), np.int64)
+        places = [None if each is None else np.concatenate([each, unknown]) for each in self.places]
+        pieces = self.pieces.first(count)
+        in_place = {index: column.first(count, pieces) for index, column in self.in_place.items()}
+        return Batches(batches, list(self.levels), places, pieces, in_place)
 
     def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> Batches:
         """The same rows, those of sixteen batches from number `first` on in one."""

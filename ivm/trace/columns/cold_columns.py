@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -100,6 +100,18 @@ class ColdColumns:
             if places is None or len(column) < number or not column.add_at(places, index):
                 return False
         return True
+
+    def wider(self, types: Sequence[SqlType], more: Mapping[str, pa.Scalar], rows: int) -> ColdColumns:
+        """The same rows, `rows` of them, and behind the others further columns of these types, each of one value."""
+        first = len(self._types)
+        indexes = (*self._places, *range(first, first + len(types)))
+        made = ColdColumns((*self._types, *types), self._dictionary, indexes)
+        kept = self._rows
+        if not self._places and rows:  # of which there were no batches
+            kept = Batches([pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))], [SEALED], [None])
+            kept.pieces.push(rows)
+        made._rows, made.is_untidy = kept.wider(more), True  # what was being put together is begun anew
+        return made
 
     def without(self, index: int) -> ColdColumns:
         """The same rows without a column, which is not read in place."""

@@ -77,6 +77,23 @@ class StoredColumns(Source):
     def _empty(self, indexes: Iterable[int]) -> Mapping[int, HotColumn]:
         return {i: HotColumn(self.types[i].physical, self._rows[i]) for i in indexes}
 
+    def wider(self, types: Sequence[SqlType], more: Mapping[str, pa.Scalar]) -> StoredColumns:
+        """The same rows, and behind the others further columns of these types, each of one value, by its name.
+
+        Hot columns are shared; `take_over` is to follow, before anything is added.
+        """
+        made = StoredColumns((*self.types, *types), self._dictionary, cold=True)
+        made.rows, made._hot, made._computed = self.rows, self._hot, self._computed
+        made._cold = self._cold.wider(types, more, self.rows)
+        made.want(self._wanted)
+        return made
+
+    def take_over(self, other: StoredColumns) -> None:
+        """Stand in the place of those columns that these were made of. Done again, it changes nothing."""
+        other._forget()  # whoever was told where they lie asks anew
+        for index, hot in self._hot.items():
+            hot.tell(self._rows[index])
+
     def fixed(self, rows: int, strings: Strings) -> StoredColumns:
         """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
         fixed = StoredColumns(self.types, self._dictionary, cold=True)

@@ -83,6 +83,7 @@ class OrderedArrangement(Follower):
         dictionary: TextDictionary,
     ) -> None:
         self.store = store
+        self._columns = len(store.types)  # those that `valued` knows, whatever is added behind them
         self.key = tuple(key)
         self.layout = layout
         self.physical = type_.physical
@@ -239,7 +240,7 @@ class OrderedArrangement(Follower):
     def over(self, store: RowStore) -> OrderedArrangement:
         """An empty one of the same kind, over another store."""
         made = OrderedArrangement(store, self.key, self.layout, self._valued, self._type, self.dictionary)
-        made._since = self._since
+        made._since, made._columns = self._since, self._columns
         return made
 
     def adopt(self, other: OrderedArrangement) -> None:
@@ -260,7 +261,7 @@ class OrderedArrangement(Follower):
         value: Column | None = None
         with suppress(NumericError):
             source = Group(StoredRows(self.store.columns, rows))
-            value = self._valued(Delta([source], plain_layout(len(self.store.types)), len(rows), 0))
+            value = self._valued(Delta([source], plain_layout(self._columns), len(rows), 0))
         if value is None and len(rows) > 1:
             for half in np.array_split(rows, 2):
                 yield from self._entries(half)

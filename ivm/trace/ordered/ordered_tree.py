@@ -234,7 +234,8 @@ class OrderedTree:
             yield guides[:count, word]
         for reader in self._readers.each():
             yield from reader.since.codes()
-            yield reader.last[:, words]
+            for entries in (reader.last, *reader.kept):
+                yield entries[:, words]
 
     def size(self) -> StateSize:
         """Entries and bytes."""
@@ -253,7 +254,7 @@ class OrderedReader:
     """The entries of a tree as they were when the reader was made: those of today, less what changed since.
 
     Nothing is copied but the changes since. `last` is the key (1, W) up to which it has read: its texts keep their
-    codes.
+    codes, as do those of entries that whoever reads has `kept`.
     """
 
     def __init__(self, tree: OrderedTree) -> None:
@@ -262,6 +263,7 @@ class OrderedReader:
         self.apart = Apart(lambda: tree.is_changing)
         self.since = OrderedTree(tree.kinds, 1, tree.dictionary)
         self.last: Ints = np.zeros((1, len(tree.kinds)), np.int64)
+        self.kept: Sequence[Ints] = ()
 
     @property
     def nbytes(self) -> int:
@@ -301,30 +303,34 @@ class OrderedReader:
 
 
 class OrderedRows(OrderedTree):
-    """Rows, which stand in `order` within each group.
+    """Rows, which stand in `order` within each group, or, unless they are `grouped`, all of them together.
 
-    `places`: whether kernels count places. State: see `OrderedTree`, with a word more for the slot.
+    `places`: whether kernels count places. State: see `OrderedTree`, with a word more for the slot of a group.
     """
 
-    def __init__(self, order: RowOrder, dictionary: TextDictionary, *, places: bool) -> None:
-        super().__init__(np.insert(order.kinds, 0, 0), 2 if places else 1, dictionary)
+    def __init__(
+        self, order: RowOrder, dictionary: TextDictionary, *, places: bool = False, grouped: bool = True
+    ) -> None:
+        super().__init__(np.insert(order.kinds, 0, 0) if grouped else order.kinds, 2 if places else 1, dictionary)
         self.row_order = order
+        self._ahead = int(grouped)
         self._types = [term.type for term in sorted(order.terms, key=lambda term: term.column)]
 
     def batch(
         self,
         columns: Sequence[Column],
-        slots: Ints,
+        slots: Ints | None,
         valid: Bools = ALL_COUNT,
         diffs: Ints | None = None,
         times: Ints | int | None = None,
     ) -> TreeBatch:
-        """The changes of rows of these groups; what is not `valid` does not count.
+        """The changes of rows, of the groups at these slots; what is not `valid` does not count.
 
         They are taken as they come or, where their `times` are given, in the order that suits the tree.
         """
-        keys = self.row_order.encode(columns, len(slots), ahead=1)
-        keys[:, 0] = slots
+        keys = self.row_order.encode(columns, len(columns[0]), self._ahead)
+        if slots is not None:
+            keys[:, 0] = slots
         order = AS_THEY_COME if times is None else in_order(keys, self.kinds, times)
         return TreeBatch(readonly(keys), valid, readonly_diffs(diffs), order)
 
@@ -335,15 +341,17 @@ class OrderedRows(OrderedTree):
     def _segments(self, reader: OrderedReader, strings: Strings) -> Iterator[Segment]:
         width = len(self.kinds)
         for entries in reader.read(apart=True):
-            arrays = {"slot": numbers_from(entries[:, 0]), "count": numbers_from(entries[:, width])}
-            columns = self.row_order.decode(np.ascontiguousarray(entries[:, 1:width]))
+            arrays = {"slot": numbers_from(entries[:, 0])} if self._ahead else {}
+            arrays["count"] = numbers_from(entries[:, width])
+            columns = self.row_order.decode(np.ascontiguousarray(entries[:, self._ahead : width]))
             yield segment_of(_KIND, arrays | columns_to_arrow(columns, self._types, strings))
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""
         for segment in Segments(segments).all_of(_KIND):
             columns = segment.columns(self._types, self.dictionary)
-            changes = self.batch(columns, segment.ints("slot"), diffs=segment.ints("count"))
+            slots = segment.ints("slot") if self._ahead else None
+            changes = self.batch(columns, slots, diffs=segment.ints("count"))
             self.add(changes._replace(order=readonly(np.arange(segment.rows))))
             super().seal(0, 0)
 

@@ -113,19 +113,24 @@ class RowOrder:
             found += [None] * (term.words - 1) + [term.type if term.physical is Physical.CODE else None]
         return found
 
-    def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
-        """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
-        rows, (listed, reads) = self._rows(count, ahead), source_of([columns[term.column] for term in self.terms])
+    def encode(self, columns: Sequence[Column], count: int, ahead: int = 0, rows: Ints | None = None) -> Ints:
+        """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column.
+
+        They are written to `rows`, if there are these.
+        """
+        rows = self._rows(count, ahead) if rows is None else rows
+        listed, reads = source_of([columns[term.column] for term in self.terms])
         are_read = encode_columns(id(listed), NONE, reads, np.zeros(SOURCE, np.int64), self.table, ahead, rows)
         assert are_read or count == 0, "columns that are there can be read"
         return rows
 
-    def encode_delta(self, delta: Delta) -> Ints:
-        """The rows of a delta as words (n, K), read where they lie."""
-        rows, sources = self._rows(delta.length, 0), self._sources[delta.layout]
+    def encode_delta(self, delta: Delta, rows: Ints | None = None) -> Ints:
+        """The rows of a delta as words (n, K), read where they lie; written to `rows`, if there are these."""
+        rows = self._rows(delta.length, 0) if rows is None else rows
+        sources = self._sources[delta.layout]
         listed, room = sources.of(delta), np.zeros(SOURCE * sources.count, np.int64)
         are_read = encode_columns(id(listed), NONE, sources.places, room, self.table, 0, rows)
-        return rows if are_read else self.encode(delta.copied().columns(), delta.length)
+        return rows if are_read else self.encode(delta.copied().columns(), delta.length, 0, rows)
 
     def _rows(self, count: int, ahead: int) -> Ints:
         return np.empty((count, ahead + len(self.kinds)), np.int64)

@@ -60,10 +60,10 @@ class RowsReader:
             rows = self._visible(slice(start, min(start + _CHUNK_ROWS, self._limit)))
             yield StoredRows(self._columns, rows), rows.stop - rows.start if isinstance(rows, slice) else len(rows)
 
-    def arrow(self, names: Sequence[str]) -> pa.Table:
-        """The rows under these column names; cold columns come straight from their batches."""
+    def arrow(self, names: Sequence[str], wanted: Sequence[int] | None = None) -> pa.Table:
+        """The columns `wanted`, or all, under these names; cold columns come straight from their batches."""
         rows = self._visible(slice(0, self._limit))
-        columns = [self._columns.arrow(index, rows) for index in range(len(self._columns.types))]
+        columns = [self._columns.arrow(index, rows) for index in wanted or range(len(self._columns.types))]
         return pa.table(columns, names=list(names))
 
     @property
@@ -304,6 +304,12 @@ class RowStore:
         self.words, self._died = other.words, other._died
         self._deaths, self.rows = other._deaths, other.rows
         self._sealed = other._sealed._replace(time=self._sealed.time)
+
+    def hold(self, columns: StoredColumns) -> None:
+        """Hold these columns of the same rows, which are sealed. Done again, it changes nothing."""
+        columns.take_over(self.columns)
+        self.types, self.columns = columns.types, columns
+        self._sealed = self._sealed._replace(columns=columns)
 
     def codes(self, since: int) -> Iterator[Array]:
         """The codes of the texts of rows that live, or died after `since`; see `State.codes`."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.trace.columns.column import Array, Column, Ints
 from ivm.trace.columns.segment import Segment, Segments
+from ivm.trace.columns.stored_columns import StoredColumns
 from ivm.trace.delta import Delta
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.follower import Follower
@@ -140,6 +141,13 @@ class Rows(State):
             self._take_over(going)
         else:  # look again when there is more to gain
             self._compact_at = self.store.dead + self.store.dead // 4
+
+    def hold(self, columns: StoredColumns) -> None:
+        """Hold these columns of the same rows from now on, see `RowStore.hold`. What knows rows by all of their values
+        is made anew when it is needed.
+        """
+        self._living = self._compaction = None
+        self.store.hold(columns)
 
     def reader(self, as_of: int | None = None) -> RowsReader:
         """The rows as of a time before the last seal (None: then). Needs no lock."""

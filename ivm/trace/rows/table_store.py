@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Table
-from catalog.types import Kind
+from catalog.schema import Field, Table
+from catalog.types import Kind, SqlType
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import NOBODY, Ints, value_in
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.columns.in_place import is_readable
-from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.columns.stored_columns import StoredColumns, StoredRows
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.index.keys import KeyLayout
@@ -33,6 +33,13 @@ Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
 
 
+class Wider(NamedTuple):
+    """A table's rows in further columns, and what reads those that come."""
+
+    columns: StoredColumns
+    readers: Sequence[Reader]
+
+
 class TableStore(Rows):
     """The rows of `table`. With a primary key they form a set of rows with distinct keys, without one a multiset.
 
@@ -41,17 +48,37 @@ class TableStore(Rows):
     """
 
     def __init__(self, table: Table, dictionary: TextDictionary) -> None:
-        self._types = tuple(field.type for field in table.fields)
-        super().__init__(self._types, dictionary, cold=True)
+        super().__init__([field.type for field in table.fields], dictionary, cold=True)
         self.table = table
         self._dictionary = dictionary
-        self._layout = plain_layout(len(self._types))
-        self._readers = Readers([Reader(each, dictionary) for each in self._types])
+        self._read_as(self.store.types, [Reader(each, dictionary) for each in self.store.types])
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
         if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
             layout, key = self._key.layout, self._key.key
             self._forms = (layout.form, range(len(key))), (layout.form_of([(0, column) for column in key]), key)
+
+    def _read_as(self, types: tuple[SqlType, ...], readers: Sequence[Reader]) -> None:
+        self._types, self._layout, self._readers = types, plain_layout(len(types)), Readers(readers)
+
+    def wider(self, fields: Sequence[Field], values: Sequence[pa.Scalar]) -> Wider:
+        """The rows there are in further columns, which hold these values; `widen` is to follow, before any commit.
+
+        Cost: that of writing these columns.
+        """
+        if self._taking_over is not None:  # a compaction was interrupted
+            self._take_over(self._taking_over)
+        types = [field.type for field in fields]
+        more = {field.name: value for field, value in zip(fields, values, strict=True)}
+        readers = [*self._readers.each, *(Reader(each, self._dictionary) for each in types)]
+        return Wider(self.store.columns.wider(types, more), readers)
+
+    def widen(self, wider: Wider) -> None:
+        """Have these columns from now on. Indexes stay as they are, and so does who reads the columns there were: see
+        `Delta.first`. It may be interrupted, and called again.
+        """
+        self.hold(wider.columns)
+        self._read_as(wider.columns.types, wider.readers)
 
     @property
     def last_time(self) -> int:
@@ -172,6 +199,10 @@ class TableStore(Rows):
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as of a time that is retained (None: now), under the table's column names."""
         return self.reading(as_of)()
+
+    def nulls(self, column: int) -> int:
+        """In how many rows a column is NULL. Cost: reads it."""
+        return int(self.reader().arrow(["c"], (column,)).column(0).null_count)
 
     def first(self, most: int) -> pa.Table:
         """At most so many of the rows, of those that have been there longest."""

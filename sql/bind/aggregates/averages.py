@@ -9,9 +9,9 @@ from catalog.types import BIGINT, HUGEINT, INTERVAL, TIME, TIMESTAMP, TIMESTAMPT
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.ir.aggregate import Aggregate
 from sql.ir.conditions import comparison
 from sql.ir.intervals import average_of, parts_of
-from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Literal, Scalar
 
 _EPOCH = Literal(0, TIMESTAMP)

@@ -9,8 +9,8 @@ from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.aggregates.operands import order_of
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
-from sql.ir.relation import Aggregate
 from sql.ir.scalar import Literal, Scalar
 from sql.sql_text import text_of
 

@@ -31,9 +31,9 @@ from sql.bind.aggregates.written import expression_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
 

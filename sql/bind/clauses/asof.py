@@ -1,9 +1,4 @@
-"""ASOF JOIN: each row of the left with the row of the right that comes nearest by an inequality.
-
-It is written in what there is. The times of both sides stand in one order, by key, and a window says of each row of the
-left which time of the right is the last before it; by that and the keys the row of the right is looked up. So a late
-row costs a logarithm, and what it moves: the rows up to the next one.
-"""
+"""ASOF JOIN: each row of the left with the row of the right that comes nearest by an inequality."""
 
 from __future__ import annotations
 
@@ -12,21 +7,18 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import INTEGER
 from sql.bind.context import BindContext, Nearest
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.subqueries import condition
 from sql.decorrelate.expand_joins import Pair, filtered, split, with_columns
-from sql.ir.conditions import comparison, is_null, negation
+from sql.ir.conditions import comparison, is_null, junction, negation
 from sql.ir.functions import MIRRORED
-from sql.ir.rebuild import column, row
-from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, TopK, Union, Window
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
-from sql.ir.window_function import Frame, WindowFunction
+from sql.ir.rebuild import row
+from sql.ir.relation import Asof, Filter, Map, Project, Relation
+from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, walk
 
 KINDS = ("inner", "left", "semi", "anti")
 _INEQUALITIES = ("ge", "gt", "le", "lt")
-_OF_LEFT, _OF_RIGHT = Literal(1, INTEGER), Literal(0, INTEGER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +55,28 @@ def join_asof(
         context.refuse(on, "a subquery in ON of an ASOF JOIN is not maintained; join it in FROM before")
     predicates = _of_using(equal) if on is None else condition(binder, on)
     found = _condition(context, node, predicates, width)
-    keys = [pair.right for pair in found.pairs]
-    near = _candidates(right, found)
-    near, places = with_columns(near, [*keys, found.times[1]], "asof")
-    near = TopK(near, places, (), 1)
     context.nearest.append(_told(context, binder, node, width, len(right.schema)))
-    rows = _with_times(left, near, places, found)
-    joined = Apply(kind, rows, near, (*found.left, *_matching(rows, near, places, found)))
+    near, rights = with_columns(_candidates(right, found), [*(p.right for p in found.pairs), found.times[1]], "asof")
+    outer = kind in ("left", "anti")
+    own, time = (left, _if(found.left, found.times[0])) if outer else (filtered(left, found.left), found.times[0])
+    own, lefts = with_columns(own, [*(p.left for p in found.pairs), time], "asof")
     if kind in ("semi", "anti"):
+        near = Map(near, (TRUE,), ("there",))
+    pairs = tuple(zip(lefts, rights, strict=True))
+    joined = Asof(own, near, pairs[:-1], pairs[-1], found.function, outer)
+    if kind == "anti":
+        return Project(Filter(joined, (is_null(row(joined)[-1]),)), tuple(range(width)))
+    if kind == "semi":
         return Project(joined, tuple(range(width)))
-    start = len(rows.schema)
+    start = len(own.schema)
     return Project(joined, (*range(width), *range(start, start + len(right.schema))))
+
+
+def _if(conditions: Sequence[Scalar], time: Scalar) -> Scalar:
+    """The time of a row of the left; NULL, which has no nearest, where it is not to have any."""
+    if not conditions:
+        return time
+    return Call("case", (junction("and", conditions), time, Literal(None, time.type)), time.type)
 
 
 def _of_using(equal: Sequence[Scalar]) -> list[Scalar]:
@@ -117,46 +120,6 @@ def _candidates(right: Relation, found: _Condition) -> Relation:
     asked = [pair.right for pair in found.pairs if not pair.null_safe and pair.right.nullable]
     asked += [found.times[1]] if found.times[1].nullable else []
     return filtered(right, (*found.right, *(negation(is_null(scalar)) for scalar in asked)))
-
-
-def _with_times(left: Relation, near: Relation, places: tuple[int, ...], found: _Condition) -> Relation:
-    """The rows of the left with keys, time, a 1, and, last but for a NULL, the time of the right that is nearest."""
-    fields = left.schema
-    time, count = found.times[1].type, len(places)
-    keys = tuple(f"key{i}" for i in range(count - 1))
-    names = (*(field.name for field in fields), *keys, "time", "side", "of_right")
-    ours = (*row(left), *(pair.left for pair in found.pairs), found.times[0], _OF_LEFT, Literal(None, time))
-    nothing = (Literal(None if field.nullable else some_value(field.type), field.type) for field in fields)
-    marks = tuple(column(near, place) for place in places)
-    both = Union((_expressed(left, ours, names), _expressed(near, (*nothing, *marks, _OF_RIGHT, marks[-1]), names)))
-    at = len(fields) + count - 1
-    back = found.function in ("ge", "gt")
-    # Of equal times those of the right come first if they count, else last.
-    order = (Order(at, not back, nulls_first=True), Order(at + 1, found.function in ("gt", "lt")))
-    nearest = WindowFunction("max" if back else "min", (column(both, at + 2),), time, True, Frame(None, 0, True))
-    window = Window(both, tuple(range(len(fields), at)), order, (nearest,), ("nearest",))
-    return Filter(window, (comparison("eq", column(window, at + 1), _OF_LEFT),))
-
-
-def _expressed(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:
-    start = len(relation.schema)
-    mapped = Map(relation, tuple(scalars), tuple(f"asof {name}" for name in names))
-    return Project(mapped, tuple(range(start, start + len(scalars))), tuple(names))
-
-
-def _matching(rows: Relation, near: Relation, places: tuple[int, ...], found: _Condition) -> list[Scalar]:
-    """What says over (left, right) that the right one is the nearest."""
-    width, first = len(rows.schema), len(rows.schema) - len(places) - 3
-
-    def there(place: int) -> Column:
-        field = near.schema[place]
-        return Column(width + place, field.type, field.nullable)
-
-    tests: list[Scalar] = [comparison("eq", column(rows, width - 1), there(places[-1]))]
-    for i, pair in enumerate(found.pairs):
-        key = column(rows, first + i), there(places[i])
-        tests.append(negation(comparison("is_distinct", *key)) if pair.null_safe else comparison("eq", *key))
-    return tests
 
 
 def _told(context: BindContext, binder: Binder, node: exp.Join, width: int, columns: int) -> Nearest:

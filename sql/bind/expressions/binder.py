@@ -14,7 +14,7 @@ from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import OuterRow, Scope
-from sql.ir.relation import Aggregate
+from sql.ir.aggregate import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
 from sql.sql_text import Placed, SqlText, text_of

@@ -13,10 +13,11 @@ from sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_compa
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import OuterRow, seen_from_inside, without_column
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
 from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
 from sql.ir.functions import NEGATED, function_of
-from sql.ir.relation import Aggregate, Filter, Reduce, Relation
+from sql.ir.relation import Filter, Reduce, Relation
 from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
 from sql.tree import clauses_around
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -17,13 +18,23 @@ _EMPTY = Literal("", VARCHAR)
 
 
 def bind_concat(binder: Binder, node: exp.Expr) -> Operand:
-    """CONCAT(x, ...), in which NULL counts as empty text."""
+    """CONCAT(x, ...), in which NULL counts as empty text; of lists as an empty one."""
     if "start" not in node.meta:  # 'a' 'b'
         binder.refuse(node, "two texts side by side are not put together; write || between them")
-    parts = [_or_empty(binder.cast(binder.bind(arg), VARCHAR)) for arg in node.expressions]
+    given = [binder.bind(arg) for arg in node.expressions]
+    if any(operand.type.kind is Kind.LIST for operand in given):
+        return _concat_lists(binder, node, given)
+    parts = [_or_empty(binder.cast(operand, VARCHAR)) for operand in given]
     if len(parts) == 1:
         return Operand(node, parts[0])
     return binder.call(node, "concat", tuple(parts), VARCHAR)
+
+
+def _concat_lists(binder: Binder, node: exp.Expr, given: Sequence[Operand]) -> Operand:
+    other = next((operand for operand in given if operand.type.kind not in (Kind.LIST, Kind.NULL)), None)
+    if other is not None:
+        binder.mismatch(other.node, f"concat() takes lists or texts, not both, and this is {other.type}; write [x]")
+    return given[0] if len(given) == 1 else apply(binder, node, "list_concat", node.expressions)
 
 
 def bind_concat_ws(binder: Binder, node: exp.Expr) -> Operand:
@@ -52,10 +63,9 @@ def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
         return _bind_lists(binder, node, left, right)
     if NULL in (left.type, right.type):
         return Operand(node, Literal(None, NULL))
-    if not any(operand.type == VARCHAR or operand.type.kind is Kind.ENUM for operand in (left, right)) or BLOB in (
-        left.type,
-        right.type,
-    ):
+    if left.type == right.type == BLOB:
+        return binder.call(node, "concat of BLOB", (left.scalar, right.scalar), BLOB)
+    if not any(operand.type == VARCHAR or operand.type.kind is Kind.ENUM for operand in (left, right)):
         binder.mismatch(node, f"|| needs text on one side, not {left.type} and {right.type}; cast one to VARCHAR")
     return binder.call(node, "concat", (binder.cast(left, VARCHAR), binder.cast(right, VARCHAR)), VARCHAR)
 

@@ -18,8 +18,8 @@ from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
 from sql.bind.windows.specs import Spec, resolved
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import Aggregate
 from sql.ir.scalar import Literal, Scalar, substitute
 from sql.ir.window_function import WindowFunction
 from sql.sql_text import text_of

@@ -149,6 +149,7 @@ FUNCTIONS = (
     _asked("md5_number_lower", _TEXT, UBIGINT),
     _asked("md5_number_upper", _TEXT, UBIGINT),
     _asked("repeat", (BLOB, BIGINT), BLOB, of="BLOB"),
+    _bound("concat of BLOB", (BLOB, BLOB), BLOB, "||"),
     # Numbers for people.
     _asked("bar", (DOUBLE, DOUBLE, DOUBLE, DOUBLE), _V, optional=1),
     _asked("format_bytes", (BIGINT,), _V, "formatreadablesize"),
