@@ -148,6 +148,10 @@ def test_a_value_changes_when_what_it_reads_does():
             told_of = [(row["m"], row["_diff"]) for row in minutely.fetch().to_pylist()]
             assert sorted(told_of) == [(-10, -1), (-9, -1), (-9, 1), (-8, 1)]
         assert len(told.fetch()) == 1
+        visited = "SELECT sum(visited) FROM ivm_operators WHERE view = 'days'"
+        before = db.sql(visited).fetchall()
+        db.tick(BEGIN + datetime.timedelta(seconds=121))
+        assert db.sql(visited).fetchall() == before
         db.verify()
 
 
