@@ -196,6 +196,8 @@ class _Keeping(Parser):
         this = self._parse_bitwise()
         if not self._match(TokenType.IN):
             return self._parse_alias(this) if self._match(TokenType.ALIAS, advance=False) else this
+        if isinstance(this, exp.Neg) or (isinstance(this, exp.Binary) and not isinstance(this, exp.Dot)):
+            return exp.Paren(this=self._parse_in(this))  # which is a condition, as in DuckDB
         if self._curr.token_type is not TokenType.L_PAREN or self._next.token_type is TokenType.SELECT:
             return self._parse_in(this)
         values = self._parse_wrapped_csv(lambda: self._parse_alias(self._parse_bitwise()))

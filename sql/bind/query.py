@@ -29,6 +29,7 @@ from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinemen
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.bind.lengths import by_length
+from sql.bind.windows.partitions import OF_PARTITION
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.clock import reads_clock
@@ -289,7 +290,8 @@ def _order_values(node: exp.Expr) -> None:
     value = node.this.this if isinstance(node.this, exp.Order) else node.this
     if isinstance(value, exp.Distinct):
         value = value.expressions[0]
-    if value is None or is_windowed(node) or value.find(exp.Column) is None:
+    running = is_windowed(node) and OF_PARTITION not in node.meta
+    if value is None or running or value.find(exp.Column) is None:
         return
     last = next(arg for arg in ("count", "expression", "this") if isinstance(node.args.get(arg), exp.Expr))
     _order_argument(node, last, [_ascending(value.copy(), nulls_first=isinstance(node, exp.Last))])

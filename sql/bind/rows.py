@@ -101,7 +101,9 @@ def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
     outputs = [substitute(scalar, come) if come else scalar for _, scalar in named]
     context = BindContext(catalog, plain.source, bind_query, registered)
     order, _ = bind_order(context, tree.args.get("order"), names, outputs, lambda item: binder.bind(item).scalar)
-    limit = bind_limit(context, tree)
+    limit = bind_limit(context, tree, {})
+    if limit is not None and limit.cut is not None:
+        return None
     terms = tuple((each.column, each.descending, each.nulls_first) for each in order)
     cut = (None, 0) if limit is None else (limit.limit, limit.offset)
     return BoundRows(relation, predicates, tuple(outputs), tuple(names), gone, come, terms, *cut)

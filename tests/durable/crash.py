@@ -98,8 +98,8 @@ class Trial:
         acknowledged = self.acknowledged
         while self.done < acknowledged and self.durability == "commit":
             self._advance()
-        while found != contents(self.twin):
-            assert self.done <= acknowledged, f"after step {acknowledged}: {found} != {contents(self.twin)}"
+        while found != (now := self._held()):
+            assert self.done <= acknowledged, f"after step {acknowledged}: {found} != {now}"
             self._advance()
         beyond = self.done - acknowledged
         self._forget()
@@ -120,7 +120,7 @@ class Trial:
 
     def _look(self):
         with ivm.connect(self.path, compile="off", read_only=True) as db:
-            self._seen.append(contents(db))
+            self._seen.append(self._told(db))
         self.seen += 1
 
     def _advance(self):
@@ -132,8 +132,15 @@ class Trial:
     def _forget(self):
         """What was seen, if it is what there is."""
         if self._seen:
-            now = contents(self.twin)
+            now = self._held()
             self._seen = [each for each in self._seen if each != now]
+
+    def _held(self):
+        return self._told(self.twin)
+
+    def _told(self, db: ivm.Database) -> dict[str, object]:
+        """What there is. A clock that begins is a commit of its own, before the view that reads it: times may differ."""
+        return {name: held for name, held in contents(db).items() if name != "time" or not self.defining}
 
     def _child(self):
         (out, into), (told, tell) = os.pipe(), os.pipe()
@@ -154,7 +161,7 @@ class Trial:
             db = ivm.connect(self.path, compile="off", durability=self.durability, interval=0.01)
             if self.deep:
                 db.verify()
-            into.write(pickle.dumps(contents(db)))
+            into.write(pickle.dumps(self._told(db)))
         except BaseException as error:
             into.write(pickle.dumps(f"{type(error).__name__}: {error}"))
             raise

@@ -25,6 +25,10 @@ def test_commits_that_are_written_before_they_are_decided_are_there_or_not(tmp_p
     assert "kills" in _kill(tmp_path, "--kills", "12", "--large", "64", "--beside")
 
 
+def test_what_is_altered_and_what_transactions_do_is_there_or_not(tmp_path):
+    assert "kills" in _kill(tmp_path, "--kills", "6", "--defining")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [64, 1 << 14])
 @pytest.mark.parametrize("durability", ["commit", "interval", "off"])
@@ -37,6 +41,12 @@ def test_the_same_often_of_large_commits(tmp_path, durability, large):
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_often(tmp_path, seed):
     assert "kills" in _kill(tmp_path, "--kills", "150", "--seed", str(seed), "--deep")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", [[], ["--beside"]])
+def test_the_same_often_of_what_exists(tmp_path, beside):
+    assert "kills" in _kill(tmp_path, "--kills", "150", "--defining", "--deep", *beside)
 
 
 @pytest.mark.slow

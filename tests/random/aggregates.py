@@ -84,7 +84,7 @@ class Aggregates(Conditions):
         value = self.value(kind, Scope(scope.columns), 1)
         frame = f" {self.rng.choice(FRAMES)}" if self.rng.random() < 0.6 else ""
         over = f"OVER ({partition}{order}"
-        match self.rng.randrange(9):
+        match self.rng.randrange(10):
             case 0 | 1:
                 return f"{self.rng.choice(('row_number', 'rank', 'dense_rank'))}() {over})", "INT"
             case 2:
@@ -101,6 +101,10 @@ class Aggregates(Conditions):
                 whole = self.rng.random() < 0.4
                 number = self.value("INT", Scope(scope.columns), 1)
                 return f"CAST(sum({number}) {f'OVER ({partition}' if whole else over + frame}) AS BIGINT)", "INT"
+            case 8:
+                number = self.value("INT", Scope(scope.columns), 1)
+                call = self.rng.choice((f"count(DISTINCT {value})", f"median({number})", f"bit_or({number})"))
+                return f"CAST({call} OVER ({partition}) AS BIGINT)", "INT"
             case _:
                 return f"avg({self.value('INT', Scope(scope.columns), 1)}) {over}{frame})", "DBL"
 

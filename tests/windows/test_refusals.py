@@ -26,7 +26,7 @@ CASES = [
     (UnsupportedError, "ntile(dept) OVER (ORDER BY id)", "integer literal"),
     (UnsupportedError, "ntile(0) OVER (ORDER BY id)", "1 or more"),
     (UnsupportedError, "nth_value(pay, 2 IGNORE NULLS) OVER (ORDER BY id)", "first_value"),
-    (UnsupportedError, "count(DISTINCT pay) OVER ()", "without DISTINCT"),
+    (UnsupportedError, "count(DISTINCT pay) OVER (ORDER BY id)", "without DISTINCT"),
     (UnsupportedError, "string_agg(name, ',') OVER (ORDER BY id)", "row_number, rank"),
     (UnsupportedError, "upper(name) OVER (ORDER BY id)", "row_number, rank"),
     (UnsupportedError, "row_number() OVER (ORDER BY ALL)", "name the columns"),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.names import key
-from catalog.types import BIGINT, INTERVAL
-from sql.bind.context import BindContext
+from catalog.types import BIGINT, DOUBLE, INTERVAL, SqlType
+from sql.bind.clauses.computed_limit import Bounds, Cut, cut_by
+from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.constants import constant, value_as
 from sql.bind.expressions.handlers import HANDLERS
@@ -23,11 +24,15 @@ from sql.tree import values_of
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """LIMIT (None: all rows) and OFFSET; `clause` is the node of the first of the two."""
+    """LIMIT (None: all rows) and OFFSET; `clause` is the node of the first of the two.
+
+    Where they are not known yet, `cut` is what cuts rows in an order.
+    """
 
     limit: int | None
     offset: int
     clause: exp.Expr
+    cut: Cut | None = None
 
 
 def bind_order(
@@ -80,6 +85,12 @@ def is_all(item: exp.Expr) -> bool:
     return isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
 
 
+def orders_by_all(node: exp.Expr) -> bool:
+    """Whether a block's ORDER BY is ALL, beside which DuckDB takes no other term."""
+    order = node.args.get("order")
+    return order is not None and any(map(is_all, order.expressions))
+
+
 def _term(item: exp.Expr, column: int) -> Order:
     return Order(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
@@ -96,40 +107,66 @@ def position(context: BindContext, node: exp.Expr, names: Sequence[str], width: 
     return None
 
 
-def bind_limit(context: BindContext, node: exp.Expr) -> Limit | None:
-    """The LIMIT and OFFSET of a block, both constants; None if it has neither."""
+def bind_limit(context: BindContext, node: exp.Expr, ctes: Ctes) -> Limit | None:
+    """The LIMIT and OFFSET of a block; None if it has neither."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     clause = limit or offset
     if clause is None:
         return None
-    count = skip = None
+    count = skip = written = percent = None
     if limit is not None:
         options = limit.args.get("limit_options")
-        if options and (options.args.get("percent") or options.args.get("with_ties")):
-            context.refuse(limit, "LIMIT in percent or WITH TIES is not maintained; write a number of rows")
+        if options and options.args.get("with_ties"):
+            context.refuse(limit, "LIMIT WITH TIES is not maintained; write QUALIFY rank() OVER (ORDER BY ..) <= n")
         written = limit.args.get("count") or limit.args.get("expression")
+        percent = _percent(context, written) if options and options.args.get("percent") else None
+    start = offset.expression if offset is not None else None
+    if percent is not None or _varies(context, written) or _varies(context, start):
+        return Limit(None, 0, clause, cut_by(context, ctes, Bounds(written, start, percent)))
+    if limit is not None:
         count = 1 if written is None else _count(context, written, "LIMIT")  # FETCH FIRST ROW ONLY
     if offset is not None:
         skip = _count(context, offset.expression, "OFFSET")
     return None if count is None and skip is None else Limit(count, skip or 0, clause)
 
 
-def _count(context: BindContext, node: exp.Expr, what: str) -> int | None:
-    written = node.unnest()
-    if isinstance(written, exp.Null) or (isinstance(written, exp.Var) and written.name.upper() == "ALL"):
+def _varies(context: BindContext, node: exp.Expr | None) -> bool:
+    """Whether a number of rows is no constant that is known by now."""
+    return node is not None and not _is_all(node) and _constant(context, node, "LIMIT", BIGINT) is None
+
+
+def _is_all(node: exp.Expr) -> bool:
+    node = node.unnest()
+    return isinstance(node, exp.Null) or (isinstance(node, exp.Var) and node.name.upper() == "ALL")
+
+
+def _percent(context: BindContext, node: exp.Expr) -> float:
+    """What stands before %."""
+    value = _constant(context, node, "LIMIT in percent", DOUBLE)
+    if value is None or not isinstance(value.value, float):
+        context.refuse(node, "LIMIT in percent needs a constant; write the number")
+    if not 0 <= value.value <= 100:
+        context.fail(node, "LIMIT in percent must be between 0% and 100%")
+    return value.value
+
+
+def _constant(context: BindContext, node: exp.Expr, what: str, type_: SqlType) -> Literal | None:
+    """The value of a node in a type; None if it is not known by now."""
+    if node.find(exp.Query) is not None:
         return None
-    subquery = written.find(exp.Query)
-    if subquery is not None:
-        what = f"{what} by a subquery is not maintained"
-        context.refuse(node, f"{what}; write a number, or compare row_number() OVER (...) with it in QUALIFY")
+    binder = Binder(context.source, Scope(), HANDLERS, what)
+    operand = constant(binder, node.unnest())
+    return None if operand is None or operand.type == INTERVAL else value_as(binder, operand, type_)
+
+
+def _count(context: BindContext, node: exp.Expr, what: str) -> int | None:
+    if _is_all(node):
+        return None
+    written = node.unnest()
     if isinstance(written, exp.Literal) and written.is_int and int(written.name[: _MOST_DIGITS + 1]) >= 1 << 63:
         context.fail(node, f"{what} is beyond 64 bits; leave it out for all rows")
-    binder = Binder(context.source, Scope(), HANDLERS, what)
-    operand = constant(binder, written)
-    value = None if operand is None or operand.type == INTERVAL else value_as(binder, operand, BIGINT)
-    if value is None:
-        context.refuse(node, f"{what} needs a constant; write the number of rows")
-    if not isinstance(value.value, int):
+    value = _constant(context, node, what, BIGINT)
+    if value is None or not isinstance(value.value, int):
         return None
     if value.value < 0:
         context.fail(node, f"{what} cannot be negative; write the number of rows")
@@ -155,7 +192,7 @@ def bind_distinct(
     for item in values_of(clause.args["on"]):
         found = position(context, item, names, width, "DISTINCT ON")
         columns.append(_place_in(outputs, bind(item)) if found is None else found)
-    if not node.args.get("limit") and not node.args.get("offset"):
+    if not node.args.get("limit") and not node.args.get("offset") and not orders_by_all(node):
         context.cut.append((node, width))
     return tuple(dict.fromkeys(columns))
 

@@ -60,7 +60,8 @@ def _values(context: BindContext, field: exp.Expr) -> list[tuple[str, exp.Expr]]
     """The values that a column of a PIVOT is listed with, each with the name that it gives."""
     if not isinstance(field, exp.In) or not field.expressions or field.find(exp.Query):
         what = "a PIVOT without listed values is not maintained, since its columns would depend on the rows"
-        context.refuse(field, f"{what}; write PIVOT .. ON column IN (values), or run it as a SELECT")
+        instead = "write PIVOT .. ON column IN (values), or ON (expression) IN (values)"
+        context.refuse(field, f"{what}; {instead}, or run it as a SELECT")
     found = []
     for each in field.expressions:
         value = each.this if isinstance(each, exp.PivotAlias | exp.Alias) else each
@@ -102,6 +103,9 @@ def _filtered(context: BindContext, expression: exp.Expr, where: exp.Expr) -> ex
     if len(found) != 1:
         what = f"{text_of(expression)[:60]} in PIVOT has {len(found)} aggregates"
         context.fail(expression, f"{what}; write one in each expression")
+    if isinstance(found[0].parent, exp.Filter):
+        what = f"FILTER in PIVOT is not supported: DuckDB leaves it out of {text_of(expression)[:60]}"
+        context.refuse(expression, f"{what}; write CASE WHEN .. THEN .. END in the aggregate")
     call = exp.Filter(this=found[0].copy(), expression=exp.Where(this=where.copy()))
     if found[0] is made:
         return call

@@ -18,7 +18,7 @@ from sql.bind.clauses.order import (
     bind_limit,
     bind_order,
     distinct,
-    is_all,
+    orders_by_all,
     over_distinct,
 )
 from sql.bind.clauses.unnested_structs import may_be_structs, with_fields
@@ -101,9 +101,8 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     counts = (count, len(qualify))
     rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
     rows = _Rows(*with_unnests(rows.relation, rows.scalars, unnests, of_keys))
-    limit = bind_limit(context, node)
-    ordered = node.args.get("order")
-    if limit is not None and not any(is_all(item) for item in (ordered.expressions if ordered else ())):
+    limit = bind_limit(context, node, ctes)
+    if limit is not None and not orders_by_all(node):
         context.cut.append((limit.clause, len(outputs)))
     if on == ():
         return _distinct_rows(context, rows, unique_names(names), order, hidden, limit)
@@ -236,7 +235,9 @@ def _distinct_rows(
 
 def _ended(relation: Relation, width: int, wanted: int, order: tuple[Order, ...], limit: Limit | None) -> Block:
     """The block of rows whose first columns are `width` outputs, then what its ORDER BY wants, cut by LIMIT."""
-    if limit is not None:
+    if limit is not None and limit.cut is not None:
+        relation = limit.cut(relation, order)
+    elif limit is not None:
         relation = TopK(relation, (), order, limit.limit, limit.offset)
     return Block(
         first_columns(relation, width), _seen(order), first_columns(relation, wanted) if wanted > width else None

@@ -12,10 +12,10 @@ from sql.bind.expressions.operand import Operand
 from sql.folded import folded
 from sql.ir.scalar import Call
 
-_KEYS: dict[str, str | None] = {
-    "nocase": "lower", "noaccent": "strip_accents", "nfc": "nfc_normalize", "binary": None, "c": None, "posix": None,
-}  # fmt: skip
-"""By what a collation compares; None is the text itself."""
+_KEYS = {"nocase": "lower", "noaccent": "strip_accents", "nfc": "nfc_normalize"}
+"""By what a collation compares."""
+_PLAIN = ("binary", "c", "posix")
+"""Collations that compare texts themselves."""
 _ORDER = ("nfc", "noaccent", "nocase")
 _PLACES = (exp.Ordered, exp.Window)
 
@@ -51,10 +51,13 @@ def _collation(binder: Binder, node: exp.Expr) -> tuple[str, ...] | None:
     if not isinstance(inner, exp.Collate):
         return None
     names = inner.expression.sql("duckdb").replace('"', "").lower().split(".")
+    if len(names) == 1 and names[0] in _PLAIN:
+        inner.set("expression", exp.to_identifier(names[0], quoted=True))  # a word of DuckDB's grammar else
+        return ()
     for name in names:
         if name not in _KEYS:
             known = ", ".join(each.upper() for each in _KEYS)
-            binder.refuse(inner, f"the collation {name!r} is not supported; {known} are, joined by dots")
+            binder.refuse(inner, f"the collation {name!r} is not supported; {known}, joined by dots, and BINARY are")
     return tuple(name for name in _ORDER if name in names)
 
 
@@ -67,9 +70,7 @@ def _key(binder: Binder, node: exp.Expr, names: tuple[str, ...]) -> Operand:
         return operand
     scalar = operand.scalar
     for name in names:
-        function = _KEYS[name]
-        assert function is not None, "those that do something"
-        scalar = Call(function, (scalar,), VARCHAR, scalar.nullable)
+        scalar = Call(_KEYS[name], (scalar,), VARCHAR, scalar.nullable)
     return Operand(node, folded(scalar))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -14,8 +14,10 @@ from sql.bind.names.columns import column_name
 from sql.bind.names.scope import WINDOWED, Scope
 from sql.bind.windows.frames import bind_frame
 from sql.bind.windows.functions import VALUES, bind_function, bind_spec
+from sql.bind.windows.partitions import OfFrame, OfPartition, with_aggregates
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AGGREGATES
 from sql.ir.rebuild import outers, relation_scalars
 from sql.ir.relation import Apply, Order, Project, Relation, Window
@@ -31,7 +33,7 @@ class _Windowed:
 
     partition: tuple[Scalar, ...]
     order: tuple[tuple[Scalar, bool, bool], ...]
-    function: WindowFunction
+    function: WindowFunction | Aggregate
 
     @property
     def scalars(self) -> tuple[Scalar, ...]:
@@ -43,7 +45,11 @@ class _Windowed:
         first = len(self.partition)
         second = first + len(self.order)
         order = tuple((s, d, n) for s, (_, d, n) in zip(scalars[first:second], self.order, strict=True))
-        return _Windowed(tuple(scalars[:first]), order, self.function.over(scalars[second:]))
+        own = scalars[second:]
+        if isinstance(self.function, Aggregate):
+            rest = iter(own)
+            return _Windowed(tuple(scalars[:first]), order, self.function.map(lambda _: next(rest)))
+        return _Windowed(tuple(scalars[:first]), order, self.function.over(own))
 
 
 @dataclass(slots=True)
@@ -88,16 +94,22 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
         )
         order = tuple(term for term in order if not isinstance(term[0], Literal))
         framed = bind_frame(binder, node, spec, order)
-        functions, whole = bind_function(binder, node, framed)
+        function = bind_function(binder, node, spec, framed)
     finally:
         binder.windows, binder.clause = windows, outer
-    keys, name = tuple(dict.fromkeys(partition)), column_name(node, binder.source)
-    windows.places[id(node)] = node, spec, functions[0]
-    columns = []
-    for place, function in enumerate(functions):
-        terms = framed.order if function.function not in UNFRAMED else order
-        columns.append(windows.column(_Windowed(keys, terms, function), f"{name} {place}" if place else name))
-    return Operand(node, whole(columns))
+    keys = tuple(dict.fromkeys(partition))
+    if isinstance(function, OfPartition):
+        found = zip(function.aggregates, function.names, strict=True)
+        return Operand(node, function.over([windows.column(_Windowed(keys, (), each), name) for each, name in found]))
+    if isinstance(function, OfFrame):
+        windows.places[id(node)] = node, spec, function.functions[0]
+        parts = zip(function.functions, function.names, strict=True)
+        made = [windows.column(_Windowed(keys, framed.order, each), name) for each, name in parts]
+        return Operand(node, function.over(made))
+    order = framed.order if function.function not in UNFRAMED else order
+    windows.places[id(node)] = node, spec, function
+    name = column_name(node, binder.source)
+    return Operand(node, windows.column(_Windowed(keys, order, function), name))
 
 
 def _key(binder: Binder, node: exp.Expr) -> Scalar:
@@ -131,19 +143,25 @@ def windowed(
     columns: dict[int, int] = {}
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, each in enumerate(found):
-        groups.setdefault((each.partition, each.order), []).append(i)
+        groups.setdefault((each.partition, each.order, isinstance(each.function, Aggregate)), []).append(i)
     for members in groups.values():
-        each = found[members[0]]
-        order = tuple(Order(at[s], descending, first) for s, descending, first in each.order)
         columns.update({i: len(relation.schema) + n for n, i in enumerate(members)})
-        relation = Window(
-            relation,
-            tuple(at[s] for s in each.partition),
-            order,
-            tuple(found[i].function for i in members),
-            tuple(windows.names[i] for i in members),
-        )
+        names = tuple(windows.names[i] for i in members)
+        relation = _with_values(relation, [found[i] for i in members], names, at)
     return relation, [_settled(remap(s, places.__getitem__), columns) for s in outputs], kept
+
+
+def _with_values(
+    relation: Relation, found: Sequence[_Windowed], names: tuple[str, ...], at: Mapping[Scalar, int]
+) -> Relation:
+    """The rows with the values of functions of equal partitions and order, which are all aggregates or none is."""
+    partition = tuple(at[s] for s in found[0].partition)
+    aggregates = [each.function for each in found if isinstance(each.function, Aggregate)]
+    if aggregates:
+        return with_aggregates(relation, partition, aggregates, names)
+    order = tuple(Order(at[s], descending, first) for s, descending, first in found[0].order)
+    functions = tuple(each.function for each in found if isinstance(each.function, WindowFunction))
+    return Window(relation, partition, order, functions, names)
 
 
 def _with_sources(relation: Relation, read: frozenset[int]) -> frozenset[int]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from operator import itemgetter
+from collections.abc import Iterable
 from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.names import suggestion
+from catalog.names import key, suggestion
 from catalog.types import BIGINT, DOUBLE, INTERVAL
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
@@ -17,11 +15,12 @@ from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
+from sql.bind.windows.partitions import OfFrame, OfPartition, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
-from sql.ir.scalar import Literal, Scalar, substitute
-from sql.ir.window_function import WindowFunction
+from sql.ir.scalar import Literal, Scalar
+from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
 
 
@@ -55,19 +54,8 @@ _OFFERED = (
 )
 
 
-Whole = Callable[[Sequence[Scalar]], Scalar]
-"""The value of what stands before an OVER, by the values of the functions that it is made of."""
-
-
-def bind_function(binder: Binder, node: exp.Expr, framed: Framed) -> tuple[tuple[WindowFunction, ...], Whole]:
-    """What stands before the OVER of `node`: one function, or several; literals in their arguments are literals."""
-    call = node.this.this if isinstance(node.this, exp.RespectNulls) else node.this
-    if isinstance(call.this if isinstance(call, exp.Filter) else call, AGGREGATES):
-        return _aggregate(binder, node, call, framed)
-    return (_function(binder, node, framed),), itemgetter(0)
-
-
-def _function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction:
+def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | OfPartition | OfFrame:
+    """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
     if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
@@ -81,9 +69,7 @@ def _function(binder: Binder, node: exp.Expr, framed: Framed) -> WindowFunction:
         return _shift(binder, call, skips)
     if kind in VALUES:
         return _value(binder, call, framed, skips)
-    inner = call.this if isinstance(call, exp.Filter) else call
-    with_nulls = " with IGNORE NULLS" if skips and isinstance(inner, AGGREGATES) else ""
-    binder.refuse(node, f"{text_of(call)[:60]} OVER is not maintained{with_nulls}; window functions are {_OFFERED}")
+    return _aggregate(binder, node, call, spec, framed, skips)
 
 
 def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
@@ -133,27 +119,40 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
 
 
 def _aggregate(
-    binder: Binder, node: exp.Expr, call: exp.Expr, framed: Framed
-) -> tuple[tuple[WindowFunction, ...], Whole]:
+    binder: Binder, node: exp.Expr, call: exp.Expr, spec: Spec, framed: Framed, skips: bool
+) -> WindowFunction | OfPartition | OfFrame:
     inner = call.this if isinstance(call, exp.Filter) else call
-    _refuse_unwindowed(binder, node, inner)
+    if not isinstance(inner, AGGREGATES) or skips:
+        what = f"{text_of(call)[:60]} OVER is not maintained"
+        binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
+    whole = framed.frame == WHOLE_PARTITION
+    if not whole and aggregate_of(FUNCTIONS[type(inner)]).written is not None:
+        _refuse(binder, node, inner)
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
         value = bind_aggregate(binder, node.this).scalar
-        found = tuple(binder.aggregates.found)
+        found = binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    for bound in found:
-        if bound.type == INTERVAL and bound.function in ("min", "max"):
-            what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
-            binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
-        if bound.distinct or bound.order or bound.others or not aggregate_of(bound.function).windowed:
-            _refuse(binder, node, inner)
-    functions = tuple(_over(bound, framed) for bound in found)
-    return functions, itemgetter(0) if len(found) == 1 else partial(substitute, value)
+    of_intervals = any(bound.type == INTERVAL and bound.function in ("min", "max") for bound in found.found)
+    plain = all(map(_is_plain, found.found))
+    if whole and (of_intervals or len(found.found) > 1 or not plain):
+        _check_order(binder, inner, spec, found)
+        return of_partition(inner, value, found)
+    if of_intervals:
+        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
+        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
+    if not plain:
+        _refuse(binder, node, inner)
+    functions = tuple(_over(bound, framed) for bound in found.found)
+    return functions[0] if len(functions) == 1 else OfFrame(value, functions, tuple(found.names))
+
+
+def _is_plain(bound: Aggregate) -> bool:
+    return not (bound.distinct or bound.order or bound.others) and aggregate_of(bound.function).windowed
 
 
 def _over(bound: Aggregate, framed: Framed) -> WindowFunction:
@@ -162,25 +161,43 @@ def _over(bound: Aggregate, framed: Framed) -> WindowFunction:
     return WindowFunction(bound.function, args, bound.type, not counts, framed.frame, bounds=framed.bounds)
 
 
-def _refuse_unwindowed(binder: Binder, node: exp.Expr, call: exp.Expr) -> None:
-    if aggregate_of(FUNCTIONS[type(call)]).written is not None:
-        _refuse(binder, node, call)
+def _check_order(binder: Binder, call: exp.Expr, spec: Spec, aggregates: Aggregates) -> None:
+    """Refuse what OVER orders and does not say so itself: DuckDB would go by the order of the window."""
+    goes_by_order = any(each.function in _GO_BY_ORDER and not each.order for each in aggregates.found)
+    if spec.order and goes_by_order:
+        binder.refuse(call, f"ORDER BY in OVER is not that of {text_of(call)[:60]}; put it into its parentheses")
+
+
+_GO_BY_ORDER = frozenset(("list", "string_agg", "first", "any_value"))
 
 
 def _refuse(binder: Binder, node: exp.Expr, call: exp.Expr) -> NoReturn:
-    what = f"{text_of(call)[:60]} OVER is not maintained"
-    binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
+    what = f"{text_of(call)[:60]} OVER a part of the partition is not maintained"
+    instead = (
+        f"window functions are {_OFFERED}, without DISTINCT or ORDER BY inside; of whole partitions all aggregates"
+    )
+    binder.refuse(node, f"{what}; {instead}")
 
 
 def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:
-    """The aggregates inside the argument of an aggregate OVER, which are those of the block."""
+    """The aggregates inside the argument of an aggregate OVER, also by their aliases: they are those of the block."""
     outer, binder.aggregates = binder.aggregates, aggregates
     try:
         inside = [n for n in call.find_all(*AGGREGATES) if n is not call]
         outermost = [n for n in inside if not any(a in inside for a in _above(n, call))]
-        return {id(n): bind_aggregate(binder, n) for n in outermost}
+        named = [n for n in call.find_all(exp.Column) if _names_aggregate(binder, n)]
+        return {**{id(n): bind_aggregate(binder, n) for n in outermost}, **{id(n): binder.bind(n) for n in named}}
     finally:
         binder.aggregates = outer
+
+
+def _names_aggregate(binder: Binder, node: exp.Column, open_: frozenset[str] = frozenset()) -> bool:
+    """Whether a name is the alias of an expression that has aggregates, also by other aliases than those `open_`."""
+    name = key(node.name)
+    alias = None if node.table or name in open_ or binder.scope.find(node.name) else binder.aliases.get(name)
+    if alias is None or alias.find(*AGGREGATES) is not None:
+        return alias is not None
+    return any(_names_aggregate(binder, each, open_ | {name}) for each in alias.find_all(exp.Column))
 
 
 def _above(node: exp.Expr, top: exp.Expr) -> Iterable[exp.Expr]:

@@ -60,6 +60,11 @@ def _in(call: Call, values: Sequence[Any]) -> Value:
     return _ordered(values[0]) in [_ordered(v) for v in values[1:]]
 
 
+def _extreme(chosen: Callable[..., Value]) -> ValueRule:
+    """What is the greatest, or the least, of the values."""
+    return lambda call, values: chosen(values, key=_ordered)
+
+
 _PAIR = ("T", "T")
 
 FUNCTIONS = (
@@ -84,8 +89,8 @@ FUNCTIONS = (
     Function("case", (BOOLEAN, "T", "...", "T"), "T", nulls=Nulls.DEPENDS, range=_chosen, lazy=True),
     Function("coalesce", ("T", "..."), "T", nulls=Nulls.ALL, range=_chosen, lazy=True),
     Function("nullif", _PAIR, "T", nulls=Nulls.FIRST, makes_null=True, range=lambda call, a: a[0]),
-    Function("greatest", ("T", "..."), "T", nulls=Nulls.ALL, range=_chosen),
-    Function("least", ("T", "..."), "T", nulls=Nulls.ALL, range=_chosen),
+    Function("greatest", ("T", "..."), "T", nulls=Nulls.ALL, value=_extreme(max), range=_chosen),
+    Function("least", ("T", "..."), "T", nulls=Nulls.ALL, value=_extreme(min), range=_chosen),
     # Exact, or an error; from text and to text too. DOUBLE is rounded to DECIMAL and integers as DuckDB does, DECIMAL
     # to fewer digits half away from zero. What reads text is folded by `sql.folded`.
     Function("cast", ("A",), "R", raises=_cast_raises, range=_cast_range),

@@ -1,0 +1,76 @@
+"""Aggregates of whole partitions, which are those of groups: each row is given what its group has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sql.bind.expressions.binder import Aggregates
+from sql.decorrelate.expand_joins import Pair, joined
+from sql.ir.aggregate import Aggregate
+from sql.ir.rebuild import column, row
+from sql.ir.relation import Project, Reduce, Relation
+from sql.ir.scalar import Column, Scalar, rewrite
+from sql.ir.window_function import WindowFunction
+
+OF_PARTITION = "of partition"
+"""What an aggregate has in its `meta` that is one of a whole partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfPartition:
+    """What stands before OVER where the frame is the whole partition: an expression over aggregates of its rows.
+
+    In `value` aggregate i is column i.
+    """
+
+    value: Scalar
+    aggregates: tuple[Aggregate, ...]
+    names: tuple[str, ...]
+
+    def over(self, columns: Sequence[Scalar]) -> Scalar:
+        """The expression over what stands for the aggregates."""
+        return _over(self.value, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class OfFrame:
+    """As `OfPartition` of a part of it: an expression over several functions, such as avg() of moments."""
+
+    value: Scalar
+    functions: tuple[WindowFunction, ...]
+    names: tuple[str, ...]
+
+    def over(self, columns: Sequence[Scalar]) -> Scalar:
+        """The expression over what stands for the functions."""
+        return _over(self.value, columns)
+
+
+def _over(value: Scalar, columns: Sequence[Scalar]) -> Scalar:
+    return rewrite(value, lambda s: columns[s.index] if isinstance(s, Column) else s)
+
+
+def of_partition(call: exp.Expr, value: Scalar, aggregates: Aggregates) -> OfPartition:
+    """What was bound of a call, which is marked for DuckDB's text."""
+    call.meta[OF_PARTITION] = True
+    return OfPartition(value, tuple(aggregates.found), tuple(aggregates.names))
+
+
+def with_aggregates(
+    relation: Relation, partition: Sequence[int], aggregates: Sequence[Aggregate], names: Sequence[str]
+) -> Relation:
+    """The rows, each with the aggregates of those that agree with it in the columns of `partition`, NULLs too.
+
+    Cost: a change of a row's group is one of each of its rows. Memory: that of the groups, and of the rows by their
+    keys.
+    """
+    columns = row(relation)
+    keys = [columns[place] for place in partition]
+    named = (*(relation.schema[place].name for place in partition), *names)
+    groups = Reduce(relation, tuple(keys), tuple(aggregates), named)
+    pairs = [Pair(key, column(groups, place), null_safe=key.nullable) for place, key in enumerate(keys)]
+    both = joined(relation, groups, pairs)
+    width = len(columns)
+    return Project(both, (*range(width), *range(width + len(keys), len(both.schema))))
