@@ -35,7 +35,7 @@ def commit(
     data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/commit.json"),
 ) -> None:
-    """One row under a view, none and 1,000, 1,000 rows, an order under all views: microseconds by part, and calls."""
+    """One row under a view, none and 1,000, an ASOF JOIN, a tick, 1,000 rows, an order: microseconds, calls."""
     began = time.monotonic()
     names = views_of(views)
     found: dict[str, dict[str, Any]] = {}
@@ -60,6 +60,8 @@ def _tasks(sf: float, names: tuple[str, ...], commits: int, data: Path | None) -
     tasks += [(f"a row, {kind}, a sum", Task(kind, ("revenue",), commits, warm_up)) for kind in ROWS]
     filters = tuple(f"shop{shop}" for shop in range(_FILTERS))
     tasks.append((f"a row, {_FILTERS:,} views, one wants it", Task("wanted", filters, commits, warm_up)))
+    for kind, rows in (("quote", 1_000_000), ("tick", 10_000_000)):
+        tasks.append((f"a {kind}, {rows:,} there", Task(kind, ("near",), commits, warm_up, rows=rows)))
     for view in ("", *(each for each in _ALONE if each in names)):
         read = (view,) if view else ()
         tasks.append((f"1,000 rows, {view or 'no view'}", Task("stream", read, commits, warm_up, load, 1_000)))

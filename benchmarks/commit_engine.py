@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,8 @@ _SHOPS = "CREATE TABLE sale (id BIGINT PRIMARY KEY, shop INTEGER NOT NULL, price
 _SHOP = "CREATE MATERIALIZED VIEW {view} AS SELECT * FROM sale WHERE shop = {shop}"
 _KEPT = 100
 """Rows that are updated again and again."""
+_KEYS = 1_000
+"""Of the rows on either side of an ASOF JOIN."""
 _COUNTED = 32
 """Commits whose calls are counted."""
 
@@ -42,7 +45,9 @@ Commit = Callable[[], object]
 class Task:
     """Commits of one `kind`: of one row (see `ROWS`) under `views` sums, or of a stream ("stream").
 
-    "wanted": of one row that one of the `views` wants, each of which filters by another constant.
+    "wanted": of one row that one of the `views` wants, each of which filters by another constant. "quote": of a late
+    row on the right of an ASOF JOIN with so many `rows` there, and a tenth as many on the left. "tick": of time that
+    passes, so that 100 of `rows` enter each of the `views` over the last hours, and 100 leave it.
     Of the stream in `directory` each takes `times` logical times, under `views` of TPC-H. `warm_up` commits come first;
     then `commits` whose time is measured, as many by part, and some whose calls are counted; fewer of a short stream.
     """
@@ -53,6 +58,7 @@ class Task:
     warm_up: int
     directory: str = ""
     times: int = 1
+    rows: int = 0
 
 
 def measure(asked: Task) -> dict[str, Any]:
@@ -61,7 +67,8 @@ def measure(asked: Task) -> dict[str, Any]:
     They are those of the thread on its processor.
     """
     pa.set_cpu_count(1)
-    work = {"stream": _of_stream, "wanted": _of_wanted}.get(asked.kind, _of_rows)(asked)
+    works = {"stream": _of_stream, "wanted": _of_wanted, "quote": _of_quotes, "tick": _of_ticks}
+    work = works.get(asked.kind, _of_rows)(asked)
     there = list(itertools.islice(work, asked.warm_up + 2 * asked.commits + _COUNTED))
     some = min(asked.commits, len(there) // 3)
     if not some:
@@ -122,6 +129,39 @@ def _of_wanted(asked: Task) -> Iterator[Commit]:
     for number in itertools.count():
         row = {"id": number, "shop": number * 37 % len(asked.views), "price": Decimal(number % 999)}
         yield partial(db.apply, {"sale": [row]})
+
+
+def _of_quotes(asked: Task) -> Iterator[Commit]:
+    """Commits of one late row each, without end."""
+    db, few = connect(), asked.rows // 10
+    db.sql("CREATE TABLE quote (id BIGINT PRIMARY KEY, k INTEGER NOT NULL, t BIGINT NOT NULL, p DOUBLE)")
+    db.sql("CREATE TABLE trade (id BIGINT PRIMARY KEY, k INTEGER NOT NULL, t BIGINT NOT NULL)")
+    db.sql(f"INSERT INTO quote SELECT i, hash(i) % {_KEYS}, 10 * i, 0.5 * i FROM range({asked.rows}) r(i)")
+    db.sql(f"INSERT INTO trade SELECT i, hash(i + 7) % {_KEYS}, 100 * i FROM range({few}) r(i)")
+    for view in asked.views:
+        db.sql(
+            f"CREATE MATERIALIZED VIEW {view} AS SELECT trade.id, p FROM trade ASOF LEFT JOIN quote"
+            " ON trade.k = quote.k AND trade.t >= quote.t"
+        )
+    for number in itertools.count():
+        late = number * 7_919 % (10 * asked.rows)
+        yield partial(db.apply, {"quote": [{"id": asked.rows + number, "k": number % _KEYS, "t": late, "p": 1.0}]})
+
+
+def _of_ticks(asked: Task) -> Iterator[Commit]:
+    """Ticks, without end."""
+    db, begun = connect(), datetime(2030, 1, 1)
+    db.sql("CREATE TABLE due (id BIGINT PRIMARY KEY, at TIMESTAMP NOT NULL)")
+    db.sql(
+        f"INSERT INTO due SELECT i, TIMESTAMP '{begun}' - INTERVAL 1 HOUR + to_seconds(i) FROM range({asked.rows}) r(i)"
+    )
+    db.tick(begun)
+    for view in asked.views:
+        db.sql(
+            f"CREATE MATERIALIZED VIEW {view} AS SELECT * FROM due WHERE at <= now() AND at > now() - INTERVAL 1 HOUR"
+        )
+    for number in itertools.count(1):
+        yield partial(db.tick, begun + timedelta(seconds=100 * number))
 
 
 def _row(number: int, price: int = 2) -> dict[str, Any]:

@@ -109,6 +109,16 @@ class Altered:
         """Whether views that read the table are to be planned again."""
         return (self.has_other_columns and not self.only_adds) or self.old.name != self.table.name
 
+    def then(self, after: Altered) -> Altered:
+        """This, and then another."""
+        taken = tuple(None if place is None else self.taken[place] for place in after.taken)
+        return Altered(self.old, after.table, taken)
+
+    @property
+    def new(self) -> tuple[Field, ...]:
+        """The columns that are new."""
+        return tuple(field for field, old in zip(self.table.fields, self.taken, strict=True) if old is None)
+
     def now(self, column: str) -> str | None:
         """How a column of before is called now; None: it is gone."""
         place = self.old.index(column)

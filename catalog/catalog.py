@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from catalog.declared import carried, check_columns, check_key, completed, seen, spelled
 from catalog.errors import BindError
+from catalog.function import PythonFunctions
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, TEMP, as_literal, key, quoted, suggestion, written
+from catalog.names import MAIN, TEMP, as_literal, key, listed, quoted, suggestion, written
 from catalog.schema import ForeignKey, Index, Table, View
 from catalog.sequence import Sequence, Sequences
 from catalog.types import SqlType, holds
@@ -33,6 +34,8 @@ class Catalog:
         self.macros: Macros = {}
         self.sequences: Sequences = {}
         """Replaced when a macro comes or goes, as the content is."""
+        self.functions: PythonFunctions = {}
+        """Those that the application has written in Python, which no log has."""
         self.database = "memory"
         """What the database itself is called, in front of schemas."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
@@ -129,7 +132,7 @@ class Catalog:
             raise BindError(f"there is no type {name!r}{known}")
         users = tuple(table.name for table in self.tables if any(holds(field.type, found[1]) for field in table.fields))
         if users:
-            raise BindError(f"cannot drop type {name!r}: used by {_listed('table', users)}; drop that first")
+            raise BindError(f"cannot drop type {name!r}: used by {listed('table', users)}; drop that first")
         self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
 
     def add_macro(self, macro: Macro) -> None:
@@ -264,9 +267,9 @@ class Catalog:
             raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
         called = as_literal(found.key)
         users = (t.name for t in self.tables if any(called in key(each.value) for each in t.defaults))
-        if listed := tuple(users):
+        if takers := tuple(users):
             raise BindError(
-                f"cannot drop sequence {name!r}: a DEFAULT of {_listed('table', listed)} takes its numbers; "
+                f"cannot drop sequence {name!r}: a DEFAULT of {listed('table', takers)} takes its numbers; "
                 "ALTER TABLE .. ALTER .. DROP DEFAULT first"
             )
         self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
@@ -357,7 +360,7 @@ class Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
-        fixed.sequences, fixed._comments = self.sequences, self._comments
+        fixed.sequences, fixed._comments, fixed.functions = self.sequences, self._comments, self.functions
         fixed._schemas, fixed.database = self._schemas, self.database
         return fixed
 
@@ -370,7 +373,7 @@ class Catalog:
     def _check_unused(self, name: str, kind: str) -> None:
         views = self.users_of(name)
         if views:
-            users = _listed("view", views)
+            users = listed("view", views)
             raise BindError(
                 f"cannot drop {kind} {name!r}: used by {users}; drop what uses it first, or DROP ... CASCADE"
             )
@@ -378,7 +381,7 @@ class Catalog:
         tables = tuple(table.name for table in others if any(each.table == name for each in table.foreign_keys))
         if tables:
             raise BindError(
-                f"cannot drop {kind} {name!r}: a foreign key of {_listed('table', tables)} names it; drop that first"
+                f"cannot drop {kind} {name!r}: a foreign key of {listed('table', tables)} names it; drop that first"
             )
 
     def _complete(self, table: Table, given: ForeignKey) -> ForeignKey:
@@ -394,7 +397,3 @@ class Catalog:
 
 _SYSTEM = frozenset(["information_schema", "pg_catalog", "temp"])
 """The schemas that are DuckDB's own."""
-
-
-def _listed(kind: str, names: tuple[str, ...]) -> str:
-    return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(repr(name) for name in names)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from string import ascii_lowercase, ascii_uppercase
 from typing import TypeVar
@@ -88,3 +88,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     spelled: Mapping[str, str] = by_key((each, each) for each in known)
     close = get_close_matches(key(name), list(spelled), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(repr(spelled[c]) for c in close)}?" if close else ""
+
+
+def listed(kind: str, names: Sequence[str]) -> str:
+    """Names of a kind of thing, in a sentence: tables 'a', 'b'."""
+    return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"

@@ -94,6 +94,7 @@ def view_of(plain: Plain) -> View:
         plain["unnamed"],
         plain.get("mark", ""),
         plain.get("change_feed", False),  # which earlier releases did not know
+        calls=tuple(plain.get("calls", ())),  # nor this
     )
     _check(view, View)
     return view

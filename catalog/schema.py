@@ -156,7 +156,8 @@ class View:
     `unnamed` is the text before the view gave its columns other names, empty if it did not. `mark` tells it from all
     other views that there were of this name: a random number, or empty in databases of earlier releases.
     `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
-    each maintained view can be followed. `temporary`: as of a table.
+    each maintained view can be followed. `temporary`: as of a table. `calls`: the functions of the application's that
+    it calls itself, without which it cannot be opened again.
     """
 
     name: str
@@ -170,6 +171,7 @@ class View:
     mark: str = ""
     change_feed: bool = False
     temporary: bool = False
+    calls: tuple[str, ...] = ()
 
     @property
     def columns(self) -> Schema:

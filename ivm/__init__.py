@@ -25,7 +25,7 @@ from catalog.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from os import PathLike
 
     from ivm.engine.installing import Progress
@@ -101,6 +101,7 @@ def connect(
     threads: int | None = 1,
     shards: int | None = None,
     ticks: str | float | None = None,
+    functions: Mapping[str, Callable[..., Any] | Mapping[str, Any]] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Database:
     """The database in a directory, as the last commit left it; or a new, empty one in memory.
@@ -146,6 +147,9 @@ def connect(
         ticks: Lets time pass for views that compare with now() every so often, in seconds or as "1s" or "5 minutes", as
             `Database.tick` does; by a thread of its own, which ends with the database and is not in a process that is
             forked. Nothing happens while no view reads the clock. Default: None, when something is committed.
+        functions: What `Database.create_function` would be told, before a directory is opened whose views call them:
+            functions by their names, each as it is, if its annotations say its types, or as a dict of the arguments of
+            `create_function`. Default: None.
         progress: Called while a directory is opened, from this thread: with the bytes of the log that were read, as of
             a view without a name, then with each view that is filled. If it raises, nothing is opened. Default: None.
 
@@ -161,6 +165,7 @@ def connect(
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
     from ivm.session.core import Core  # noqa: PLC0415
     from ivm.session.database import Database, core_of  # noqa: PLC0415
+    from ivm.session.functions import create_function, declared_all  # noqa: PLC0415
     from ivm.session.ticking import begin_ticks  # noqa: PLC0415
     from ivm.trace.helpers import Helpers, cores  # noqa: PLC0415
 
@@ -173,6 +178,7 @@ def connect(
     interval = duration(interval, "interval")
     seconds = None if ticks is None else period(ticks, "ticks")
     callback(progress, "progress")
+    called = declared_all(functions or {})
     if seconds is not None and read_only:
         raise UnsupportedError("cannot let time pass in a database that is only read; leave ticks out")
     keep_freed_pages()
@@ -182,7 +188,10 @@ def connect(
         engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
         if recursion_limit is not None:
             engine.renderer.recursion_limit = recursion_limit
-        return Core(engine, external_access=external_access)
+        core = Core(engine, external_access=external_access)
+        for each in called:
+            create_function(core, each)
+        return core
 
     def ticking(made: Database) -> Database:
         if seconds is not None:
@@ -198,7 +207,10 @@ def connect(
             raise UnsupportedError("cannot limit the memory of a database over shards; leave memory_limit out")
         if recursion_limit is not None:
             raise UnsupportedError("cannot limit recursion of a database over shards; give views a RECURSION LIMIT")
-        return ticking(in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access))
+        sharded = in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access)
+        for each in called:
+            create_function(core_of(sharded), each)
+        return ticking(sharded)
     if path is None or path == ":memory:":
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")

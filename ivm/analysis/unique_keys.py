@@ -7,6 +7,7 @@ from itertools import islice, product
 
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
+from sql.ir.functions import called
 from sql.ir.rebuild import offsets
 from sql.ir.relation import (
     Asof,
@@ -24,6 +25,7 @@ from sql.ir.relation import (
     Unnest,
     Window,
 )
+from sql.ir.scalar import Call
 
 Key = frozenset[int]
 
@@ -68,6 +70,8 @@ def _keys(relation: Relation) -> Iterable[Key]:
         case Unnest(numbered=True):
             place = len(relation.schema) - 1
             return (key | {place} for key in unique_keys(relation.input))
+        case Unnest(lists=(Call(function=called.CALLED),)):
+            return unique_keys(relation.input)
         case Window():
             own = enumerate(relation.functions, len(relation.input.schema))
             numbered = [frozenset((*relation.partition, i)) for i, each in own if each.function == "row_number"]

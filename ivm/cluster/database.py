@@ -22,7 +22,7 @@ from ivm.cluster.reading import replaced
 from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
-from ivm.cluster.transport import InProcess
+from ivm.cluster.transport import InProcess, share_functions
 from ivm.durable.restore import bound_again
 from ivm.engine.engine import Engine
 from ivm.engine.view import Contents, Installed, View
@@ -144,4 +144,6 @@ def in_process(shards: int, history: int, compile: str, sharing: bool, external_
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     residents = [Resident(number, shards, compiler, history, sharing=sharing) for number in range(shards)]
     driver = Driver(InProcess(residents), InMemory(), Helpers(1), history)
-    return ShardedDatabase(ShardedCore(driver, external_access=external_access))
+    core = ShardedCore(driver, external_access=external_access)
+    share_functions(residents, core.functions)
+    return ShardedDatabase(core)

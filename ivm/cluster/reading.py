@@ -14,8 +14,8 @@ from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Hashed, Placement
 from ivm.engine.view import in_order
-from ivm.results.python_values import values_or_texts
 from ivm.trace.columns.arrow import numbers_from
+from ivm.trace.columns.python_values import values_or_texts
 from sql.ir.relation import Relation
 
 _TIME, _DIFF = "_time", "_diff"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from catalog.errors import Error
+from ivm.called import Functions
 from ivm.cluster.answers import answer, rows_for
 from ivm.cluster.filler import Pace
 from ivm.cluster.protocol import Failure, Order, Status
@@ -58,6 +59,13 @@ class Transport(Protocol):
         ...
 
 
+def share_functions(residents: Iterable[Resident], functions: Functions) -> None:
+    """Have shards of this process call the functions of the application's."""
+    for each in residents:
+        each.engine.renderer.functions = functions
+        each.catalog.functions = functions.declared
+
+
 class InProcess:
     """Shards in this process, in memory: one steps after the other."""
 
@@ -75,6 +83,7 @@ class InProcess:
         residents = [Resident(n, shards, compiler, engine.history, sharing=sharing) for n in range(shards)]
         for each in residents:
             each.engine.begin_at(time)
+        share_functions(residents, engine.renderer.functions)
         return InProcess(residents)
 
     def run(self, order: Order, given: Given, frames: Mapping[str, Any], mode: str) -> Sequence[Status]:

@@ -105,16 +105,23 @@ class Journal:
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def transaction(
-        self, old: Catalog, new: Catalog, made: Collection[str], changes: Sequence[Change], time: int
+        self,
+        old: Catalog,
+        new: Catalog,
+        made: Collection[str],
+        changes: Sequence[Change],
+        time: int,
+        altered: Sequence[Altered] = (),
     ) -> Written:
-        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows; see
-        `define`.
+        """As `commit`: that `new` is what exists from then on, too, with tables `made` that begin without rows, and
+        others `altered`; see `define`.
         """
         kept = new.lasting()
         made = [name for name in made if kept.find(name) is not None]
         commit = _commit_of(changes, time, None)
-        pieces = transaction_payload(old.lasting(), kept, made, commit, self._streams)
-        draft = Draft(TRANSACTION, time, lambda: pieces)
+        altered = [each for each in altered if not each.table.temporary]
+        pieces = transaction_payload(old.lasting(), kept, made, commit, self._streams, altered)
+        draft = Draft(ALTERATION if altered else TRANSACTION, time, lambda: pieces)
         return self._log.put(draft) if self._backlog is None else self._backlog.put(draft, sum(map(len, pieces)))
 
     def keep(self, written: Written) -> None:

@@ -95,11 +95,23 @@ def commit_payload(commit: Commit, streams: Streams) -> Pieces:
     return [*_head(head), *bodies]
 
 
-def transaction_payload(old: Catalog, new: Catalog, made: Collection[str], commit: Commit, streams: Streams) -> Pieces:
+def transaction_payload(
+    old: Catalog,
+    new: Catalog,
+    made: Collection[str],
+    commit: Commit,
+    streams: Streams,
+    altered: Sequence[Altered] = (),
+) -> Pieces:
     """What the record of a commit says with which other things come to exist; see `definition_payload`."""
     head, bodies = _committed(commit, streams)
     none = [{"table": name, "bytes": 0} for name in made]
-    return [*_head(head | {"made": none} | definition_of(new, old)), *bodies]
+    return [*_head(head | {"made": none} | _kept(altered) | definition_of(new, old)), *bodies]
+
+
+def _kept(altered: Sequence[Altered]) -> dict[str, Any]:
+    kept = [{"table": each.table.name, "was": each.old.name, "taken": each.taken} for each in altered]
+    return {"altered": kept} if kept else {}
 
 
 def _committed(commit: Commit, streams: Streams) -> tuple[dict[str, Any], Pieces]:
@@ -128,9 +140,7 @@ def definition_payload(
     for name, rows in made.items():
         pieces = [] if rows is None else streams.pieces(name, rows, None, None)
         heads.append({"table": name, "bytes": _add(bodies, pieces)})
-    kept = [{"table": each.table.name, "was": each.old.name, "taken": each.taken} for each in altered]
-    said = {"time": time, "made": heads, "altered": kept} if kept else {"time": time, "made": heads}
-    return [*_head(said | definition_of(new, old)), *bodies]
+    return [*_head({"time": time, "made": heads} | _kept(altered) | definition_of(new, old)), *bodies]
 
 
 def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
@@ -155,6 +165,8 @@ def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
     entries |= {key(table["name"]): table_of(table) for table in head["tables"]}
     entries |= {key(view["name"]): view_of(view) for view in head["views"]}
     catalog = Catalog()
+    if old is not None:
+        catalog.functions = old.functions
     for name, type_ in head["types"].items():
         catalog.add_type(name, type_of(type_))
     for plain in head.get("macros", ()):  # which earlier releases did not know

@@ -217,7 +217,9 @@ class _Known:
                 there.content = {each: kept for each, kept in there.content.items() if each != name}
         core.catalog.become(there)
         changes = read_altered(head, self._catalog, catalog)
-        altered = {each.table.name: self._altered(each, made) for each in changes}
+        altered = dict[str, Declared]()
+        for change in changes:
+            altered[change.table.name] = self._altered(change, made, altered)
         for name in [*engine.tables]:
             if catalog.content.get(key(name)) is None or catalog.content[key(name)].name != name or name in made:
                 engine.put_table(name, None)
@@ -235,11 +237,12 @@ class _Known:
         if engine.history:  # so that it is known what has changed in new views since
             self.finish()
 
-    def _altered(self, change: Altered, made: Mapping[str, pa.Table | None]) -> Declared:
-        """The table as it is from now on, with the rows that it had, or is made of."""
+    def _altered(
+        self, change: Altered, made: Mapping[str, pa.Table | None], others: Mapping[str, Declared]
+    ) -> Declared:
+        """The table as it is from now on, with the rows that it had, or is made of. `others` are altered, too."""
         engine = self._core.engine
         tables, table = engine.tables, change.table
         if table.name in made:
             return tables.made(table, made[table.name], engine.time)
-        new = [table.fields[place] for place, old in enumerate(change.taken) if old is None]
-        return tables.altered(change, default_values(table, new))
+        return tables.altered(change, default_values(table, change.new), others)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import Error, MemoryLimitError, StorageError
+from catalog.errors import BindError, Error, MemoryLimitError, StorageError
 from catalog.names import key
 from catalog.schema import Table, View
 from ivm.dataflow.node import Node
@@ -42,7 +42,7 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
     try:
         with Reading(storage, (written for _, written in manifest.files())) as reading:
             return _restored(core, reading, manifest)
-    except (StorageError, MemoryLimitError):
+    except (StorageError, MemoryLimitError, BindError):
         raise
     except (Error, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
@@ -52,7 +52,7 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
 
 
 def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
-    catalog, on_disk = catalog_of(manifest.defined), OnDisk.of(manifest)
+    catalog, on_disk = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest)
     core.engine.begin_at(manifest.time)
     core.engine.batches.update(manifest.batches)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
@@ -78,7 +78,13 @@ def install_again(core: Core, catalog: Catalog, view: View) -> None:
 
 
 def bound_again(view: View, catalog: Catalog) -> BoundQuery:
-    """The query of a view that was defined once."""
+    """The query of a view that was defined once. BindError if it calls functions that there are not."""
+    missing = [name for name in view.calls if name not in catalog.functions]
+    if missing:
+        raise BindError(
+            f"view {view.name} calls {' and '.join(f'{name}()' for name in missing)}, which the application has "
+            "written and no log has: open the database with ivm.connect(.., functions={..})"
+        )
     bound = bind(view.unnamed or view.sql, catalog)
     return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound
 

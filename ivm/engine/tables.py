@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.altering import Altered
+from catalog.catalog import Catalog
 from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Check, ForeignKey, Table, Unique
 from ivm.plan.mfp import identity
@@ -198,27 +199,35 @@ class Tables(dict[str, TableStore]):
             return others[name].store, others[name].table
         return self[name], self[name].table
 
-    def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> Declared:
+    def altered(self, change: Altered, values: Sequence[pa.Scalar], others: Mapping[str, Declared] = _NONE) -> Declared:
         """The table there is as it is to be, with its rows, which hold these values in columns that are new.
 
-        ConstraintError for NULL where none may be from now on. Cost: none where columns stay; that of writing those
-        that are new behind the others; else see `with_columns`, and indexes are made anew.
+        `others`: see `declared`.
+        Cost: none where columns stay; that of writing those that are new behind the others; else see `with_columns`,
+        and indexes are made anew.
         """
-        old, table, store = change.old, change.table, self[change.old.name]
-        for place, was in enumerate(change.taken):
-            if was is not None and old.fields[was].nullable and not table.fields[place].nullable:
-                nulls = store.nulls(was)
-                if nulls:
-                    raise ConstraintError(
-                        f"cannot alter table {old.name}: column {table.fields[place].name!r} would be NOT NULL, and is "
-                        f"NULL in {nulls} row(s); give them values first"
-                    )
+        table, store = change.table, self[change.old.name]
         if change.has_other_columns and not change.only_adds:
-            return self.declared(table, self.with_columns(change, values, self.time()))
-        there = self.constrained.get(old.name)
-        made = self.declared(table, store, {} if there is None else there.unique)
-        new = [table.fields[place] for place, was in enumerate(change.taken) if was is None]
-        return replace(made, wider=store.wider(new, values)) if new else made
+            return self.declared(table, self.with_columns(change, values, self.time()), others=others)
+        there = self.constrained.get(change.old.name)
+        made = self.declared(table, store, {} if there is None else there.unique, others)
+        return replace(made, wider=store.wider(change.new, values)) if change.new else made
+
+    def there(self, name: str) -> Declared:
+        """A table with its rows as it is now, to be put again."""
+        store = self[name]
+        found = self.constrained.get(name) or Declared(store.table, store, (), _NONE, _NONE)
+        return replace(found, wider=store.as_it_is())
+
+    def referring(self, catalog: Catalog, declared: Declared) -> dict[str, Declared]:
+        """The other tables of `catalog` whose foreign keys are checked against a table that is to be another."""
+        name, found = declared.table.name, dict[str, Declared]()
+        for other in catalog.tables:
+            if other.name != name and any(each.enforced and each.table == name for each in other.foreign_keys):
+                there = self.constrained.get(other.name)
+                unique, others = _NONE if there is None else there.unique, {name: declared}
+                found[other.name] = self.declared(other, self[other.name], unique, others)
+        return found
 
     def with_columns(self, change: Altered, values: Sequence[pa.Scalar], time: int) -> TableStore:
         """The rows of a table in the columns that it is to have; those that are new hold these values.

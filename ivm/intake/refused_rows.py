@@ -12,8 +12,8 @@ from catalog.errors import Error, TypeMismatchError
 from catalog.names import key
 from catalog.schema import Table
 from ivm.intake.change_feed import marks_of
-from ivm.results.python_values import numbers_of
 from ivm.trace.columns.column import Ints
+from ivm.trace.columns.python_values import numbers_of
 
 MOST = 1_000
 """More rows than that are no exceptions."""

@@ -69,6 +69,8 @@ class Path:
         diffs = delta.diffs
         if diffs is None or not self.needed or np.count_nonzero(diffs < 0) in (0, len(diffs)):
             return delta
+        if self.stages and self.stages[0].cancels:
+            return delta
         types: list[SqlType] = []
         compared: list[Column] = []
         for column, type_ in self.needed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from catalog.types import Physical
 from ivm.trace.columns.column import Ints
@@ -21,6 +22,8 @@ class Stage(ABC):
     """One of them, or several, without state. One that `is_light` takes Python no longer than to begin a walk."""
 
     is_light = False
+    cancels: ClassVar[bool] = False
+    """Whether changes that cancel in all that is read of them are passed over by the stage itself."""
 
     @property
     def stages(self) -> Sequence[Stage]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class ThresholdJoin(Meeting):
     carried: tuple[int, ...]
     carried_layout: KeyLayout
     visits: list[int] = field(default_factory=lambda: [0])
+    cancels: ClassVar[bool] = True
 
     @property
     def visited(self) -> int:

@@ -11,12 +11,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import cast
 
+from catalog.errors import UnsupportedError
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.analysis.order_free import order_of
 from ivm.plan.mfp import peel
 from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.conditions import comparison
+from sql.ir.functions.called import is_called
 from sql.ir.rebuild import column, is_loop, rebuilt
 from sql.ir.relation import (
     Filter,
@@ -241,6 +243,7 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
             mapped, more = Map(lifted, relation.scalars, relation.names), len(relation.scalars)
             return Project(mapped, (*range(width), *range(width + 1, width + 1 + more), width))
         case Unnest():
+            _check_no_call(relation)
             made = Unnest(lifted, relation.lists, relation.names, relation.numbered, relation.optional)
             more = len(relation.added)
             return Project(made, (*range(width), *range(width + 1, width + 1 + more), width))
@@ -255,6 +258,14 @@ def _over(relation: Relation, lifted: Relation, settled: bool) -> Relation:
             by_row = isinstance(relation, Reduce) and not relation.aggregates
             return _among(ByRound(relation, lifted, settled and by_row))
     raise AssertionError(f"{type(relation).__name__} does not stand in a loop")
+
+
+def _check_no_call(relation: Unnest) -> None:
+    if any(map(is_called, relation.lists)):
+        raise UnsupportedError(
+            f"cannot maintain this: within a loop the function {relation.names[0]}() of Python's would be called for "
+            "rows that come and go from round to round; call it before the loop, or in a view that reads the result"
+        )
 
 
 def _joined(join: Join, below: tuple[Relation | None, ...]) -> Relation:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from catalog.errors import UnsupportedError
 from ivm.plan.asof import lower_asof
+from ivm.plan.called import is_call, lower_called
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import lower_loop
 from ivm.plan.join_lowering import lower_join
@@ -115,7 +116,7 @@ class _Lowering:
             case TopK():
                 return lower_top_k(relation, self.lower)
             case Unnest():
-                return lower_unnest(relation, self.mapped)
+                return (lower_called if is_call(relation) else lower_unnest)(relation, self.mapped)
             case Window():
                 return lower_window(relation, self.mapped)
             case Asof():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from catalog.types import SqlType
+from ivm.called import Functions
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.loop import MOST_ROUNDS
 from ivm.dataflow.node import Node
@@ -48,7 +49,8 @@ class RenderContext(ABC):
     have ended. `outside`: within a loop, what makes a node of a plan that runs outside of it; `groups`: there, what
     takes what comes of each node of groups, and the node at which its changes go on, those that others read first;
     `holding`: the programs that may raise; `by_value`: of its bindings whose rounds go by value, how;
-    `looked_up_first`: the arrangements in which only what enters looks up, and `later` what keeps these.
+    `looked_up_first`: the arrangements in which only what enters looks up, and `later` what keeps these. `functions`:
+    those of the application's.
     """
 
     graph: Graph
@@ -69,6 +71,7 @@ class RenderContext(ABC):
     by_value: dict[int, ByValue] = field(default_factory=dict)
     looked_up_first: frozenset[ArrangementPlan] = frozenset()
     later: list[ArrangeLater] = field(default_factory=list)
+    functions: Functions = field(default_factory=Functions)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:

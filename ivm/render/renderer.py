@@ -25,6 +25,7 @@ from ivm.operators.operator import Operator
 from ivm.operators.round_node import RoundNode
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.asof import AsofPlan
+from ivm.plan.called import CalledPlan
 from ivm.plan.existing import Existing
 from ivm.plan.iterate import IteratePlan, LoopResultPlan
 from ivm.plan.join import JoinPlan
@@ -38,6 +39,7 @@ from ivm.plan.unnest import UnnestPlan
 from ivm.plan.window import WindowPlan
 from ivm.plan.within_loop import ByRoundPlan, DelayedPlan, EnteredPlan, FedPlan, NumberedPlan, SignedPlan, UnsignedPlan
 from ivm.render.arrangement import render_arrangement
+from ivm.render.called import called_operator
 from ivm.render.context import Outside, RenderContext, types_of
 from ivm.render.iterate import nothing, render_loop
 from ivm.render.join import render_join
@@ -167,6 +169,8 @@ class Renderer(RenderContext):
                 return asof_operator(plan, self.dictionary)
             case UnnestPlan():
                 return unnest_operator(self, plan)
+            case CalledPlan():
+                return called_operator(self, plan)
             case UnionPlan():
                 return Union()
             case NegatePlan():

@@ -17,9 +17,9 @@ from catalog.errors import Error
 from ivm.arguments import whole_number
 from ivm.results.cells import Head, head_of, type_names, visible
 from ivm.results.frames import pandas_frame
-from ivm.results.python_values import python_values
 from ivm.trace.columns.arrow import array_from
 from ivm.trace.columns.intervals import INTERVAL, durations
+from ivm.trace.columns.python_values import python_values
 from ivm.trace.columns.stand_ins import huge_columns
 
 if TYPE_CHECKING:

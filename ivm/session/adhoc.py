@@ -17,8 +17,9 @@ from catalog.clock import in_duckdb, is_own
 from catalog.errors import BindError, Error, UnsupportedError
 from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
+from ivm.called_by_duckdb import connection_with
 from ivm.dataflow.loop import MOST_ROUNDS
-from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, place_in, told, with_hugeints, write
+from ivm.duck import UnknownNameError, Use, answer, define, offer, place_in, told, with_hugeints, write
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, table_of
 from ivm.session.core import Core
@@ -166,7 +167,7 @@ def wrote(core: Core, text: str, names: Sequence[str]) -> int:
     for name in names:
         if key(name) not in held.stored and key(name) not in held.definitions:
             core.catalog.lookup(name)
-    with _over(names, held, Use.OPEN) as duck:
+    with _over(core, text, names, held, Use.OPEN) as duck:
         return write(duck, text)
 
 
@@ -182,7 +183,7 @@ def _answer(
     if reads_catalog(core, names):
         return _told_of_catalog(core, text)
     try:
-        with _over(names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
+        with _over(core, text, names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
             for name, table in given.items():
                 offer(duck, name, table)
             say_where(duck, core.settings, text)
@@ -206,10 +207,14 @@ def _told_of_catalog(core: Core, text: str) -> pa.Table:
 
 
 @contextmanager
-def _over(names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection on which these names stand for what was seen of them. DuckDB's errors are told as ours."""
+def _over(core: Core, text: str, names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for a text, on which these names stand for what was seen of them. DuckDB's errors are told as ours.
+
+    The application's functions can be called on it, where the text, or that of a view that it reads, names any.
+    """
     try:
-        with connection(use) as duck:
+        called = core.functions.named_in(text, *(defined for defined, _ in held.definitions.values()))
+        with connection_with(core.functions, called, use) as duck:
             for told_time in () if held.now is None else in_duckdb(held.now):
                 duck.execute(told_time)
             done: set[str] = set()

@@ -7,7 +7,7 @@ columns come, go or have other names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -27,16 +27,16 @@ from catalog.altering import (
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError, UnsupportedError
 from catalog.names import full_name, key, quoted
-from catalog.schema import Generated, Unique, View
+from catalog.schema import Generated, View
 from ivm.engine.tables import Declared
 from ivm.intake.incoming import check_defaults, default_values
 from ivm.intake.ingest import Intake
 from ivm.plan.lower import lower
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.redefining import Redefining
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
-from ivm.trace.index.arrangement import Arrangement
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from sql.changes import default_text
@@ -54,7 +54,7 @@ def alter(core: Core, statement: Alter) -> None:
     entry, change = core.catalog.find(statement.name), statement.change
     if entry is None and statement.if_exists:
         return
-    if not core.engine.is_whole:
+    if core.distribution is not None:
         raise UnsupportedError(
             f"cannot alter {statement.name!r}: ALTER is not supported in a database over shards; create another table "
             "or view in its place"
@@ -78,7 +78,7 @@ def alter(core: Core, statement: Alter) -> None:
 
 def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     work, gone = Redefining.of(core), list[str]()
-    if isinstance(asked, DropColumn | SetType):
+    if isinstance(asked, DropColumn):
         gone = _not_read(work, change, asked)
     for name in gone:
         work.catalog.drop_view(name)
@@ -87,18 +87,25 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     values, text = _new_values(core, change), _rows_text(change, asked)
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
     is_anew = bool(text) or change.is_stored_anew
+    if not engine.is_whole and (is_anew or old.unique_constraints != table.unique_constraints):
+        raise UnsupportedError(
+            f"cannot alter table {old.name} so in a transaction, since all of its rows would be looked at or kept "
+            "anew; ROLLBACK, and do it before BEGIN or after COMMIT"
+        )
     again = None if is_anew else _meeting_nulls(work, change)
     work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         if text and engine.tables[old.name].last_time != seen:  # what others have committed is not to be lost
             rows = _rows(core, change, text)
         tables = engine.tables
+        _check_nulls(core, change)
         declared = tables.made(table, rows, engine.time) if text else tables.altered(change, values)
-        stores = dict.fromkeys((old.name, table.name) if is_anew else (), declared.store)
+        stores = dict.fromkeys((old.name, table.name), declared.store) if is_anew else {}
         renderer = engine.beside(stores, set(again or ())) if work.planned else None
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
-        tell = succession(core, work.catalog, dict.fromkeys(gone))
-        puts = {table.name: declared} | _referring(core, work.catalog, declared)
+        others = {name: put for name, (put, _) in views.items()} if isinstance(asked, SetType) else {}
+        tell = succession(core, work.catalog, others | dict.fromkeys(gone))
+        puts: dict[str, Declared | None] = {table.name: declared, **tables.referring(work.catalog, declared)}
         if old.name != table.name:
             puts = {old.name: None, **puts}
 
@@ -142,20 +149,18 @@ def _generated(change: Altered, asked: Alteration) -> tuple[Generated, ...]:
     return tuple(replace(each, value=renamed_expression(each.value, change)) for each in change.table.generated)
 
 
-def _not_read(work: Redefining, change: Altered, asked: DropColumn | SetType) -> list[str]:
+def _not_read(work: Redefining, change: Altered, asked: DropColumn) -> list[str]:
     """See to it that no view reads a column: the views that go for that, each before those that it reads.
 
     BindError that names the views, but for CASCADE.
     """
     old, column = work.old, column_of(change.old, asked.column).name
     readers = [v.name for v in old.views if change.old.name in v.uses and _reads(old, v, change, column)]
-    drops, cascade = isinstance(asked, DropColumn), isinstance(asked, DropColumn) and asked.cascade
-    if readers and not cascade:
+    if readers and not asked.cascade:
         names = ", ".join(map(repr, readers))
         raise BindError(
-            f"cannot {'drop' if drops else 'give another type to'} column {column!r} of table {change.old.name!r}: "
-            f"used by view{'s' * (len(readers) > 1)} {names}; drop what uses it first"
-            + (", or DROP COLUMN ... CASCADE" if drops else "")
+            f"cannot drop column {column!r} of table {change.old.name!r}: used by view{'s' * (len(readers) > 1)} "
+            f"{names}; drop what uses it first, or DROP COLUMN ... CASCADE"
         )
     reached = {*readers, *(view.name for reader in readers for view in old.dependents(reader))}
     return [view.name for view in reversed(old.views) if view.name in reached]
@@ -185,28 +190,43 @@ def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
     for other in catalog.tables:
         if other.name != table.name and any(key(each.table) == key(old.name) for each in other.foreign_keys):
             catalog.alter(other.name, renamed_keys(other, change))
-    for view in work.readers(old.name, gone):
+
+    def text(view: View) -> str:
         text = view.unnamed or view.sql
-        if old.name in view.uses:
-            bound = bind(text, work.old)
-            is_renamed = old.name != table.name
-            text = renamed_text(bound, old.name, table.name) if is_renamed else pinned_text(bound, change)
-        work.redefine(view, text, renames=True)
+        if old.name not in view.uses:
+            return text
+        bound = bind(text, work.old)
+        return pinned_text(bound, change) if old.name == table.name else renamed_text(bound, old.name, table.name)
+
+    readers = ((view, text(view)) for view in work.readers(old.name, gone))
+    work.redefine_each(readers, f"cannot alter table {old.name!r}", "drop what reads it first", renames=True)
 
 
 def _new_values(core: Core, change: Altered) -> Sequence[pa.Scalar]:
     """What rows that are there hold in columns that are new. Raises what is wrong with a default."""
     if change.table.defaults != change.old.defaults:
         check_defaults(change.table, core.numbers)
-    new = [change.table.fields[place] for place, old in enumerate(change.taken) if old is None]
-    values = default_values(change.table, new)
-    for each, value in zip(new, values, strict=True):
+    values = default_values(change.table, change.new)
+    for each, value in zip(change.new, values, strict=True):
         if not each.nullable and not value.is_valid and core.engine.tables[change.old.name].count:
             raise ConstraintError(
                 f"cannot alter table {change.old.name}: column {each.name!r} is NOT NULL, and the rows that there are "
                 "would have NULL in it; give it a DEFAULT"
             )
     return values
+
+
+def _check_nulls(core: Core, change: Altered) -> None:
+    """ConstraintError for NULL where none may be from now on. Cost: reads these columns."""
+    old, table = change.old, change.table
+    for place, was in enumerate(change.taken):
+        if was is not None and old.fields[was].nullable and not table.fields[place].nullable:
+            nulls = core.engine.tables[old.name].nulls(was)
+            if nulls:
+                raise ConstraintError(
+                    f"cannot alter table {old.name}: column {table.fields[place].name!r} would be NOT NULL, and is "
+                    f"NULL in {nulls} row(s); give them values first"
+                )
 
 
 def _rows_text(change: Altered, asked: Alteration) -> str:
@@ -232,21 +252,6 @@ def _rows(core: Core, change: Altered, text: str) -> pa.Table:
     return rows
 
 
-def _unique(core: Core, name: str) -> Mapping[Unique, Arrangement]:
-    there = core.engine.tables.constrained.get(name)
-    return {} if there is None else there.unique
-
-
-def _referring(core: Core, catalog: Catalog, declared: Declared) -> dict[str, Declared | None]:
-    """The other tables whose foreign keys are checked against the table."""
-    tables, table, found = core.engine.tables, declared.table, dict[str, Declared | None]()
-    for other in catalog.tables:
-        if other.name != table.name and any(each.enforced and each.table == table.name for each in other.foreign_keys):
-            unique, others = _unique(core, other.name), {table.name: declared}
-            found[other.name] = tables.declared(other, tables[other.name], unique, others)
-    return found
-
-
 def _rename_view(core: Core, view: View, name: str) -> None:
     work, engine = Redefining.of(core), core.engine
     renamed = replace(view, name=name)
@@ -258,7 +263,7 @@ def _rename_view(core: Core, view: View, name: str) -> None:
         work.redefine(each, text, renames=True)
     if view.maintained:
         work.plan(core, {name: engine.sizes({view.name})[view.name]})
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         there = engine.views.get(view.name)
         renderer = engine.beside({}, {view.name}) if work.planned else None
         if renderer is not None and there is not None:

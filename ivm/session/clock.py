@@ -25,6 +25,7 @@ from ivm.trace.columns.arrow import arrow_type, numbers_from
 
 _SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
 _ID = numbers_from(np.zeros(1, np.int64)).cast(_SCHEMA.types[0])
+_MOMENT = _SCHEMA.types[NOW_COLUMN]
 
 
 class Clock:
@@ -84,8 +85,7 @@ class Clock:
 
     def row(self, now: int) -> pa.RecordBatch:
         """The table's row."""
-        moment = numbers_from(np.array([now], np.int64)).cast(_SCHEMA.types[NOW_COLUMN])
-        return pa.RecordBatch.from_arrays([_ID, moment], schema=_SCHEMA)
+        return pa.RecordBatch.from_arrays([_ID, numbers_from(np.array([now], np.int64), _MOMENT)], schema=_SCHEMA)
 
     def _is_read(self) -> bool:
         content = self._catalog.content

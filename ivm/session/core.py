@@ -9,8 +9,8 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 from os import PathLike
@@ -25,6 +25,7 @@ from catalog.errors import AccessError, BindError, Error, InterfaceError, Storag
 from catalog.paths import Names
 from catalog.schema import Table
 from ivm.arguments import Tabular
+from ivm.called import Functions
 from ivm.durable import ending
 from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
@@ -60,6 +61,12 @@ class Core:
         self.clock, self.numbers = Clock(self.catalog), Numbers(self)
         self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers)
         self.external_access = external_access
+        self.functions = Functions()
+        """Those of the application's."""
+        self.catalog.functions = self.functions.declared
+        self.lock.within = self.functions.within
+        if engine.is_whole:
+            engine.renderer.functions = self.functions
         self.read_only = ""
         """Of a database that is only read: where it is."""
         self.definitions, self._copies = Turns(self._clear), Turns()
@@ -238,21 +245,6 @@ class Core:
                 with self.lock:
                     owed = self.engine.tidy_texts()
 
-    @contextmanager
-    def dropping(self) -> Iterator[None]:
-        """What is dropped meanwhile, by who takes the lock within, is freed afterwards, which takes long if it is much:
-        nobody waits for that.
-        """
-        held = self._parts()
-        there_were = len(held)
-        try:
-            yield
-        finally:
-            held.clear()
-            if len(self._parts()) < there_were:
-                pa.default_memory_pool().release_unused()
-                give_back_freed_pages()
-
     def check(self, changes: list[Change]) -> None:
         """Raise what a commit of checked changes would raise now; nothing is changed. Cost: that of the commit."""
         with self.lock:
@@ -352,11 +344,6 @@ class Core:
         """
         found = successor.changes_from(self.engine.views[view], self.engine.time, self.engine.dictionary)
         return lambda: found
-
-    def _parts(self) -> list[object]:
-        """The nodes and tables that are here: who has them keeps what they have."""
-        engine = self.engine
-        return [*engine.renderer.graph.nodes, *engine.tables.values()] if engine.is_whole else []
 
     def _begin(self) -> None:
         """Finish what was interrupted."""

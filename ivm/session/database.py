@@ -29,6 +29,7 @@ from ivm.session.statements import (
 )
 from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions
+from ivm.session.with_functions import WithFunctions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
 from sql.parameters import Parameters, filled
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ivm.session.sink import BatchSink, OnError, SinkMode
 
 
-class Database:
+class Database(WithFunctions):
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
 
     Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a

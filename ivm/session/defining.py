@@ -29,6 +29,7 @@ from ivm.session.core import Core
 from ivm.session.defining_indexes import create_index, drop_index
 from ivm.session.defining_schemas import comment, create_schema, drop_schema
 from ivm.session.defining_sequences import create_sequence, drop_sequence
+from ivm.session.freeing import dropping
 from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
 from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
@@ -150,7 +151,7 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
     check_reserved(table.name)
     _check_temporary(core, table.temporary)
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         catalog, tables = core.catalog.fixed(), core.engine.tables
         old = catalog.find(table.name)
         gone, watching = dict[str, None](), dict[str, None]()
@@ -201,7 +202,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed, statement.temporary,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary, bound.calls,
     )  # fmt: skip
     catalog.add_view(definition)
     if begins_clock:
@@ -264,7 +265,7 @@ def install(
     planned = engine.planned(bound.relation, sizes) if definition.maintained else None
     if planned is not None and rehearsed:
         rehearse(engine, definition, planned, core.lock)
-    with core.dropping(), core.lock:  # others see the view of its name, if there is one, until this one is whole
+    with dropping(core), core.lock:  # others see the view of its name, if there is one, until this one is whole
         if planned is not None:
             installed = engine.installed(definition, planned, core.pause, core.lock.aside)
         views = {definition.name: installed}
@@ -343,7 +344,7 @@ def _drop(core: Core, statement: Drop) -> None:
         return
     if is_own(statement.name):
         raise BindError(f"cannot drop {statement.name!r}: names that begin with {OWN} are the engine's own")
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name

@@ -8,6 +8,7 @@ from catalog.errors import BindError
 from catalog.names import key
 from catalog.schema import Table
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.reserved import check_reserved
 from ivm.session.succession import succession
 from sql.schema_statements import CommentOn, CreateSchema
@@ -43,7 +44,7 @@ def drop_schema(core: Core, statement: Drop) -> None:
     name = core.settings.names.schema_of(statement.name)
     if statement.if_exists and name is None:
         return
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         left = core.catalog.fixed()
         inside = left.within(name or statement.name) if statement.cascade else ()
         tables = [entry.name for entry in reversed(inside) if isinstance(entry, Table)]

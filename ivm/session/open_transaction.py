@@ -38,6 +38,7 @@ class OpenTransaction(Core):
         self.clock.stand_at(base.clock.present())
         self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
+        self.functions = base.functions
         self.settings = replace(base.settings, names=Names(self.catalog, base.settings.path))
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()

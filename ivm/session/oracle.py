@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from operator import itemgetter
 from typing import Any
@@ -18,9 +18,11 @@ from catalog.errors import BindError, Error
 from catalog.names import key, quoted, reached
 from catalog.schema import View
 from ivm.arguments import view_names
+from ivm.called import Functions, Remembered
+from ivm.called_by_duckdb import connection_with
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
-from ivm.results.python_values import values_or_texts
 from ivm.session.core import Core
+from ivm.trace.columns.python_values import values_or_texts
 from ivm.trace.columns.stand_ins import undivided
 from sql.forgiving import forgiving
 
@@ -59,16 +61,19 @@ def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
         tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}
         found = {name: engine.contents(name).arrow for name in names}
         texts = {view: engine.oracle_sql[view.name] for view in core.catalog.views}
+        calling = Calling(core.functions, core.functions.remembered())
     core.certain()
     rows = {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}
     try:
-        expected = recompute(rows, texts, names)
+        expected = recompute(rows, texts, names, calling)
     except NoAnswerError:  # for some view: each for itself
-        return [_verified(rows, texts, name, found[name]()) for name in names]
+        return [_verified(rows, texts, name, found[name](), calling) for name in names]
     return [compare(name, found[name](), expected[name]) for name in names]
 
 
-def _verified(tables: Mapping[str, pa.Table], views: Mapping[View, str], name: str, found: pa.Table) -> Verified:
+def _verified(
+    tables: Mapping[str, pa.Table], views: Mapping[View, str], name: str, found: pa.Table, calling: Calling
+) -> Verified:
     """Compare a view, also if DuckDB computes what the query does not ask for, and raises there.
 
     A view that stands has raised nothing: it would have refused the commit. So what raises in DuckDB is a value that
@@ -76,12 +81,12 @@ def _verified(tables: Mapping[str, pa.Table], views: Mapping[View, str], name: s
     again it may have NULL there (see `forgiving`). If it raises still, it cannot tell.
     """
     try:
-        return compare(name, found, recompute(tables, views, [name])[name])
+        return compare(name, found, recompute(tables, views, [name], calling)[name])
     except NoAnswerError as error:
         reason = str(error)
     try:
         forgiven = {view: forgiving(text) for view, text in views.items()}
-        expected = recompute(tables, forgiven, [name])[name]
+        expected = recompute(tables, forgiven, [name], calling)[name]
     except (NoAnswerError, Error):
         _log.warning("view %s cannot be checked: %s", name, reason)
         return Verified(name, found.num_rows, found.num_rows == 0, reason)
@@ -94,7 +99,17 @@ def names_asked(core: Core, views: Sequence[str] | None) -> list[str]:
     return [core.maintained(name).definition.name for name in asked]
 
 
-def recompute(tables: Mapping[str, pa.Table], views: Mapping[View, str], names: Sequence[str]) -> dict[str, pa.Table]:
+@dataclass(frozen=True, slots=True)
+class Calling:
+    """The functions of the application's that views may call, and what these have `known` of them."""
+
+    functions: Functions = field(default_factory=Functions)
+    known: Remembered = field(default_factory=dict)
+
+
+def recompute(
+    tables: Mapping[str, pa.Table], views: Mapping[View, str], names: Sequence[str], calling: Calling = Calling()
+) -> dict[str, pa.Table]:
     """DuckDB's answer for the views called `names`; `views` are all there are, in order of definition, with their SQL
     for DuckDB.
 
@@ -105,7 +120,8 @@ def recompute(tables: Mapping[str, pa.Table], views: Mapping[View, str], names: 
     read = reached((used for asked in names for used in uses[key(asked)]), lambda name: uses.get(name, ()))
     name = ""
     try:
-        with connection(Use.OWN) as duck:
+        functions = calling.functions
+        with connection_with(functions, functions.named_in(*texts.values()), Use.OWN, calling.known) as duck:
             for name, table in tables.items():
                 offer(duck, name, table)
             for view, sql in views.items():

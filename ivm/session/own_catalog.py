@@ -17,6 +17,7 @@ from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
 from catalog.schema import Table
+from ivm.called_by_duckdb import let_call
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import comment_texts, definition_text
@@ -53,6 +54,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
         catalog, texts = core.catalog.fixed(), dict(core.engine.oracle_sql)
         rows = {table.name: core.engine.tables[table.name].count for table in catalog.tables}
     with connection(Use.OWN, alone=True) as duck:
+        let_call(duck, core.functions, catalog.functions.values())
         for statement in _definitions(catalog, texts, rows):
             duck.execute(statement)
         path = ",".join((*core.settings.path, MAIN))

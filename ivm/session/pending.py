@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
+from catalog.altering import Altered
+from catalog.catalog import Catalog
 from catalog.clock import is_own
 from catalog.errors import UnsupportedError
 from catalog.names import key, reached
@@ -20,7 +23,7 @@ from ivm.engine.engine import Engine
 from ivm.engine.installing import put_or_drop
 from ivm.engine.subscription import Listeners
 from ivm.engine.transaction import Change
-from ivm.engine.view import Contents
+from ivm.engine.view import Contents, Installed
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
 from ivm.session.before import Before, contents_before
@@ -56,6 +59,14 @@ class _Tables(dict[str, PendingTable]):
         made.begin(rows)
         return made
 
+    def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> PendingTable:
+        """The table there is as it is to be; see `ivm.engine.tables.Tables.altered`."""
+        return self[change.old.name].altered(change, values)
+
+    def referring(self, catalog: Catalog, declared: PendingTable) -> dict[str, PendingTable]:
+        """None: foreign keys are checked by COMMIT."""
+        return {}
+
 
 class Pending:
     """What there was when a transaction began, and what it has changed since; used as an `Engine` is.
@@ -84,13 +95,16 @@ class Pending:
         self.own = Engine(None, history=0)
         """What has the transaction's own rows, and finds out what can be changed."""
         self.tables = _Tables(self._table, self._new_table)
+        self.views: Mapping[str, Installed] = {}
+        """None: those that are filled anew are so by COMMIT."""
+        self._anew: set[str] = set()
         self._still_read = StillRead(engine.time)
         if engine.is_whole:
             engine.renderer.graph.still_read.hold(self._still_read)
 
     def contents(self, view: str) -> Contents:
         """The rows of a view that no change of the transaction reaches."""
-        return contents_before(self._core, self.catalog.view(view), self.time)
+        return contents_before(self._core, self.before.view(view), self.time)
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
         """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""
@@ -99,6 +113,15 @@ class Pending:
 
     def installed(self, definition: View, planned: None, pause: object, aside: object) -> None:
         """None: views are filled by COMMIT."""
+
+    def beside(self, tables: Mapping[str, object], views: Set[str]) -> None:
+        """None: nothing is rendered before COMMIT, which fills these views anew."""
+        self._anew.update(views)
+
+    def put_all(self, views: Mapping[str, tuple[object, str | None]], renderer: None = None) -> None:
+        """The views of these names are others from now on; see `Engine.put_all`."""
+        for name, (_, oracle_sql) in views.items():
+            self.put(name, None, oracle_sql)
 
     def put(self, name: str, installed: None, oracle_sql: str | None) -> None:
         """The view of a name is another from now on; without SQL there is none. See `Engine.put`."""
@@ -118,10 +141,15 @@ class Pending:
             entry = self.catalog.find(name)
             return entry.uses if isinstance(entry, View) else ()
 
-        if not view.maintained or self.before.find(view.name) is not view:
+        if not view.maintained or not self.is_kept(view):
             return False
         changed = {key(name) for name, table in self.tables.items() if table.is_changed}
         return changed.isdisjoint(reached((view.name,), uses))
+
+    def is_kept(self, view: View) -> bool:
+        """Whether it is one that there was before, and means the same, whatever its text is by now."""
+        old = self.before.find(view.name)
+        return isinstance(old, View) and old.mark == view.mark and view.name not in self._anew
 
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0) -> int:
         """Have all changes, or none; nobody else sees them. See `Engine.commit`."""
@@ -133,6 +161,17 @@ class Pending:
     def settle(self) -> None:
         """See `Engine.settle`."""
         self.own.settle()
+
+    def altered(self) -> list[Altered]:
+        """The tables that are others than before: as they were and as they are."""
+        found = []
+        for table in self.catalog.tables:
+            old = self.before.find(table.name)
+            if isinstance(old, Table) and old is not table:
+                there = self.tables.get(table.name)
+                same = Altered(old, table, tuple(range(len(old.fields))))
+                found.append(same if there is None else replace(there.change, old=old, table=table))
+        return found
 
     @property
     def defines(self) -> bool:

@@ -9,13 +9,14 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import TransactionError
+from catalog.altering import Altered
+from catalog.errors import TransactionError, UnsupportedError
 from catalog.schema import Table
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
-from ivm.session.before import Before
 from ivm.session.conflicts import store_of, unmet
 from ivm.session.pairing import paired, without
+from ivm.session.reshaped import Past, Reshaped
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.changes import net_in_order
@@ -31,8 +32,10 @@ class PendingTable:
     What it then has of them unchanged is no change. `before` is None for a table that is new.
     """
 
-    def __init__(self, table: Table, before: Before | None, own: Engine, time: int) -> None:
+    def __init__(self, table: Table, before: Past | None, own: Engine, time: int) -> None:
         self.table = table
+        self.change = Altered(table, table, tuple(range(len(table.fields))))
+        """What the transaction has made of the table that there was."""
         self.last_time = time
         self._before = before
         self._own = own
@@ -53,6 +56,32 @@ class PendingTable:
     def is_changed(self) -> bool:
         """Whether the transaction has changed any of its rows, or begun to."""
         return self._before is None or self.table.name in self._own.tables
+
+    def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> PendingTable:
+        """The table as it is to be, whose columns stay; new ones, behind the others, hold these values.
+
+        The transaction's own rows have them from now on. UnsupportedError where rows that were there before would not
+        have the default that the log says.
+        """
+        for field in self.change.new:
+            if change.old.default(field.name) != change.table.default(change.now(field.name) or ""):
+                raise UnsupportedError(
+                    f"cannot change the DEFAULT of column {field.name!r} in the transaction that adds it; COMMIT in "
+                    "between"
+                )
+        before = None if self._before is None else Reshaped(self._before, change, values)
+        made = PendingTable(change.table, before, self._own, self.last_time)
+        made.change = self.change.then(change)
+        for old, new in ((self._gone, made._gone), (self.table, made.table)):
+            if old.name in self._own.tables:
+                there, to_be = (replace(each, foreign_keys=()) for each in (old, new))
+                declared = self._own.tables.altered(Altered(there, to_be, change.taken), values)
+                self._own.put_table(new.name, declared)
+        return made
+
+    def nulls(self, column: int) -> int:
+        """In how many rows a column is NULL. Cost: reads the table."""
+        return int(self.reading()().column(column).null_count)
 
     def begin(self, rows: ArrowRows | None) -> None:
         """Be a new table with these rows."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
-from catalog.catalog import Catalog
+import pyarrow as pa
+
+from catalog.altering import Altered
 from catalog.errors import ConstraintError, TransactionError
 from catalog.schema import Table, View
 from ivm.durable.journal import Written
 from ivm.durable.restore import bound_again
 from ivm.engine.decided import Also
 from ivm.engine.installing import Put
+from ivm.engine.tables import Declared
 from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
+from ivm.intake.incoming import default_values
 from ivm.intake.ingest import Intake
 from ivm.render.renderer import Renderer
 from ivm.session.before import check_same
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.pending import Pending
 from ivm.session.succession import succession
 
@@ -38,16 +44,17 @@ def publish(core: Core, pending: Pending) -> None:
     with core.definitions:
         core.check_writable()
         core.begin_defining(None)
-        with core.dropping(), core.lock:
+        with dropping(core), core.lock:
             if not core.catalog.is_like(pending.before):
                 raise TransactionError(
                     "cannot commit: the transaction creates or drops something, and others have done so since it "
                     "began. Nothing was changed; run it again"
                 )
-            new = _New(core, pending.catalog.fixed())
+            new = _New(core, pending)
             try:
+                changes = _changes(core, pending)
                 new.fill()
-                changes, also = _changes(core, pending), Also(new.written, new.work())
+                also = Also(new.written, new.work())
                 _committed(core, pending, partial(core.clock.commit, core.engine, changes, None, also))
             except BaseException:
                 new.give_up()
@@ -74,23 +81,33 @@ def _changes(core: Core, pending: Pending) -> list[Change]:
         pending.tables[name].check_first(rows, diffs)
         table = pending.tables[name].table
         if not pending.tables[name].is_new:
-            check_same(core, table)
-        stored, addresses = Intake(table.fields, f"table {name}", table.primary_key).rows(rows)
+            check_same(core, pending.tables[name].change.old)
+        # Rows that go may be from before a column was NOT NULL; those that come have been checked.
+        fields = tuple(replace(field, nullable=True) for field in table.fields)
+        stored, addresses = Intake(fields, f"table {name}", table.primary_key).rows(rows)
         given.append(Change(table, stored, addresses, None if (diffs > 0).all() else diffs))
     return given
 
 
 class _New:
-    """What comes to exist with a commit: made, and nobody sees it. The caller has both locks."""
+    """What comes to exist with a commit: made, and nobody sees it. The caller has both locks.
 
-    def __init__(self, core: Core, catalog: Catalog) -> None:
-        self._core = core
-        self._catalog = catalog
+    Tables that are altered are so at once, and as they were again where the commit fails: nobody reads meanwhile what
+    they are called.
+    """
+
+    def __init__(self, core: Core, pending: Pending) -> None:
+        self._core, self._pending = core, pending
+        self._catalog = pending.catalog.fixed()
         old = core.catalog.content
-        here = catalog.content
-        self._new = [entry for name, entry in here.items() if old.get(name) is not entry]
-        self._gone = [entry for name, entry in old.items() if here.get(name) is not entry]
+        here = self._catalog.content
+        self._altered = pending.altered()
+        altered = {id(each.table) for each in self._altered} | {id(each.old) for each in self._altered}
+        new = [entry for name, entry in here.items() if old.get(name) is not entry]
+        gone = [entry for name, entry in old.items() if here.get(name) is not entry]
+        self._new, self._gone = ([each for each in part if id(each) not in altered] for part in (new, gone))
         self._views: dict[str, Put] = {view.name: (None, None) for view in self._gone if isinstance(view, View)}
+        self._before: dict[str, Declared] = {}
         self._made: dict[str, Installed] = {}
         self._renderer: Renderer | None = None
 
@@ -103,15 +120,37 @@ class _New:
         engine = self._core.engine
         for table in self._tables:
             engine.tables.put(table.name, engine.tables.made(table))
-        self._renderer = engine.beside({}, self._views.keys())
+        for change in self._altered:
+            self._alter(change)
+        kept = {view.name for view in self._new if isinstance(view, View) and self._pending.is_kept(view)}
+        self._renderer = engine.beside({}, self._views.keys() - kept)
         for view in self._new:
             if isinstance(view, View):
                 self._views[view.name] = self._installed(view, self._renderer)
+
+    def _alter(self, change: Altered) -> None:
+        """Let a table be what it is to be, with the rows there are.
+
+        TransactionError if others have changed rows of which the transaction has promised that none is NULL.
+        """
+        tables, name = self._core.engine.tables, change.table.name
+        values = default_values(change.table, change.new)
+        if _promises(change, values) and self._pending.tables[name].has_changed:
+            raise TransactionError(
+                f"cannot commit: a column of table {name} is NOT NULL from now on, and others have changed the table "
+                "since the transaction began. Nothing was changed; run it again"
+            )
+        declared = tables.altered(change, values)
+        for each, to_be in {**tables.referring(self._catalog, declared), name: declared}.items():
+            self._before.setdefault(each, tables.there(each))
+            tables.put(each, to_be)
 
     def _installed(self, view: View, renderer: Renderer) -> Put:
         engine, bound = self._core.engine, bound_again(view, self._catalog)
         if not view.maintained:
             return None, bound.oracle_sql
+        if self._pending.is_kept(view):
+            return replace(engine.views[view.name], definition=view), bound.oracle_sql
         sizes = {name: float(len(each.log)) for name, each in self._made.items()}
         planned = engine.planned(bound.relation, sizes)
         installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)
@@ -132,18 +171,26 @@ class _New:
         engine.sweep()
         for table in self._tables:
             engine.tables.put(table.name, None)
+        for name, declared in self._before.items():
+            engine.tables.put(name, declared)
 
     def written(self, changes: Sequence[Change], time: int) -> Written | None:
         """What the journal has of it, and of the changes with which it comes to exist."""
         core, made = self._core, [table.name for table in self._tables]
         journal = core.engine.journal
-        return None if journal is None else journal.transaction(core.catalog, self._catalog, made, changes, time)
+        if journal is None:
+            return None
+        return journal.transaction(core.catalog, self._catalog, made, changes, time, self._altered)
 
     def work(self) -> Callable[[], None]:
         """What lets it exist, when the changes are final."""
         core, engine = self._core, self._core.engine
         views = {view.name for view in core.catalog.views}
-        followed = {name: installed for name, (installed, _) in self._views.items() if name in views}
+        followed = {
+            name: installed
+            for name, (installed, _) in self._views.items()
+            if name in views and (installed is None or installed.node is not core.engine.views[name].node)
+        }
         told = cache(partial(succession, core, self._catalog, followed))
 
         def work() -> None:
@@ -156,3 +203,13 @@ class _New:
             tell()
 
         return work
+
+
+def _promises(change: Altered, values: Sequence[pa.Scalar]) -> bool:
+    """Whether a column has no NULL from now on though rows that are there might have."""
+    given = iter(values)
+    for field, was in zip(change.table.fields, change.taken, strict=True):
+        may_be_null = not next(given).is_valid if was is None else change.old.fields[was].nullable
+        if may_be_null and not field.nullable:
+            return True
+    return False

@@ -4,12 +4,12 @@ that were there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError
+from catalog.errors import BindError, Error
 from catalog.schema import View
 from ivm.engine.installing import Pause, Planned, Put
 from ivm.engine.tables import Declared
@@ -60,6 +60,23 @@ class Redefining:
         self.bound[view.name] = bound
         redefined = replace(view, sql=bound.text, schema=bound.schema, uses=bound.uses, unnamed=unnamed)
         self.have(replace(redefined, order=bound.order, hidden=bound.hidden))
+
+    def redefine_each(
+        self, texts: Iterable[tuple[View, str]], what: str, remedy: str, *, renames: bool = False
+    ) -> None:
+        """Let views have these texts; see `redefine`. BindError that names all that would break, `what` before it."""
+        broken = dict[str, Error]()
+        for view, text in texts:
+            try:
+                self.redefine(view, text, renames=renames)
+            except Error as error:
+                broken[view.name] = error
+        if broken:
+            names, (why, *_) = ", ".join(map(repr, broken)), broken.values()
+            raise BindError(
+                f"{what}: it would break view{'s' * (len(broken) > 1)} {names}, which "
+                f"read{'s' * (len(broken) == 1)} it: {why}; {remedy}"
+            )
 
     def have(self, view: View) -> None:
         """Have a view of this definition, in the place of the one of its name, if there is one; else behind all."""

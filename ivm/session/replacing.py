@@ -5,10 +5,10 @@ are there at one time.
 from __future__ import annotations
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError, Error
 from catalog.schema import View
 from ivm.engine.rehearsal import rehearse
 from ivm.session.core import Core
+from ivm.session.freeing import dropping
 from ivm.session.redefining import Redefining
 from ivm.session.succession import succession
 from sql.bind import BoundQuery
@@ -22,11 +22,13 @@ def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQu
     """
     work = Redefining(core.catalog.fixed(), catalog)
     work.bound[definition.name] = bound
-    _read_again(work, definition)
+    readers = ((view, view.unnamed or view.sql) for view in work.readers(definition.name))
+    what = f"cannot replace view {definition.name!r}"
+    work.redefine_each(readers, what, "keep the columns that it has, or drop what reads it first")
     work.plan(core)
     for name, planned in work.planned.items():
         rehearse(core.engine, catalog.view(name), planned, core.lock)
-    with core.dropping(), core.lock:
+    with dropping(core), core.lock:
         renderer = core.engine.beside({}, set(work.bound)) if work.planned else None
         views = work.installed(core, renderer, core.pause, core.lock.aside)
         tell = succession(core, catalog, {name: installed for name, (installed, _) in views.items()})
@@ -37,18 +39,3 @@ def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQu
 
         core.carry_out(carry_out, catalog)
     core.tidy_texts()
-
-
-def _read_again(work: Redefining, definition: View) -> None:
-    broken = dict[str, Error]()
-    for view in work.readers(definition.name):
-        try:
-            work.redefine(view, view.unnamed or view.sql)
-        except Error as error:
-            broken[view.name] = error
-    if broken:
-        names, (why, *_) = ", ".join(map(repr, broken)), broken.values()
-        raise BindError(
-            f"cannot replace view {definition.name!r}: it would break view{'s' * (len(broken) > 1)} {names}, which "
-            f"read{'s' * (len(broken) == 1)} it: {why}; keep the columns that it has, or drop what reads it first"
-        )

@@ -17,8 +17,8 @@ from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs, without_marks
 from ivm.intake.refused_rows import Refused, isolated, units_of
-from ivm.results.python_values import values_or_texts
 from ivm.session.core import Core
+from ivm.trace.columns.python_values import values_or_texts
 
 SinkMode = Literal["changes", "append", "upsert"]
 OnError = Literal["stop", "quarantine"]

@@ -167,8 +167,8 @@ class Transactions:
         """UnsupportedError for what cannot take effect together with other statements."""
         if not self._core.engine.is_whole:
             what = "create or drop anything in a transaction over shards"
-        elif isinstance(statement, Alter):
-            what = "alter anything in a transaction"
+        elif isinstance(statement, Alter) and statement.kind == "VIEW":
+            what = "rename a view in a transaction"
         elif isinstance(statement, CreateIndex | CreateSequence) or (
             isinstance(statement, Drop) and statement.kind in ("INDEX", "SEQUENCE")
         ):

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from ivm.duck import texts_of
 from ivm.results.cells import is_numeric, visible
-from ivm.results.python_values import values_or_texts
 from ivm.results.result import Rows, say
+from ivm.trace.columns.python_values import values_or_texts
 
 _AT_ONCE = 10_000
 

@@ -79,6 +79,10 @@ def connect(
         driver = Driver(carrier, ledger, Helpers(1), history)
         core = ShardedCore(driver, external_access=external_access)
         core.is_copied = False
+        core.functions.refusal = (
+            "on Spark views are computed by workers, which do not have it; write it in SQL as a macro, or compute its "
+            "values where rows are made"
+        )
         core.loads = Loader(core)
         reopen(core, ledger.definitions(newest))
         driver.sweep()  # what another driver was about to create

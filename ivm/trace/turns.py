@@ -62,6 +62,8 @@ class Turns(RLock):
         self._begin = begin
         self._next = threading.Lock()
         self._waiting: set[int] = set()
+        self.within: set[int] = set()
+        """Threads that may not have it, since they are in a function of the application's that is called for it."""
         self.refusal = ""
         """What those are told who come when nobody is let in any more; empty as long as it is open."""
 
@@ -95,6 +97,10 @@ class Turns(RLock):
 
     def __enter__(self) -> None:
         inside = self._is_owned()
+        if self.within and threading.get_ident() in self.within:
+            raise InterfaceError(
+                "cannot use this database in a function that it calls itself; have what the function needs in memory"
+            )
         try:
             # Who is inside already cannot be interrupted before the lock is counted once more.
             if inside:

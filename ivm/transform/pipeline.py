@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ivm.transform.attain_extremes import attain_extremes
+from ivm.transform.call_for_keys import call_for_keys
+from ivm.transform.call_functions import call_functions
 from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.coarsen_reduce import coarsen_reduce
@@ -37,6 +39,7 @@ from sql.ir.relation import Relation
 
 NORMALIZE: tuple[Rule, ...] = (
     expand_distinct,
+    call_for_keys,
     fold_constants,
     unwrap_casts,
     simplify_predicates,
@@ -73,6 +76,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (elide_join,),  # needs to see which columns are read; what is left is normalized and narrowed again
     (split_joins,),  # needs all inputs that are joined side by side, and no more; then as after `elide_join`
     (share_subexpressions,),  # after all that looks for whole expressions
+    (call_functions, fuse_projects),  # above what it makes no rule finds anything
     (read_clock, fuse_projects),  # runs last: its joins are for the planner; normalized, they would be one with others
 )
 

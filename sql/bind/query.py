@@ -15,7 +15,7 @@ from sqlglot import exp
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK
 from catalog.errors import BindError, UnsupportedError
-from catalog.names import quoted, twice
+from catalog.names import key, quoted, twice
 from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
@@ -33,8 +33,10 @@ from sql.bind.windows.partitions import OF_PARTITION
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
 from sql.ir.clock import reads_clock
+from sql.ir.functions.called import is_called, name_of
 from sql.ir.rebuild import is_settled, nodes, scalars_of, settle
 from sql.ir.relation import Relation
+from sql.ir.scalar import walk
 from sql.reader import MUTUALLY
 from sql.refused import too_deep
 from sql.sql_text import SqlText, text_of
@@ -51,7 +53,8 @@ class BoundQuery:
     that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
     DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
     relation's content. Of WITH MUTUALLY RECURSIVE, which DuckDB has not, it is a text that raises and says so. `reads`
-    are the places of the text at which it names what it uses, in order.
+    are the places of the text at which it names what it uses, in order. `calls`: the application's functions that it
+    calls, by the keys of their names, but for those that views call which it reads.
     """
 
     relation: Relation
@@ -62,6 +65,7 @@ class BoundQuery:
     oracle_sql: str
     hidden: Schema = ()
     reads: tuple[Reads, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 def bind(
@@ -105,7 +109,13 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     told = no_answer(_NO_ANSWER, block.relation.schema) if mutual else _oracle_text(tree, context)
     reads = tuple(place for _, place in sorted(context.reads.items()))
     schema, hidden = relation.schema[:width], relation.schema[width:]
-    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden, reads)
+    called = _called(relation) if catalog.functions else ()
+    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden, reads, called)
+
+
+def _called(relation: Relation) -> tuple[str, ...]:
+    parts = (part for each in nodes(relation, is_settled) for scalar in scalars_of(each) for part in walk(scalar))
+    return tuple(dict.fromkeys(key(name_of(part)) for part in parts if is_called(part)))
 
 
 def has_answer(oracle_sql: str) -> bool:

@@ -106,7 +106,8 @@ def some_updates(random: Random, history: History, most: int = 12, spread: int =
 
 def kinds() -> dict[str, Kind]:
     """All of them, by name."""
-    from tests.contract.groups import GroupsKind  # a file for each, which imports this one
+    from tests.contract.answers import AnswersKind  # a file for each, which imports this one
+    from tests.contract.groups import GroupsKind
     from tests.contract.log import LogKind
     from tests.contract.ordered import OrderedKind, WindowKind
     from tests.contract.rounds import ExtremesKind, LargestKind, OneRoundsKind, RoundsKind, SignedKind
@@ -114,7 +115,7 @@ def kinds() -> dict[str, Kind]:
 
     found: list[Kind] = [
         *(GroupsKind(), LogKind(), OrderedKind(), WindowKind(), RoundsKind(), OneRoundsKind(), SignedKind()),
-        *(ExtremesKind(), LargestKind()),
+        *(ExtremesKind(), LargestKind(), AnswersKind()),
         *(TableKind(), KeyedTableKind(), DerivedKind(), IndexKind(), OrderedArrangementKind()),
     ]
     return {kind.name: kind for kind in found}

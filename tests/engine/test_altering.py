@@ -233,6 +233,28 @@ def test_a_view_that_is_filled_again_may_fail(db: Database) -> None:
     db.verify()
 
 
+def test_a_column_that_views_read_gets_another_type(db: Database) -> None:
+    db.sql("ALTER TABLE t ALTER b TYPE VARCHAR USING CASE b WHEN 'x' THEN 'xx' ELSE b END")
+    assert sorted(db.view("sums").fetchall()) == [("xx", 40), ("y", 20)]
+    with db.subscribe("sums", snapshot=False) as told:
+        before = there(db)
+        with pytest.raises(ivm.BindError, match=r"would break views 'sums', .*which read it"):
+            db.sql("ALTER TABLE t ALTER b TYPE BLOB USING encode(b)")
+        assert there(db) == before
+        db.sql(
+            "DROP VIEW stars; CREATE TABLE w (s INTEGER); CREATE MATERIALIZED VIEW of_w AS SELECT sum(s) AS s FROM w"
+        )
+        db.sql("CREATE MATERIALIZED VIEW on_w AS SELECT s + 1 AS s FROM of_w")
+        db.sql("INSERT INTO w VALUES (1), (2)")
+        with db.subscribe("on_w", snapshot=False) as heard:
+            db.sql("ALTER TABLE w ALTER s TYPE BIGINT USING s * 5000000000")
+            assert [tuple(row.values())[:1] for row in heard.fetch().to_pylist()] == [(4,), (15_000_000_001,)]
+        db.sql("INSERT INTO w VALUES (5000000000)")
+        assert db.view("on_w").fetchall() == [(20_000_000_001,)]
+        db.verify()
+        assert told.fetch().num_rows == 0
+
+
 def test_over_shards_it_is_refused_by_name() -> None:
     with ivm.connect(shards=2, compile="off") as db:
         db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY)")

@@ -11,7 +11,7 @@ import pytest
 
 import ivm
 from ivm.render.scalars.single_text import single_text
-from ivm.results.python_values import numbers_of
+from ivm.trace.columns.python_values import numbers_of
 
 FLOATS = (
     "0", "-0.0", "0.1", "-2.5", "1e-45", "1e-38", "3.4028235e38", "16777216", "1e6", "15e9", "9999999e9", "1e16", "0.0001",

@@ -36,6 +36,9 @@ PLACES = (
     # DuckDB, and functions of which it is asked.
     _place("ivm.duck", 3, "duckdb", "pyarrow"),
     _place("ivm.asked", 3, "duckdb", "pyarrow", "numpy"),
+    # The same of functions that the application has written.
+    _place("ivm.called", 3, "pyarrow"),
+    _place("ivm.called_by_duckdb", 4, "duckdb", "pyarrow"),
     _place("ivm.zones", 2, "numpy"),
     _place("ivm.spill", 0),
     _place("ivm.transform", 3),

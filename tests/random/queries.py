@@ -190,11 +190,24 @@ class Queries(Aggregates):
         other, more = self._item(outer, depth)
         if roll < 0.25:
             return f"{text} CROSS JOIN {other}", (*columns, *more)
+        alike = [(a.text, b.text) for a in columns for b in more if a.kind == b.kind]
+        if roll < 0.3 and alike:
+            kind, on = self.rng.choice(("JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN")), self._nearest(alike)
+            visible = columns if kind in ("SEMI JOIN", "ANTI JOIN") else (*columns, *more)
+            return f"{text} ASOF {kind} {other} ON {on}", visible
         kind = self.rng.choice(JOINS)
         both = Scope((*columns, *more), outer, correlation=0.02)
         condition = self._on(columns, more, both, depth)
         visible = columns if kind in ("SEMI JOIN", "ANTI JOIN") else (*columns, *more)
         return f"{text} {kind} {other} ON {condition}", visible
+
+    def _nearest(self, alike: Sequence[tuple[str, str]]) -> str:
+        """An inequality of two columns, and perhaps equalities of others."""
+        one, other = self.rng.choice(alike)
+        parts = [f"{one} {self.rng.choice(('>=', '>', '<=', '<'))} {other}"]
+        parts += [f"{a} = {b}" for a, b in self.rng.sample(alike, min(len(alike), self.rng.choice((0, 1, 1, 2))))]
+        self.rng.shuffle(parts)
+        return " AND ".join(parts)
 
     def _on(self, left: tuple[Col, ...], right: tuple[Col, ...], both: Scope, depth: int) -> str:
         pairs = [f"{a.text} = {b.text}" for a in left for b in right if a.kind == b.kind]

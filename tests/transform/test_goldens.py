@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from catalog.catalog import Catalog
+from catalog.function import PythonFunction
+from catalog.types import BIGINT
 from ivm.transform import pipeline
 from ivm.transform.pipeline import RULES, apply, optimize
 from sql.bind import bind
@@ -36,6 +38,7 @@ def catalog():
     for statement in parse(SCHEMA):
         assert isinstance(statement, CreateTable)
         made.add_table(statement.table)
+    made.functions = {"f": PythonFunction("f", (BIGINT,), BIGINT, abs)}
     return made
 
 

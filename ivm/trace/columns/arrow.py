@@ -326,10 +326,11 @@ def array_from(values: Sequence[object], type: pa.DataType | None = None) -> pa.
     return array if type is None or array.type == type else array.cast(type)
 
 
-def numbers_from(values: Array) -> pa.Array:
-    """As `pa.array`, of whole numbers; nothing is copied if they lie side by side."""
+def numbers_from(values: Array, type: pa.DataType | None = None) -> pa.Array:
+    """As `pa.array`, of whole numbers, or of what is stored as such; nothing is copied if they lie side by side."""
     together = np.ascontiguousarray(values)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(together), [None, pa.py_buffer(together)])
+    stored = pa.from_numpy_dtype(values.dtype) if type is None else type
+    return pa.Array.from_buffers(stored, len(together), [None, pa.py_buffer(together)])
 
 
 def _plain(values: list[object]) -> pa.Array | None:

@@ -73,6 +73,10 @@ class TableStore(Rows):
         readers = [*self._readers.each, *(Reader(each, self._dictionary) for each in types)]
         return Wider(self.store.columns.wider(types, more), readers)
 
+    def as_it_is(self) -> Wider:
+        """The columns there are, to be had again by `widen`, once what has come meanwhile is undone."""
+        return Wider(self.store.columns, self._readers.each)
+
     def widen(self, wider: Wider) -> None:
         """Have these columns from now on. Indexes stay as they are, and so does who reads the columns there were: see
         `Delta.first`. It may be interrupted, and called again.

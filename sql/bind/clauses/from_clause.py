@@ -57,6 +57,7 @@ def _joined(context: BindContext, node: exp.Expr, joins: Sequence[exp.Join], cte
 def _lateral_row(context: BindContext, left: From) -> OuterRow:
     """The row of what stands to the left, which a subquery to its right may name."""
     binder = Binder(context.source, left.scope, HANDLERS, "FROM", outer=tuple(context.outer_rows))
+    binder.functions = context.catalog.functions
     return OuterRow(binder, context.number())
 
 

@@ -74,7 +74,8 @@ def bind_join(context: BindContext, left: From, right: From, node: exp.Join, cte
         context.fail(node, f"the right side of a {kind.upper()} JOIN cannot name columns of the left; write LEFT JOIN")
     both = cross(context, left, right, node, binding)
     subqueries = Subqueries(context, ctes)
-    binder = Binder(context.source, both.scope, HANDLERS, "ON", outer=tuple(context.outer_rows), below=subqueries)
+    outer, functions = tuple(context.outer_rows), context.catalog.functions
+    binder = Binder(context.source, both.scope, HANDLERS, "ON", outer=outer, below=subqueries, functions=functions)
     pairs = _using(context, node, left.scope, right.scope)
     conditions = [_equal(binder, node, pair) for pair in pairs]
     if node.method.upper() == "ASOF":

@@ -118,7 +118,11 @@ def _binder(
     unnests: Unnests | None = None,
 ) -> Binder:
     outer = tuple(context.outer_rows)
-    return Binder(context.source, scope, HANDLERS, clause, aliases, unnests=unnests, outer=outer, below=subqueries)
+    functions = context.catalog.functions
+    return Binder(
+        context.source, scope, HANDLERS, clause, aliases,
+        unnests=unnests, outer=outer, below=subqueries, functions=functions,
+    )  # fmt: skip
 
 
 def _with_fields(

@@ -44,6 +44,7 @@ def bind_rows(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
     binder = Binder(
         context.source, Scope(), HANDLERS, "a function in FROM", outer=tuple(context.outer_rows), below=subqueries
     )
+    binder.functions = context.catalog.functions
     numbered = bool(node.args.get("ordinality") or call.args.get("offset"))
     function, made = _bound(binder, call)
     alias = node.args.get("alias")

@@ -28,8 +28,8 @@ def with_fields(binder: Binder, items: Sequence[exp.Expr], *, by_all: bool) -> l
 
 def _fields(binder: Binder, item: exp.Expr, by_all: bool) -> Iterator[exp.Expr]:
     node = item.unalias()
-    is_list = not isinstance(node, exp.Explode) or isinstance(node.this.unnest(), exp.GenerateSeries)
-    levels = 0 if is_list else levels_of(binder, node)
+    may_be = isinstance(node, exp.Explode) and not isinstance(node.this.unnest(), exp.GenerateSeries)
+    levels = levels_of(binder, node) if may_be else 0
     given = binder.bind(node.this).type if levels else None
     lists = depth_of(given, levels) if given is not None else 0
     struct = given

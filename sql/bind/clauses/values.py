@@ -20,6 +20,7 @@ from sql.tree import values_of
 def bind_values(context: BindContext, node: exp.Values) -> Constant:
     """The rows of VALUES (...), (...); columns are called col0, col1, ... and have the common type of their values."""
     binder = Binder(context.source, Scope(), HANDLERS, "VALUES", outer=tuple(context.outer_rows))
+    binder.functions = context.catalog.functions
     rows = [[binder.bind(item) for item in values_of(row)] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
         context.fail(node, "the rows of VALUES have different numbers of values; write as many in each")

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from catalog.function import PythonFunctions
 from catalog.names import key
 from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.nested import Subqueries
@@ -58,7 +59,7 @@ class Binder(Placed):
     where no column has the name, by the keys of their names. `aggregates` collects; None where none may stand, which
     is in the `clause` named. `mentions` remembers which node named each column, for messages. `outer` are the rows of
     the blocks around, the nearest last. The subqueries of the block collect `below`, over the rows of its FROM, or
-    `above`, over its groups.
+    `above`, over its groups. `functions`: those of the application's.
     """
 
     source: SqlText
@@ -74,6 +75,7 @@ class Binder(Placed):
     outer: tuple[OuterRow, ...] = ()
     below: Subqueries | None = None
     above: Subqueries | None = None
+    functions: PythonFunctions = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
     _bound: dict[tuple[str, str, bool, bool], Operand] = field(default_factory=dict)
     _refused: int = 0  # names of aliases that were not taken for them, since they stand in what these stand for

@@ -9,13 +9,14 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from catalog.names import suggestion
+from catalog.names import key, suggestion
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions import dates, json, macros, numbers, structs
+from sql.bind.functions.called import bind_called
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
@@ -82,6 +83,8 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
 def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     """A function that sqlglot knows by its name only."""
     name, args = str(node.this).lower(), list(node.expressions)
+    if key(name) in binder.functions:
+        return bind_called(binder, node, binder.functions[key(name)])
     _refuse(binder, node, name)
     if clock_type(node) is not None:
         return bind_clock(binder, node)

@@ -10,7 +10,8 @@ How to add a body, in the file of its family or in a new one that is listed belo
   words, such as `script.let(f"{a} + {b}")`. numpy runs them for the interpreter, and a fused loop has them compiled in.
   They may call the functions of `catalog.calendar` and `ivm.kernels.numbers.elementwise`, where longer ones go.
 * What evaluates an argument on some rows only asks the script for it there: see `case` in `logic.py`.
-* A function that DuckDB is asked for needs no more than its declaration.
+* A function that DuckDB is asked for needs no more than its declaration; nor do those of the application's, which no
+  program calls.
 * What cannot be said in such steps, since it computes with Python's integers, has a form for the interpreter.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from ivm.render.scalars.bodies import (
     arithmetic,
+    called,
     casts,
     comparisons,
     intervals,
@@ -32,7 +34,7 @@ from ivm.render.scalars.bodies.texts import TEXTS
 from ivm.render.scalars.texts import REGEXES
 from sql.ir.functions import FUNCTIONS
 
-_FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series)
+_FAMILIES = (arithmetic, rounding, comparisons, intervals, logic, casts, moments, nested, series, called)
 
 BODIES = {
     **{body.name: body for family in _FAMILIES for body in family.BODIES},

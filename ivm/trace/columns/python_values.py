@@ -5,7 +5,7 @@ Arrow itself raises for some of these, and takes 24:00:00 for midnight in silenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +16,8 @@ import pyarrow.types as arrow
 from catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
 from catalog.errors import TypeMismatchError
 from catalog.intervals import MONTH_DAYS, NANOS, interval_text, packed
+from catalog.types import HUGEINT, SqlType
+from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.intervals import INTERVAL
 
 _FIRST, _END = day_of(1, 1, 1), day_of(10000, 1, 1)
@@ -28,6 +30,26 @@ def python_values(column: pa.ChunkedArray, name: str) -> list[Any]:
     if values is None:
         raise not_python(name, _first_far(column))
     return values
+
+
+def values_of(column: pa.Array | pa.ChunkedArray, type: SqlType, name: str) -> list[Any]:
+    """As `python_values`, of a type; those of a HUGEINT are whole numbers."""
+    values = python_values(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]), name)
+    return [None if value is None else int(value) for value in values] if type == HUGEINT else values
+
+
+def array_of(values: Sequence[Any], type: SqlType) -> pa.Array:
+    """The Arrow array of a type whose `values_of` these are. ArrowException for what is no such value."""
+    if type.is_nested:
+        values = [_items(value) for value in values]
+    return pa.array(values, arrow_type(type))
+
+
+def _items(value: Any) -> Any:
+    """A value in which maps that are dicts are pairs, as Arrow takes these; it takes a struct as pairs, too."""
+    if isinstance(value, dict):
+        return [(key, _items(each)) for key, each in value.items()]
+    return [_items(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def not_python(name: str, shown: str) -> TypeMismatchError:

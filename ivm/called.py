@@ -1,0 +1,224 @@
+"""Functions of the application's: what they answer, and what of that is remembered.
+
+Cost: what the function takes for a value, and some microseconds around it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+
+from catalog.errors import NumericError
+from catalog.function import PythonFunction, named_in
+from catalog.names import key
+from catalog.types import Kind, SqlType
+from ivm.trace.answers import Answer, Answers, key_of
+from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.python_values import array_of, values_of
+from ivm.trace.state import Held
+
+Row = tuple[Any, ...]
+"""The arguments of a call."""
+Remembered = Mapping[str, Mapping[Hashable, Any]]
+"""By the keys of functions' names, what they answered, by the arguments."""
+_SHOWN = 200
+_DOUBTED = (float, bytes, bytearray)
+
+
+class Functions:
+    """The functions of a database, by the keys of their names, and what all views together remember of them.
+
+    `declared` is replaced by none other: catalogs share it. `within`: the threads in which one is just being called,
+    which may not use the database.
+    """
+
+    def __init__(self) -> None:
+        self.refusal = ""
+        """Why there can be none; empty where there can."""
+        self.declared: dict[str, PythonFunction] = {}
+        self.within: set[int] = set()
+        self._states: dict[str, Held[Answers]] = {}
+
+    def remembering(self, name: str, takes: Sequence[SqlType], gives: SqlType) -> Answers:
+        """New state for what a function answers, from which others of its calls learn."""
+        made = Answers(takes, gives)
+        self._states.setdefault(name, Held()).hold(made)
+        return made
+
+    def is_only(self, name: str, state: Answers) -> bool:
+        """Whether nothing else remembers what a function answered."""
+        return all(each is state for each in self._states[name].each())
+
+    def find(self, name: str, arguments: Hashable) -> Answer | None:
+        """What a function answered, as far as the arguments are there in some view."""
+        states = self._states.get(name)
+        for state in () if states is None else states.each():
+            found = state.find(arguments)
+            if found is not None:
+                return found
+        return None
+
+    def remembered(self) -> Remembered:
+        """All that is remembered now. Cost: copies references to it."""
+        return {
+            name: {arguments: found.value for state in states.each() for arguments, found in [*state.known.items()]}
+            for name, states in self._states.items()
+        }
+
+    def asked(self, name: str, rows: Sequence[Row]) -> list[Any]:
+        """What a function answers for each row of arguments, nothing being remembered.
+
+        NumericError, which shows the arguments, where it raises or gives no value of its type.
+        """
+        function, me = self.declared[name], threading.get_ident()
+        if not function.takes_null:
+            there = [place for place, row in enumerate(rows) if None not in row]
+            if len(there) < len(rows):
+                found: list[Any] = [None] * len(rows)
+                some = self.asked(name, [rows[place] for place in there]) if there else []
+                for place, value in zip(there, some, strict=True):
+                    found[place] = value
+                return found
+        self.within.add(me)
+        try:
+            return _arrow(function, rows) if function.is_arrow else _one_by_one(function, rows)
+        finally:
+            self.within.discard(me)
+
+    def named_in(self, *texts: str) -> list[PythonFunction]:
+        """The functions whose names stand somewhere in the texts."""
+        if not self.declared:
+            return []
+        return list(dict.fromkeys(function for text in texts for function in named_in(self.declared, text)))
+
+    def answering(self, function: PythonFunction, known: Remembered | None) -> Callable[[Sequence[Row]], list[Any]]:
+        """What answers rows of arguments by what is `known`, else remembered now, else by what the function says."""
+        name = key(function.name)
+        if function.side_effects:
+            return lambda rows: self.asked(name, rows)
+
+        def answered(rows: Sequence[Row]) -> list[Any]:
+            places = [key_of(row) for row in rows]
+            found: dict[Hashable, Any] = {}
+            new: dict[Hashable, Row] = {}
+            for place, row in zip(places, rows, strict=True):
+                if place in found or place in new:
+                    continue
+                if known is not None and place in known.get(name, ()):
+                    found[place] = known[name][place]
+                elif known is None and (answer := self.find(name, place)) is not None:
+                    found[place] = answer.value
+                else:
+                    new[place] = row
+            found.update(zip(new, self.asked(name, [*new.values()]), strict=True))
+            return [found[place] for place in places]
+
+        return answered
+
+
+def _one_by_one(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
+    """What a function of values gives."""
+    found = []
+    for row in rows:
+        try:
+            value = function.function(*row)
+        except Exception as error:
+            if not function.null_for_errors:
+                raise _raised(function, row, error) from error
+            value = None
+        found.append(value)
+        if value is None and not (function.takes_null or function.null_for_errors):
+            raise NumericError(
+                f"cannot compute {_shown(function, row)}: the function gave None; return a value, or create it with "
+                'null_handling="special"'
+            )
+    return _values(function, rows, found)
+
+
+def _arrow(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
+    """What a function of Arrow arrays gives."""
+    if not rows:
+        return []
+    columns = list(zip(*rows, strict=True))
+    takes = function.takes
+    arrays = [
+        pa.array(column) if takes is None else array_of(column, takes[place]) for place, column in enumerate(columns)
+    ]
+    try:
+        found = function.function(*arrays)
+    except Exception as error:
+        if function.null_for_errors and len(rows) == 1:
+            return [None]
+        if function.null_for_errors:  # each for itself
+            return [value for row in rows for value in _arrow(function, [row])]
+        raise _raised(function, rows[0], error, len(rows)) from error
+    if not isinstance(found, pa.Array | pa.ChunkedArray) or len(found) != len(rows):
+        what = f"{len(found)} values" if isinstance(found, pa.Array | pa.ChunkedArray) else f"a {_kind(found)}"
+        raise NumericError(
+            f"cannot compute {_shown(function, rows[0])}: the function gave {what} for {len(rows)} rows; return an "
+            "Arrow array with a value for each"
+        )
+    if found.null_count and not (function.takes_null or function.null_for_errors):
+        raise NumericError(
+            f"cannot compute {_shown(function, rows[0])}: the function gave NULL; return values, or create it with "
+            'null_handling="special"'
+        )
+    if found.type != arrow_type(function.gives):
+        try:
+            found = found.cast(arrow_type(function.gives))
+        except (pa.ArrowException, NotImplementedError):
+            return _values(function, rows, found.to_pylist())
+    return _given(function, found)
+
+
+def _values(function: PythonFunction, rows: Sequence[Row], found: Sequence[Any]) -> list[Any]:
+    """The values as those of the type of the function; NumericError, with the arguments, for the first that is none."""
+    if function.gives.is_integer or function.gives.kind is Kind.VARCHAR:
+        for row, value in zip(rows, found, strict=True):
+            if isinstance(value, _DOUBTED) and not _may_be(value, function.gives):
+                raise _no_value(function, row, value)
+    try:
+        if function.gives.kind is Kind.UUID:
+            found = [None if value is None else str(UUID(str(value))) for value in found]
+        return _given(function, array_of(found, function.gives))
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        if len(rows) == 1:
+            raise _no_value(function, rows[0], found[0]) from None
+    return [given for row, value in zip(rows, found, strict=True) for given in _values(function, [row], [value])]
+
+
+def _may_be(value: Any, gives: SqlType) -> bool:
+    """Whether Arrow does not take a value for another, as it cuts off decimals, and reads bytes as text."""
+    return value.is_integer() if gives.is_integer and isinstance(value, float) else gives.kind is not Kind.VARCHAR
+
+
+def _given(function: PythonFunction, found: pa.Array | pa.ChunkedArray) -> list[Any]:
+    return values_of(found, function.gives, f"the result of {function.name}()")
+
+
+def _no_value(function: PythonFunction, row: Row, value: Any) -> NumericError:
+    return NumericError(
+        f"cannot compute {_shown(function, row)}: the function gave {value!r:.{_SHOWN}}, a {_kind(value)}, which is no "
+        f"{function.gives}; return a value of that type, or create the function with another return_type"
+    )
+
+
+def _raised(function: PythonFunction, row: Row, error: Exception, rows: int = 1) -> NumericError:
+    among = "" if rows == 1 else f" and {rows - 1} more at once"
+    return NumericError(
+        f"cannot compute {_shown(function, row)}{among}: {type(error).__name__}: {error}; correct the values or the "
+        'function, or create it with exception_handling="return_null"'
+    )
+
+
+def _shown(function: PythonFunction, row: Row) -> str:
+    shown = ", ".join("NULL" if each is None else repr(each) for each in row)
+    return f"{function.name}({shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}...'})"
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
