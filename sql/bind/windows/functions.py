@@ -8,7 +8,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import BIGINT, DOUBLE, INTERVAL
+from catalog.types import BIGINT, DOUBLE
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
@@ -19,6 +19,7 @@ from sql.bind.windows.partitions import OfFrame, OfPartition, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
+from sql.ir.intervals import has_length
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
@@ -137,7 +138,7 @@ def _aggregate(
         found = binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    of_intervals = any(bound.type == INTERVAL and bound.function in ("min", "max") for bound in found.found)
+    of_intervals = any(has_length(bound.type) and bound.function in ("min", "max") for bound in found.found)
     plain = all(map(_is_plain, found.found))
     if whole and (of_intervals or len(found.found) > 1 or not plain):
         _check_order(binder, inner, spec, found)
