@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
+from catalog.errors import UnsupportedError
 from catalog.keywords import quoted_if_needed
 from catalog.names import as_literal
 
@@ -197,14 +198,31 @@ def integer_range(kind: Kind) -> tuple[int, int]:
     return -(1 << bits) if kind.signed else 0, (1 << bits) - 1
 
 
+MOST_LEVELS = 60
+"""So many levels of lists, structs and maps a type may have: Arrow's interface, by which DuckDB reads them, has 64."""
+
+
 def list_of(element: SqlType) -> SqlType:
-    """The type of lists of `element`."""
-    return SqlType(Kind.LIST, element=element)
+    """The type of lists of `element`; UnsupportedError beyond `MOST_LEVELS`."""
+    return _checked(SqlType(Kind.LIST, element=element))
 
 
 def struct_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
-    """The type of structs of these fields."""
-    return SqlType(Kind.STRUCT, fields=tuple(fields))
+    """The type of structs of these fields; UnsupportedError beyond `MOST_LEVELS`."""
+    return _checked(SqlType(Kind.STRUCT, fields=tuple(fields)))
+
+
+def _checked(type_: SqlType) -> SqlType:
+    if _levels(type_) > MOST_LEVELS:
+        what = f"a type of more than {MOST_LEVELS} levels of lists, structs and maps is not supported"
+        raise UnsupportedError(f"{what}; put what is deep within into a table of its own, or keep it as JSON")
+    return type_
+
+
+@lru_cache(1 << 12)
+def _levels(type_: SqlType) -> int:
+    parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
+    return 1 + max(map(_levels, parts)) if parts else 0
 
 
 def map_of(key: SqlType, value: SqlType) -> SqlType:

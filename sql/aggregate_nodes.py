@@ -8,7 +8,7 @@ from sql.ir.aggregates import AGGREGATES, AggregateFunction
 
 
 def _own(name: str, declared: AggregateFunction) -> type[exp.AggFunc]:
-    arguments = dict.fromkeys(("this", "expression")[: declared.most], True)
+    arguments = {arg: place < declared.least for place, arg in enumerate(("this", "expression")[: declared.most])}
     members = {"arg_types": arguments, "_sql_names": (name.upper(),)}
     return type(name.title().replace("_", ""), (exp.Expression, exp.AggFunc), members)
 

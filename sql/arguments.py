@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
+from sql.aggregate_nodes import OWN
 from sql.ir.functions import FUNCTIONS, Function
 from sql.reader import AS_WRITTEN, LOST
 from sql.sql_text import SqlText, offset_of, text_of
@@ -119,6 +120,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
 
 MORE: dict[type[exp.Expr], tuple[str, ...]] = {
     **{kind: args for kind, (_, args) in KINDS.items()},
+    **{kind: tuple(kind.arg_types) for kind in OWN.values()},
     **{kind: args for args, kinds in _MORE for kind in kinds},
 }
 

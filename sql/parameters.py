@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
-from uuid import UUID
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError
-from catalog.intervals import interval_text, packed
 from catalog.names import as_literal, suggestion
-from catalog.types import MAX_DIGITS
 from sql.edits import edited
+from sql.parameter_values import NoLiteralError, literal_of
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
 
@@ -33,9 +31,9 @@ Place = tuple[int, int, str]
 def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str:
     """The text with a literal in the place of each parameter; the text itself if it has none.
 
-    A value is None, a bool, int, float, Decimal, str, date, datetime (with a time zone a TIMESTAMPTZ), timedelta or
-    time. ? are counted over the whole text, which may hold several statements. BindError for a parameter without a
-    value, a value without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
+    A value is one that `literal_of` takes. ? are counted over the whole text, which may hold several statements.
+    BindError for a parameter without a value, a value without a parameter, or different kinds of parameters;
+    TypeMismatchError for a value of another type.
     """
     if values is None and "?" not in text and "$" not in text:
         return text
@@ -132,77 +130,10 @@ def _by_name(source: SqlText, places: Sequence[Place], values: Parameters) -> li
 
 
 def _literal(source: SqlText, start: int, name: str, value: Any) -> exp.Expr:
-    scalar = value.item() if hasattr(value, "item") else value
-    make = next((make for kind, make in _MAKE if isinstance(scalar, kind)), None)
-    literal = make(scalar) if make is not None else None
-    if literal is not None:
-        return literal
-    shown = f"parameter ${name}" if name else "this parameter"
-    what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value!s}"
-    kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, timedelta, or time without a time zone"
-    source.mismatch(start, f"{what}, which has no literal; give {kinds}")
-
-
-_KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, timedelta, time)
-
-
-def _text_as(text: str, type_: exp.DataType | exp.DType) -> exp.Expr:
-    return exp.cast(exp.Literal.string(text), type_)
-
-
-def _of_int(value: int) -> exp.Expr:
-    literal = exp.Literal.number(abs(value))
-    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
-
-
-def _of_float(value: float) -> exp.Expr:
-    if not math.isfinite(value):
-        return _text_as(repr(value), exp.DType.DOUBLE)
-    digits = repr(abs(value))
-    literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
-    return exp.Paren(this=exp.Neg(this=literal)) if math.copysign(1, value) < 0 else literal
-
-
-def _of_decimal(value: Decimal) -> exp.Expr | None:
-    if not value.is_finite():
-        return None
-    digits = f"{abs(value):f}"
-    whole, _, fraction = digits.partition(".")
-    scale = len(fraction)
-    # A digit before the point, as literals have: without one DuckDB writes 0.5 as the text '.5'.
-    precision = max(len(whole.lstrip("0")) + scale, min(scale + 1, MAX_DIGITS))
-    if precision > MAX_DIGITS:
-        return None
-    sign = "-" if value < 0 else ""
-    type_ = exp.DataType.build(f"DECIMAL({precision}, {scale})")
-    return _text_as(sign + digits, type_)
-
-
-def _of_datetime(value: datetime) -> exp.Expr | None:
-    if value.tzinfo is not None:
-        utc = value.astimezone(UTC).replace(tzinfo=None)
-        return _text_as(f"{utc.isoformat(sep=' ')}+00", exp.DType.TIMESTAMPTZ)
-    return _text_as(value.isoformat(sep=" "), exp.DType.TIMESTAMP)
-
-
-def _span(value: timedelta) -> str:
-    return interval_text(packed(0, value.days, value.seconds * 1_000_000 + value.microseconds))
-
-
-_MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
-    (type(None), lambda value: exp.Null()),
-    (bool, lambda value: exp.Boolean(this=value)),
-    (int, _of_int),
-    (float, _of_float),
-    (Decimal, _of_decimal),
-    (str, exp.Literal.string),
-    (bytes, lambda value: _text_as("".join(f"\\x{byte:02X}" for byte in value), exp.DType.VARBINARY)),
-    (UUID, lambda value: _text_as(str(value), exp.DType.UUID)),
-    (datetime, _of_datetime),
-    (timedelta, lambda value: _text_as(_span(value), exp.DType.INTERVAL)),
-    (time, lambda value: None if value.tzinfo is not None else _text_as(value.isoformat(), exp.DType.TIME)),
-    (date, lambda value: _text_as(value.isoformat(), exp.DType.DATE)),
-)
+    try:
+        return literal_of(value)
+    except NoLiteralError as error:
+        source.mismatch(start, f"{f'parameter ${name}' if name else 'this parameter'} {error}")
 
 
 def filled_with_texts(text: str, values: Sequence[str] | Mapping[str, str]) -> str:

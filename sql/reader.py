@@ -14,6 +14,7 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import TokenType
 
 from sql.aggregate_nodes import OWN
+from sql.chains import Chained, unchained
 from sql.ir.functions.nested import LAMBDAS, NAMES
 
 LOST = "lost"
@@ -54,7 +55,10 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
     functions = {name: _kept(build) for name, build in known.items() if name not in others}
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
-    if others:  # in DuckDB an arrow reads JSON, and makes no lambda any more
+    members["has_chains"] = bool(others)
+    if others:
+        members["FUNC_TOKENS"] = base.FUNC_TOKENS | {TokenType.APPLY}
+        # In DuckDB an arrow reads JSON, and makes no lambda any more.
         members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
     members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
     return type(f"Keeping{base.__name__}", (_Keeping, base), members)
@@ -116,6 +120,40 @@ class _Keeping(Parser):
     """What differs from sqlglot's own parsers, in any dialect; positions in brackets are `counted_from` 0 or 1."""
 
     counted_from = 0
+    has_chains = False
+    _chained = False
+
+    def _parse_function(
+        self,
+        functions: Any = None,
+        anonymous: bool = False,
+        optional_parens: bool = True,
+        any_token: bool = False,
+    ) -> exp.Expr | None:
+        """A call behind a dot is put aside, for sqlglot takes what is before the dot for names."""
+        behind = self.has_chains and anonymous and self._prev.token_type is TokenType.DOT
+        found = super()._parse_function(functions, anonymous, optional_parens, any_token)
+        if not behind or type(found) is not exp.Anonymous:
+            return found
+        self._chained = True
+        return Chained(this=found)
+
+    def _parse_column_ops(self, this: exp.Expr | None) -> exp.Expr | None:
+        """x.f(y) is f(x, y), as in DuckDB."""
+        found = super()._parse_column_ops(this)
+        if not self._chained or found is None:
+            return found
+        self._chained = False
+        return unchained(found, self._call)
+
+    def _call(self, call: exp.Anonymous, args: list[exp.Expr]) -> exp.Expr:
+        build = self.FUNCTIONS.get(call.name.upper()) if isinstance(call.this, str) else None
+        if build is None:
+            return exp.Anonymous(this=call.this, expressions=args)
+        try:
+            return build(args)
+        except TypeError:
+            return build(args, dialect=self.dialect)
 
     def _parse_bitwise(self) -> exp.Expr | None:
         """A literal that nothing is done with is read at once: lists and conditions may hold very many."""

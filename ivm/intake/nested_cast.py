@@ -95,6 +95,8 @@ def _offsets(lengths: Any) -> pa.Array:
 
 
 def _one(values: pa.ChunkedArray) -> pa.Array:
+    if not values.num_chunks:
+        return pa.array([], values.type)
     return values.chunk(0) if values.num_chunks == 1 else pa.concat_arrays(values.chunks)
 
 

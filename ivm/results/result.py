@@ -17,10 +17,11 @@ from catalog.errors import Error
 from ivm.arguments import whole_number
 from ivm.results.cells import Head, head_of, type_names, visible
 from ivm.results.frames import pandas_frame
+from ivm.results.rows_in_cells import converter, has_rows
 from ivm.trace.columns.arrow import array_from
 from ivm.trace.columns.intervals import INTERVAL, durations
 from ivm.trace.columns.python_values import python_values
-from ivm.trace.columns.stand_ins import huge_columns
+from ivm.trace.columns.stand_ins import huge_columns, said
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -239,13 +240,16 @@ class _Reading:
 
 
 def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python tuples. HUGEINT is int, as in DuckDB.
+    """The rows of an Arrow table as Python tuples. HUGEINT is int, and ROW(..) a tuple, as in DuckDB.
 
     TypeMismatchError for dates, moments and times that Python has not.
     """
     columns = [python_values(column, name) for name, column in zip(table.column_names, table.columns, strict=True)]
     for place in huge_columns(table):
         columns[place] = [None if value is None else int(value) for value in columns[place]]
+    for place, field in enumerate(table.schema):
+        if has_rows(said(field)):
+            columns[place] = list(map(converter(said(field)), columns[place]))
     return list(zip(*columns, strict=True))
 
 

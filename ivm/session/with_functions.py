@@ -53,7 +53,8 @@ class WithFunctions(ABC):
         right by what was said first, other views that call it with the same arguments are told that too, and so are
         SELECTs and `verify`. What it raises, or returns that is no value of its type, fails the statement or commit
         (NumericError, which shows the arguments), and nothing has changed. While it runs it may not use this database
-        (InterfaceError). One that never returns keeps commits waiting until Ctrl-C.
+        (InterfaceError). One that never returns keeps commits waiting until Ctrl-C, which in queries, that DuckDB runs,
+        is heard when the function returns.
 
         No log has functions: whoever opens a database on disk gives `ivm.connect` those that its views call. Answers
         are in its checkpoints; those since are asked again when it is opened.

@@ -3,16 +3,16 @@
 In the IR an INTERVAL is equal to another if all of its parts are, and stands in some order by these. So what SQL
 groups, orders and counts by intervals is written here with their lengths; comparisons are so from the start. Of a
 group's intervals, which are of one length, the least by its parts stands for it: a view is a function of its rows.
+Lists, structs and maps of intervals are told by the lengths within them likewise.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import INTERVAL
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
-from sql.ir.intervals import length_of
+from sql.ir.intervals import has_length, length_of
 from sql.ir.rebuild import column, is_loop, is_settled, nodes, rebuilt
 from sql.ir.relation import Map, Project, Reduce, Relation, TopK, Window
 from sql.ir.scalar import Scalar, remap
@@ -23,7 +23,7 @@ _OF_LENGTH = frozenset(("entropy",))
 
 def by_length(relation: Relation) -> Relation:
     """The relation as it was bound, with what is done by intervals done by their lengths."""
-    if not any(field.type == INTERVAL for node in nodes(relation, _is_done) for field in node.schema):
+    if not any(has_length(field.type) for node in nodes(relation, _is_done) for field in node.schema):
         return relation
     return rebuilt(relation, _by_length, done=_is_done)
 
@@ -45,17 +45,17 @@ def _by_length(node: Relation) -> Relation:
 
 
 def _length(scalar: Scalar) -> Scalar:
-    return length_of(scalar) if scalar.type == INTERVAL else scalar
+    return length_of(scalar) if has_length(scalar.type) else scalar
 
 
 def _grouped(reduce: Reduce) -> Relation:
     """One group for each length; the intervals that stand for the keys are aggregates, and put in their places."""
-    shown = [place for place, key in enumerate(reduce.keys) if key.type == INTERVAL]
+    shown = [place for place, key in enumerate(reduce.keys) if has_length(key.type)]
     aggregates = tuple(map(_aggregated, reduce.aggregates))
     if not shown:
         return reduce if aggregates == reduce.aggregates else replace(reduce, aggregates=aggregates)
     keys, count = tuple(map(_length, reduce.keys)), len(reduce.keys)
-    told = tuple(Aggregate("min", reduce.keys[place], INTERVAL, reduce.keys[place].nullable) for place in shown)
+    told = tuple(Aggregate("min", key, key.type, key.nullable) for key in (reduce.keys[place] for place in shown))
     names = (*reduce.names, *(reduce.names[place] for place in shown))
     places = list(range(len(reduce.names)))
     for number, place in enumerate(shown):
@@ -67,7 +67,7 @@ def _aggregated(aggregate: Aggregate) -> Aggregate:
     arg = aggregate.arg
     others = tuple(map(_length, aggregate.others))
     order = tuple(replace(term, scalar=_length(term.scalar)) for term in aggregate.order)
-    if arg is not None and arg.type == INTERVAL:
+    if arg is not None and has_length(arg.type):
         if aggregate.function in _EXTREMES and not aggregate.distinct:
             return replace(aggregate, function=_EXTREMES[aggregate.function], others=(*others, length_of(arg)))
         if aggregate.function in _OF_LENGTH or (aggregate.distinct and aggregate.function == "count"):
@@ -104,7 +104,7 @@ def _with_lengths(relation: Relation) -> tuple[Relation, tuple[int, ...]] | None
     Beside it, where each column stands then. None if there are no intervals.
     """
     schema, width = relation.schema, len(relation.schema)
-    of = [place for place, field in enumerate(schema) if field.type == INTERVAL]
+    of = [place for place, field in enumerate(schema) if has_length(field.type)]
     if not of:
         return None
     lengths = tuple(length_of(column(relation, place)) for place in of)

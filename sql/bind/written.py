@@ -12,9 +12,21 @@ from sql.reader import parser_of
 
 
 def written_out(text: str, parameters: Sequence[str], args: Sequence[exp.Expr]) -> exp.Expr:
-    """The expression that `text` is with these arguments, which stand in it as they are, each any number of times."""
-    given = dict(zip(parameters, args, strict=True))
-    return _parsed(text).transform(lambda node: given.get(node.name, node) if isinstance(node, exp.Column) else node)
+    """The expression that `text` is with these arguments, which stand in it as they are, each any number of times.
+
+    Parameters that are not given are left out of the calls in it.
+    """
+    given = dict(zip(parameters, args, strict=False))
+    missing = frozenset(parameters[len(args) :])
+
+    def put(node: exp.Expr) -> exp.Expr | None:
+        if not isinstance(node, exp.Column):
+            return node
+        return None if node.name in missing else given.get(node.name, node)
+
+    found = _parsed(text).transform(put)
+    assert found is not None, "it is more than a parameter"
+    return found
 
 
 @cache

@@ -65,7 +65,8 @@ class AggregateFunction:
         of_parts: which aggregate of the values that the parts of a group have is its value of the group; None if none.
         windowed: whether it may stand before OVER.
         of_nothing: its value of a group without values, where that is not NULL.
-        written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is.
+        written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is; those
+            that are not given are left out of the calls in it.
     """
 
     name: str
@@ -95,6 +96,11 @@ def _written(name: str, takes: str, gives: str, parameters: str, text: str, *cal
     return AggregateFunction(
         name, _REWRITTEN, takes, gives, len(names), len(names), called=called, written=(names, text)
     )  # fmt: skip
+
+
+def _histogram(name: str, called: str, least: int) -> AggregateFunction:
+    written = ("x", "bins"), f"list_aggregate(list(x), '{called}', bins)"
+    return AggregateFunction(name, _REWRITTEN, "T, T[]", "MAP(T, UBIGINT)", least, 2, written=written)
 
 
 def _fold(name: str, takes: str, gives: str, *, least: int = 1, of_nothing: float | None = None) -> AggregateFunction:
@@ -209,6 +215,9 @@ _TABLE = (
         f"CASE WHEN var_pop({_X}) = 0 THEN NULL WHEN var_pop({_Y}) = 0 THEN 1.0 "
         f"ELSE power(covar_pop(y, x), 2) / (var_pop({_X}) * var_pop({_Y})) END",
     ),
+    # Of a value, or of a bin by its end, how often it occurs; computed of all values of the group.
+    _histogram("histogram", "histogram", 1),
+    _histogram("histogram_exact", "histogram_exact", 2),
     AggregateFunction("list", _ROWS, "T", "T[]", skips_nulls=False, called=("array_agg",)),
 )
 

@@ -108,6 +108,13 @@ _EXAMPLES = {
     "days_in_month": f"days_in_month({_DAY})", "format": "format('{}', 1)", "printf": "printf('%d', 1)",
     "quantile": "quantile(1, 0.5)", "split_part": "split_part('a', 'b', 1)", "position": "position('a' IN 'b')",
     "count_star": "count(*)", "list": "list(1)", "array_agg": "array_agg(1)", "like_escape": "'a' LIKE 'b' ESCAPE '$'",
+    "histogram": "histogram(1)", "histogram_exact": "histogram_exact(1, [1])", "list_zip": "list_zip([1], ['a'])",
+    "array_zip": "array_zip([1], ['a'])", "struct_values": "struct_values({'a': 1})",
+    "struct_extract_at": "struct_extract_at({'a': 1}, 1)", "generate_subscripts": "generate_subscripts([1], 1)",
+    **{name: f"{name}(row(1, 2), 1)" for name in ("struct_contains", "struct_has", "struct_position", "struct_indexof")},
+    **{name: f"{name}('a'::ENUM ('a'))" for name in ("enum_code", "enum_first", "enum_last", "enum_range")},
+    "enum_range_boundary": "enum_range_boundary('a'::ENUM ('a'), NULL)", "switch": "switch(1, map {1: 2})",
+    "regexp_split_to_table": "regexp_split_to_table('a', 'b')", "generate_series": "generate_series(1, 2)", "range": "range(2)", "apply": "apply([1], lambda x: x)",
     "md5_number_lower": "md5_number_lower('a')", "md5_number_upper": "md5_number_upper('a')",
 }  # fmt: skip
 """Calls of those of which a call of any values says little, or is written otherwise."""
@@ -152,14 +159,13 @@ _CLOCK, _CHANCE = "changes by itself", "another value at each call"
 _SESSION = "of the connection, not of the rows"
 _INSIDE = "of DuckDB's own inside"
 _JSON = "not supported: JSON"
-_LISTS = "not supported of lists; write what is maintained"
 _WHY: tuple[tuple[str, str], ...] = (
     (r"(icu_)?collate_.*|icu_sort_key", "not supported: collations"),
     (
         r"__internal.*|combine.*|finalize|create_sort_key|stats|vector_type|can_cast_implicitly|cast_to_type|replace_type"
         r"|cardinality|is_histogram_other_bin|remap_struct|in_search_path|hive_partition_component|alias|invoke"
         r"|parse_duckdb_log_message|constant_or_null|get_block_size|.*byte_comparable|to_aggregate_state"
-        r"|decimal_(average|division)",
+        r"|decimal_(average|division)|unpivot_list|index_key",
         _INSIDE,
     ),
     (r"current_date|current_local.*|get_current_.*|now|today|transaction_timestamp|ago", _CLOCK),
@@ -169,14 +175,11 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"write_log|sleep_ms", "does something beside its value"),
     (r"current_.*|txid_current|version|getvariable|user|session_user", _SESSION),
     (r"error|assert_true", "an error of its own; leave the rows out with WHERE"),
-    (r"approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
+    (r"(list_)?approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
     (r"json.*|from_json.*|->>", _JSON),
-    (r"(list|array)_.*|regexp_split_to_table|generate_subscripts", _LISTS),
-    (r"(map|struct)_.*|switch|histogram.*|index_key", "not supported of structs and maps; write what is maintained"),
+    (r"array_.*", "not supported: arrays of one length"),
     (r"<->|<=>", "write list_distance(a, b) or list_cosine_distance(a, b)"),
-    (r"equi_width_bins|lttb", _LISTS),
-    (r"generate_series|range", "they stand in FROM"),
-    (r"enum_.*", "write the label"),
+    (r"equi_width_bins|lttb", "for pictures of many values; write their bins, or time_bucket(..) and GROUP BY"),
     (r"timezone.*", "of the session, which is UTC; write 0"),
     (r"hash", "its values differ between versions; write md5(x)"),
     (r"@", "binds otherwise here; write abs(x)"),
@@ -261,7 +264,7 @@ COALESCE it is called for the rows that get there; in WHERE after what can be to
 
 An error in a function fails the commit, shows the arguments, and nothing has changed; so does a value that is not of its type.
 A function that uses the database which calls it gets an error. One that never returns keeps commits waiting: Ctrl-C ends it,
-and the commit with it. Views refuse functions with `side_effects=True`, and any function within a loop of WITH RECURSIVE;
+and the commit with it; in a query, which DuckDB runs, Ctrl-C is heard when the function returns. Views refuse functions with `side_effects=True`, and any function within a loop of WITH RECURSIVE;
 CHECK, DEFAULT and generated columns refuse all of them, and so does Spark. There are no aggregates and no table functions of
 Python's. `db.remove_function("slug")` is refused while a view calls it.
 

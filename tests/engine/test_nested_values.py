@@ -68,3 +68,19 @@ def test_data_is_refused_alike(db):
             with pytest.raises(ivm.TypeMismatchError, match="column 'b' is VARCHAR"):
                 db.apply({"t": rows})
     assert db.sql("FROM t").fetchall() == [(1, "x")]
+
+
+def test_pieces_without_rows_are_cast_too():
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE pieces (l INTEGER[], s STRUCT(a INTEGER, b VARCHAR), m MAP(VARCHAR, INTEGER), e ENUM('x')[])")
+    given = {
+        "l": (pa.list_(pa.int64()), [1]),
+        "s": (pa.struct([("a", pa.int64()), ("b", pa.large_string())]), {"a": 1, "b": "x"}),
+        "m": (pa.map_(pa.large_string(), pa.int64()), [("k", 1)]),
+        "e": (pa.list_(pa.string()), ["x"]),
+    }
+    nothing = pa.table({name: pa.array([], type_) for name, (type_, _) in given.items()})
+    one = pa.table({name: pa.array([value], type_) for name, (type_, value) in given.items()})
+    for rows in (nothing, nothing.slice(0, 0), pa.concat_tables([nothing, one, nothing])):
+        db.apply({"pieces": rows})
+    assert db.sql("SELECT * FROM pieces").fetchall() == [([1], {"a": 1, "b": "x"}, {"k": 1}, ["x"])]

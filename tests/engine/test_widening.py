@@ -53,7 +53,7 @@ def test_all_goes_on(key: str, tmp_path: Path) -> None:
     with ivm.connect(path, compile="off") as db:
         _made(db, key)
         at, told = 40, db.subscribe("v0", snapshot=False)
-        for step in range(8):
+        for step in range(6):
             table = "tu"[step % 3 == 2]
             before, held = _states(db), db.sql(f"SELECT count(*) FROM {table}").fetchall()
             db.sql(f"ALTER TABLE {table} ADD COLUMN c{step} {_DEFAULTS[step % len(_DEFAULTS)]}")
@@ -65,20 +65,19 @@ def test_all_goes_on(key: str, tmp_path: Path) -> None:
                 db.sql(f"INSERT INTO {table} (id, g) VALUES (1000, 2), (1000, 2), (NULL, 'x')")
             db.sql(f"UPDATE {table} SET v = v + 1, c{step} = c{step} WHERE g = {chance.randrange(5)}")
             db.sql(f"DELETE FROM {table} WHERE id % 11 = {chance.randrange(11)}")
-            if step == 4:
+            if step == 2:
                 db.sql("DELETE FROM u")
-            if step == 6:
+            if step == 4:
                 db.sql("CREATE MATERIALIZED VIEW late AS SELECT c0, sum(v) AS s FROM t GROUP BY c0")
-            if step % 4 == 3:
+            if step == 3:
                 db.sql("CHECKPOINT")
-                db.verify()
+        db.verify()
         assert len(told.fetch()) > 0
         expected = {name: sorted(map(repr, db.sql(f"SELECT * FROM {name}").fetchall())) for name in ("t", "u", "v8")}
-    for _ in range(2):
-        with ivm.connect(path, compile="off") as db:
-            for name, rows in expected.items():
-                assert sorted(map(repr, db.sql(f"SELECT * FROM {name}").fetchall())) == rows
-            db.verify()
+    with ivm.connect(path, compile="off") as db:
+        for name, rows in expected.items():
+            assert sorted(map(repr, db.sql(f"SELECT * FROM {name}").fetchall())) == rows
+        db.verify()
 
 
 def test_many_rows_come_and_go(tmp_path: Path) -> None:
@@ -87,9 +86,9 @@ def test_many_rows_come_and_go(tmp_path: Path) -> None:
         _made(db, "PRIMARY KEY")
         for step in range(2):
             db.sql(
-                f"INSERT INTO t (id, g, v, s) SELECT 100 + i, i % 7, i, 'r' || (i % 3) FROM range({30_000 + step}) AS r(i)"
+                f"INSERT INTO t (id, g, v, s) SELECT 100 + i, i % 7, i, 'r' || (i % 3) FROM range({20_000 + step}) AS r(i)"
             )
-            db.sql("DELETE FROM t WHERE id BETWEEN 100 AND 25000")
+            db.sql("DELETE FROM t WHERE id BETWEEN 100 AND 18000")
             db.sql(f"ALTER TABLE t ADD COLUMN c{step} VARCHAR DEFAULT 'x{step}'")
             for _ in range(3):
                 db.sql("UPDATE t SET v = v + 1 WHERE id % 10 = 1")

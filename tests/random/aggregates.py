@@ -50,6 +50,10 @@ class Aggregates(Conditions):
             return self._filtered(self.rng.choice((f"entropy({anything})", f"mad({value})")), inner)
         if kind == "BOOL":
             return self._filtered(f"{self.rng.choice(('bool_and', 'bool_or'))}({value})", inner)
+        if kind == "LIST" and roll < 0.4:
+            number = f"CAST({self.value('INT', inner, depth)} AS INTEGER)"
+            if any(column.text in number for column in inner.columns):
+                return self._filtered(f"list({distinct}{number} ORDER BY {number})", inner)
         if kind == "STR" and roll < 0.3:
             order = f" ORDER BY {value}{self.rng.choice(('', ' DESC', ' NULLS FIRST'))}"
             if not any(column.text in value for column in inner.columns):

@@ -47,6 +47,8 @@ def same(found: Bag, expected: Bag) -> bool:
 def _hashable(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_hashable(item) for item in value)
+    if isinstance(value, dict):
+        return tuple((name, _hashable(item)) for name, item in value.items())
     if isinstance(value, float) and value != value:
         return "NaN"
     return value

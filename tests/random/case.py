@@ -22,7 +22,7 @@ import duckdb
 from tests.random.changes import Batch, Change
 from tests.random.literals import literal
 from tests.random.names import IDENTIFIER, quoted, unquoted
-from tests.random.tables import Column, Row, Table
+from tests.random.tables import Column, Row, Table, value_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +123,5 @@ def _table(connection: duckdb.DuckDBPyConnection, statement: str) -> Table:
 def _rows(connection: duckdb.DuckDBPyConnection, table: Table, values: str) -> list[Row]:
     types = ", ".join(f"CAST(c{i} AS {column.type})" for i, column in enumerate(table.columns))
     names = ", ".join(f"c{i}" for i in range(len(table.columns)))
-    return connection.sql(f"SELECT {types} FROM ({values}) AS r ({names})").fetchall()
+    rows = connection.sql(f"SELECT {types} FROM ({values}) AS r ({names})").fetchall()
+    return [tuple(map(value_of, row)) for row in rows]

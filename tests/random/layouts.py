@@ -25,7 +25,9 @@ def _laid_out(rng: Random, array: pa.Array) -> pa.Array | pa.ChunkedArray:
     others = _OTHERS.get(array.type.id, ())
     if others and rng.random() < 0.5:
         array = array.cast(rng.choice(others))
-    if pa.types.is_string_view(array.type) or pa.types.is_decimal32(array.type):  # pyarrow encodes none of these
+    kind = array.type
+    # pyarrow encodes none of these
+    if pa.types.is_string_view(kind) or pa.types.is_decimal32(kind) or pa.types.is_nested(kind):
         layouts = [_same, _sliced, _chunked]
     return rng.choice(layouts)(array)
 
@@ -50,6 +52,7 @@ _OTHERS: dict[int, tuple[pa.DataType, ...]] = {
     pa.int32().id: (pa.int8(), pa.int16(), pa.int64()),
     pa.int64().id: (pa.int32(), pa.int8()),
     pa.decimal128(9, 2).id: (pa.decimal256(20, 2), pa.decimal128(30, 2), pa.decimal32(9, 2)),
+    pa.list_(pa.int32()).id: (pa.large_list(pa.int32()), pa.list_(pa.int64())),
     pa.date32().id: (pa.date64(),),
     pa.timestamp("us").id: (pa.timestamp("ns"),),
 }

@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 from random import Random
 
-from tests.random.tables import DOMAINS, Value
+from tests.random.tables import DOMAINS, Record, Value
 
 _TYPE = {
     "INT": "INTEGER",
@@ -16,6 +16,8 @@ _TYPE = {
     "DATE": "DATE",
     "TS": "TIMESTAMP",
     "BOOL": "BOOLEAN",
+    "LIST": "INTEGER[]",
+    "REC": "STRUCT(a INTEGER, b VARCHAR)",
 }
 
 _ODD: dict[str, tuple[str, ...]] = {
@@ -30,6 +32,8 @@ _ODD: dict[str, tuple[str, ...]] = {
              "TIMESTAMP '2020-01-31 12:00:00'::DATE"),
     "TS": ("TIMESTAMP '2020-02-29'", "TIMESTAMP '2020-02-29T12:30:00'", "'2020-02-29 12:30'::TIMESTAMP",
            "TIMESTAMP '2020-02-29 12:30:00.5'", "DATE '2020-01-31'::TIMESTAMP"),
+    "LIST": ("list_value(1, 2)", "ARRAY[1]", "'[1, 2]'::INTEGER[]", "[x + 1 for x in [0, 1]]", "[1, 2, 3][:2]", "range(2)::INTEGER[]"),
+    "REC": ("struct_pack(a := 1, b := 'a')", "row(1, 'b')::STRUCT(a INTEGER, b VARCHAR)", "{'A': 2, 'b': NULL::VARCHAR}"),
     "BOOL": ("TRUE", "'t'::BOOLEAN", "1::BOOLEAN", "NOT false", "(1 = 1)", "(NULL IS NULL)"),
 }  # fmt: skip
 """Literals as some people write them."""
@@ -50,6 +54,10 @@ def literal(value: Value) -> str:
             return f"DATE '{value}'"
         case str():
             return "'" + value.replace("'", "''") + "'"
+        case Record(a, b):
+            return f"CAST({{'a': {literal(a)}, 'b': {literal(b)}}} AS STRUCT(a INTEGER, b VARCHAR))"
+        case tuple():
+            return f"CAST([{', '.join(map(literal, value))}] AS INTEGER[])"
         case int() | Decimal():
             return f"({value})" if value < 0 else str(value)
         case _:

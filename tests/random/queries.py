@@ -235,6 +235,8 @@ class Queries(Aggregates):
         one = self.rng.choice(columns)
         alike = [c.text for c in columns if c.kind == one.kind]
         made, kind = f"unnest([{one.text}, {self.rng.choice(alike)}])", one.kind
+        if one.kind == "LIST":
+            made, kind = f"unnest({one.text})", "INT"
         if one.kind == "STR" and self.rng.random() < 0.5:
             made = f"unnest(string_split({one.text}, 'a'))"
         elif self.rng.random() < 0.3:

@@ -39,14 +39,19 @@ def lead_of(table: Table) -> int:
     return min(table.keys, len(table.columns) - 1)
 
 
+def _order(value: Any) -> Any:
+    """What values of one column are put in order by; lists and structs, which may hold None, by their texts."""
+    return repr(value) if isinstance(value, tuple) else value
+
+
 def _first_rows(rng: Random, table: Table, state: State) -> list[Row]:
     """Rows of four or five values of the leading column, in its order; or first one for each value, then the others."""
     at, some = lead_of(table), [random_row(rng, table, state) for _ in range(20)]
     leads: list[Any] = list(dict.fromkeys(row[at] for row in some if row[at] is not None))[: rng.choice((4, 4, 5))]
-    leads.sort()
+    leads.sort(key=_order)
     more = [rng.choice(leads) for _ in range(rng.randint(1, 4)) if leads]
     found = []
-    for lead in sorted(leads + more) if rng.random() < 0.2 else leads + more:
+    for lead in sorted(leads + more, key=_order) if rng.random() < 0.2 else leads + more:
         row = [*random_row(rng, table, state)[: table.keys], *rng.choice(some[:3])[table.keys :]]
         row[at] = lead
         found.append(tuple(row))

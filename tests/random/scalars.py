@@ -8,7 +8,7 @@ from random import Random
 from tests.random.literals import random_literal
 from tests.random.scope import Scope
 
-KINDS = ("INT", "DEC", "DBL", "STR", "DATE", "TS", "BOOL")
+KINDS = ("INT", "DEC", "DBL", "STR", "DATE", "TS", "BOOL", "LIST", "REC")
 Value = Callable[[str, Scope, int], str]
 """Makes an expression of a kind, in a scope, of a depth."""
 
@@ -36,7 +36,7 @@ class Scalars:
             return self._any_kind(kind, scope, depth - 1)
         makers: dict[str, Value] = {
             "INT": self._integer, "DEC": self._decimal, "DBL": self._double, "STR": self._text, "DATE": self._date, "TS": self._timestamp,
-            "BOOL": lambda kind, scope, depth: f"({self.condition(scope, depth)})",
+            "LIST": self._of_list, "REC": self._record, "BOOL": lambda kind, scope, depth: f"({self.condition(scope, depth)})",
         }  # fmt: skip
         return makers[kind](kind, scope, depth - 1)
 
@@ -70,7 +70,13 @@ class Scalars:
             return self.value(wanted, scope, depth)
 
         small = self.rng.randint(2, 4)
-        match self.rng.randrange(15):
+        match self.rng.randrange(17):
+            case 15:
+                return self.rng.choice(
+                    (f"{value('LIST')}[{small - 2}]", f"len({value('LIST')})::INTEGER", f"{value('REC')}.a")
+                )
+            case 16:
+                return f"{value('LIST')}.list_sum()::INTEGER"
             case 14:
                 name = self.rng.choice(("damerau_levenshtein", "levenshtein"))
                 return f"CAST({name}({value('STR')}, {value('STR')}) AS INTEGER)"
@@ -140,7 +146,9 @@ class Scalars:
 
     def _text(self, kind: str, scope: Scope, depth: int) -> str:
         a = self.value("STR", scope, depth)
-        match self.rng.randrange(11):
+        match self.rng.randrange(12):
+            case 11:
+                return f"{self.value('REC', scope, depth)}.b"
             case 9:
                 return f"{self.rng.choice(('strip_accents', 'url_encode', 'bin', 'regexp_escape'))}({a})"
             case 10:
@@ -163,6 +171,28 @@ class Scalars:
                 return f"concat({a}, {self.value('STR', scope, depth)})"
             case _:
                 return f"{self.rng.choice(('left', 'right'))}({a}, {self.rng.randint(0, 2)})"
+
+    def _of_list(self, kind: str, scope: Scope, depth: int) -> str:
+        a, number = self.value("LIST", scope, depth), self.value("INT", scope, depth)
+        match self.rng.randrange(6):
+            case 0:
+                return f"[{number}, {self.value('INT', scope, depth)}]::INTEGER[]"
+            case 1:
+                return f"list_append({a}, CAST({number} AS INTEGER))"
+            case 2:
+                return f"list_filter({a}, lambda x: x > {self.rng.randint(0, 2)})"
+            case 3:
+                return f"{self.rng.choice(('list_sort', 'list_reverse'))}({a})"
+            case 4:
+                return f"list_concat({a}, {self.value('LIST', scope, depth)})"
+            case _:
+                return f"{a}[{self.rng.randint(1, 2)}:]"
+
+    def _record(self, kind: str, scope: Scope, depth: int) -> str:
+        number, text = self.value("INT", scope, depth), self.value("STR", scope, depth)
+        if self.rng.random() < 0.5:
+            return f"struct_update({self.value('REC', scope, depth)}, a := CAST({number} AS INTEGER))"
+        return f"{{'a': {number}, 'b': {text}}}::STRUCT(a INTEGER, b VARCHAR)"
 
     def _date(self, kind: str, scope: Scope, depth: int) -> str:
         a = self.value("DATE", scope, depth)

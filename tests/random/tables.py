@@ -6,6 +6,7 @@ import datetime
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -13,6 +14,14 @@ from tests.random.names import keyword, named, quoted
 
 Value = object
 Row = tuple[Value, ...]
+
+
+class Record(NamedTuple):
+    """A value of STRUCT(a INTEGER, b VARCHAR)."""
+
+    a: int | None
+    b: str | None
+
 
 TYPES: dict[str, tuple[str, pa.DataType]] = {
     "INTEGER": ("INT", pa.int32()),
@@ -23,6 +32,8 @@ TYPES: dict[str, tuple[str, pa.DataType]] = {
     "DATE": ("DATE", pa.date32()),
     "TIMESTAMP": ("TS", pa.timestamp("us")),
     "BOOLEAN": ("BOOL", pa.bool_()),
+    "INTEGER[]": ("LIST", pa.list_(pa.int32())),
+    "STRUCT(a INTEGER, b VARCHAR)": ("REC", pa.struct([("a", pa.int32()), ("b", pa.string())])),
 }
 """SQL type: the class of types that a query may mix it with, and its Arrow type."""
 
@@ -42,8 +53,12 @@ DOMAINS: dict[str, tuple[Value, ...]] = {
         for text in ("2019-12-31T23:59:59.999999", "2020-01-31", "2020-02-29T12:30:00", "2020-03-01T00:00:01")
     ),
     "BOOLEAN": (True, False),
+    "INTEGER[]": ((), (1,), (2,), (1, 2), (None,), (1, None), (0, 3)),
+    "STRUCT(a INTEGER, b VARCHAR)": tuple(
+        Record(*pair) for pair in ((1, "a"), (1, "b"), (None, "a"), (2, None), (None, None))
+    ),
 }
-LETTERS = {"INT": "i", "DEC": "d", "DBL": "f", "STR": "s", "DATE": "t", "TS": "u", "BOOL": "b"}
+LETTERS = {"INT": "i", "DEC": "d", "DBL": "f", "STR": "s", "DATE": "t", "TS": "u", "BOOL": "b", "LIST": "l", "REC": "o"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +105,13 @@ class Table:
         columns = zip(*rows, strict=True) if rows else ((),) * len(self.columns)
         arrays = [pa.array(list(values), field.type) for values, field in zip(columns, self.schema, strict=True)]
         return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+def value_of(value: object) -> Value:
+    """A value as DuckDB gives it, as one of a row."""
+    if isinstance(value, list):
+        return tuple(value)
+    return Record(**value) if isinstance(value, dict) else value
 
 
 def random_tables(rng: Random) -> tuple[Table, ...]:

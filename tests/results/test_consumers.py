@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -198,3 +198,16 @@ for method in (result.df, result.pl):
     assert "pip install pandas" in first
     assert "pip install polars" in second
     assert done.stderr == ""
+
+
+def test_rows_in_cells_are_tuples_as_in_duckdb():
+    text = (
+        "SELECT row(1, 'a') AS r, (1, [(2, NULL)]) AS deep, {'a, b': (1, 2), 'element1': {'element1': 1}} AS s, "
+        "map {'k': (DATE '2020-02-29', 1.5)} AS m, NULL::STRUCT(element1 INTEGER) AS n, (1, 'x'::ENUM('x', ')', ',')) AS e"
+    )
+    db = ivm.connect(compile="off")
+    db.sql(f"CREATE MATERIALIZED VIEW v AS {text}, ({{'t': TIMESTAMPTZ '2020-01-01 00:00Z'}}, (1, 2)) AS l")
+    (row,) = db.view("v").fetchall()
+    assert [row[:-1]] == db.sql(text).fetchall() == duckdb.connect().execute(text).fetchall()
+    assert row[-1] == ({"t": datetime(2020, 1, 1, tzinfo=UTC)}, (1, 2))
+    db.verify()

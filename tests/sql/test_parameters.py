@@ -31,6 +31,30 @@ def test_a_value_comes_back_from_duckdb(value: object, text: str):
     assert type(found) is type(value)
 
 
+NESTED = [
+    [1, 2], [], [None], [1, 2.5], (1, 2), [[1], [2, None], []], {"a": 1, "it's": [{"c": None, "d": "x"}]}, {1: 2}, {},
+    {"key": ["k", "j"], "value": [[1], None]}, {"key": 1, "value": 2}, [{"key": [1], "value": [date(2020, 2, 29)]}],
+    np.array([[1, 2], [3, 4]]), [Decimal("1.5"), None], [np.float64(0.5)], [b"x", b"it's"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NESTED, ids=repr)
+def test_lists_and_dicts_are_what_duckdb_makes_of_them(value: object):
+    duck = duckdb.connect()
+    ours, mine = duck.execute(filled("SELECT ? AS x", [value])).fetchall(), duck.description
+    assert duck.execute("SELECT ? AS x", [value]).fetchall() == ours
+    assert duck.description == mine
+
+
+def test_what_holds_itself_or_too_much_has_no_literal():
+    inside: list[object] = []
+    inside.append({"x": inside})
+    with pytest.raises(TypeMismatchError, match="100 levels of lists and dicts, or holds itself"):
+        filled("SELECT ?", [inside])
+    with pytest.raises(TypeMismatchError, match="more than 100,000 values; insert them as rows"):
+        filled("SELECT ?", [[[1] * 60_000, [2] * 60_000]])
+
+
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_text_comes_back(value: str):
     assert duckdb.execute(filled("SELECT ? || ''", [value])).fetchall() == [(value,)]
@@ -94,7 +118,7 @@ def test_quotes_are_those_of_the_dialect(dialect: str, expected: str):
         ("SELECT ?", "a", BindError, "must be a list or a dict of values, not a str"),
         ("SELECT ?", 5, BindError, "not a int"),
         ("SELECT ?", [{1}], TypeMismatchError, "is a set, which has no literal; give None, bool"),
-        ("SELECT $x", {"x": [1]}, TypeMismatchError, r"\$x is a list"),
+        ("SELECT $x", {"x": [{1}]}, TypeMismatchError, r"\$x is a set within a list or dict"),
         ("SELECT ?", [time(1, tzinfo=UTC)], TypeMismatchError, "without a time zone"),
         ("SELECT ?", [Decimal("nan")], TypeMismatchError, "NaN"),
     ],

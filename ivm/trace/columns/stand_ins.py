@@ -1,5 +1,6 @@
-"""HUGEINT, UUID and ENUM in Arrow data, where something else stands for them: a decimal of scale 0, as for
-DECIMAL(38,0), a text, and a dictionary whose values are the labels in order. Fields of tables say which they are.
+"""HUGEINT, UUID, ENUM and ROW(..) in Arrow data, where something else stands for them: a decimal of scale 0, as for
+DECIMAL(38,0), a text, a dictionary whose values are the labels in order, and a struct. Fields of tables say which they
+are.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ UUID_BYTES = 16
 _WHAT = b"ivm.type"
 _NAMES = ("HUGEINT", "UUID")
 _ENUM = "ENUM("
+_ROW = "TUPLE("
 _AT_ONCE = 1 << 16
 _NESTED_ENDS = ("]", ")")
 
@@ -101,7 +103,7 @@ def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
     """The table, whose columns have these SQL types, with the fields of those that need it saying which they are."""
     names = [str(each) for each in types]
-    special = [name in _NAMES or name.startswith(_ENUM) or _is_nested_special(name) for name in names]
+    special = [name in _NAMES or name.startswith((_ENUM, _ROW)) or _is_nested_special(name) for name in names]
     if not any(special):
         return table
     fields = [
@@ -126,7 +128,7 @@ def enum_columns(table: pa.Table) -> dict[int, str]:
 
 def _is_nested_special(name: str) -> bool:
     """Whether the SQL text of a type may be that of a list, struct or map of what something else stands for."""
-    return name.endswith(_NESTED_ENDS) and any(each in name for each in (*_NAMES, _ENUM)) and name not in _NAMES
+    return name.endswith(_NESTED_ENDS) and any(each in name for each in (*_NAMES, _ENUM, _ROW)) and name not in _NAMES
 
 
 def undivided(table: pa.Table) -> pa.Table:

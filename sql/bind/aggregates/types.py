@@ -33,7 +33,7 @@ from sql.bind.names.columns import column_name
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.intervals import average_of, parts_of
+from sql.ir.intervals import average_of, has_length, parts_of
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
@@ -50,7 +50,7 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         if condition is None:
             return Aggregate("count_star", None, BIGINT, nullable=False)
         return Aggregate("count", _where(condition, Literal(1, INTEGER)), BIGINT, nullable=False)
-    if isinstance(call.args[0], exp.Tuple):
+    if isinstance(call.args[0], exp.Tuple) and call.function == "count" and call.distinct:
         return _count_rows(binder, call, condition)
     if call.order and call.function in _DECIDED_BY_ORDER:
         instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
@@ -66,7 +66,7 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
 
 
 def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
-    if bound.arg is not None and bound.arg.type == INTERVAL:
+    if bound.arg is not None and has_length(bound.arg.type):
         what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs is not supported"
         binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 
@@ -127,8 +127,6 @@ def _count(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -> Aggregate:
     """count(DISTINCT (a, b)): of rows, in which NULL is a value like others."""
-    if call.function != "count" or not call.distinct:
-        binder.refuse(call.node, f"{call.function}() of a row is not supported; count(DISTINCT (a, b)) is")
     others: list[Scalar] = []
     for node in call.args[0].expressions:
         scalar = binder.bind(node).stored

@@ -15,6 +15,7 @@ from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.constants import constant, value_as
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.scope import Scope
+from sql.ir.intervals import has_length, length_of
 from sql.ir.rebuild import row
 from sql.ir.relation import Order, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -55,12 +56,13 @@ def bind_order(
             terms.extend(_term(item, column) for column in range(width))
             continue
         column = position(context, item.this, names, width, "ORDER BY")
+        count = len(outputs)
         if column is None:
             _refuse_constant(context, item.this.unnest())
-            count = len(outputs)
             column = _place_in(outputs, bind(item.this))
-            if len(outputs) > count:
-                hidden.append(item.this)
+        if outputs[column].type.is_nested and has_length(outputs[column].type):
+            column = _place_in(outputs, length_of(outputs[column]))
+        hidden += [item.this] * (len(outputs) - count)
         terms.append(_term(item, column))
     return tuple(terms), hidden
 

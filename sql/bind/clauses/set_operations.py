@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from catalog.names import by_key, key
 from catalog.names import twice as standing_twice
-from catalog.types import BLOB, INTERVAL, VARCHAR, SqlType
+from catalog.types import BLOB, VARCHAR, SqlType
 from sql.bind.clauses.columns import cast_columns, is_nothing
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
 from sql.ir.conditions import comparison, negation
-from sql.ir.intervals import lengths_of
+from sql.ir.intervals import has_length, lengths_of
 from sql.ir.rebuild import column
 from sql.ir.relation import (
     MOST_TERMS,
@@ -65,7 +65,7 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Relation, righ
         terms = tuple(t for side in (left, right) for t in (side.inputs if isinstance(side, Union) else (side,)))
         both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
         return distinct(both) if each_once else both
-    if any(field.type == INTERVAL for field in left.schema):
+    if any(has_length(field.type) for field in left.schema):
         return _by_length(context, node, left, right, each_once=each_once)
     if each_once:
         left = distinct(undone(left))
@@ -83,7 +83,7 @@ def _by_length(
     left, right = distinct(undone(left)), distinct(undone(right))
     width = len(left.schema)
     pairs = [(column(left, i), Column(width + i, f.type, f.nullable)) for i, f in enumerate(right.schema)]
-    of_lengths = [lengths_of(pair) if pair[0].type == INTERVAL else pair for pair in pairs]
+    of_lengths = [lengths_of(pair) if has_length(pair[0].type) else pair for pair in pairs]
     same = tuple(negation(comparison("is_distinct", *pair)) for pair in of_lengths)
     return Apply("anti" if isinstance(node, exp.Except) else "semi", left, right, same)
 

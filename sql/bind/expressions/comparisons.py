@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, SqlType
+from catalog.types import BOOLEAN, NULL, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.collations import operands_of
 from sql.bind.expressions.operand import Operand
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.intervals import lengths_of
+from sql.ir.intervals import has_length, lengths_of
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.literals import exactly
@@ -46,7 +46,7 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"cannot compare {types}; cast one side")
     cast = tuple(binder.cast(operand, target) for operand in operands)
-    return lengths_of(cast) if target == INTERVAL else cast
+    return lengths_of(cast) if has_length(target) else cast
 
 
 def unified(

@@ -10,22 +10,23 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, json, macros, numbers, structs
+from sql.bind.functions import dates, enums, json, macros, numbers, structs
 from sql.bind.functions.called import bind_called
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
-from sql.bind.functions.lists import bind_aggregate_of, bind_list
+from sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
 from sql.bind.functions.signatures import READ_OF_JSON, apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions.nested import LAMBDAS
+from sql.ir.intervals import has_length
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.printed import Place, format_pieces, printf_pieces
@@ -74,7 +75,7 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.bind(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
-    if type_ == INTERVAL and not isinstance(node, exp.Coalesce):
+    if has_length(type_) and not isinstance(node, exp.Coalesce):
         what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
         binder.refuse(node, f"{what}; write CASE WHEN x < y THEN x ELSE y END")
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
@@ -92,14 +93,14 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return READ_OF_JSON[name](binder, node)
     if name in json.MAKERS:
         return json.refuse_json(binder, node)
+    if name in structs.BY_NAME and args:
+        return structs.BY_NAME[name](binder, node, args)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in LAMBDAS:
         return bind_lambda(binder, node, name, args)
-    if name in structs.BY_NAME and args:
-        return structs.BY_NAME[name](binder, node, args)
-    if name == "list_pack":
-        return bind_list(binder, node)
+    if name in _OF_LISTS:
+        return _OF_LISTS[name](binder, node)
     if name in _AGGREGATES_OF_LISTS:
         return bind_aggregate_of(binder, node, args)
     if name in TO_UNITS and len(args) == 1:
@@ -108,7 +109,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return MAKING_ROWS[name](binder, node)
     if name == "printf" and args:
         return bind_printed(binder, node, name, args)
-    for family in (dates, numbers, macros):
+    for family in (dates, numbers, macros, enums):
         found = family.by_name(binder, node, name, args)
         if found is not None:
             return found
@@ -116,12 +117,13 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     binder.refuse(node, f"the function {name}() is not supported{hint}")
 
 
+_OF_LISTS = {"list_pack": bind_list, "list_zip": bind_zip, "array_zip": bind_zip}
 _AGGREGATES_OF_LISTS = ("list_aggregate", "array_aggregate", "list_aggr", "array_aggr", "aggregate")
 
 
 def _names() -> tuple[str, ...]:
     """Every function that a user may have meant."""
-    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *_OTHERS)
+    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *enums.NAMES, *_OTHERS)
     return (*dict.fromkeys((*PLAIN, *special)),)
 
 

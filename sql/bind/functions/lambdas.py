@@ -12,11 +12,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from catalog.names import by_key, key, written
-from catalog.types import BIGINT, BOOLEAN, NULL, VARCHAR, Kind, SqlType, list_of
+from catalog.types import BIGINT, BOOLEAN, NULL, Kind, SqlType, list_of
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed_of
 from sql.ir.functions.nested import LAMBDAS, PLACE
-from sql.ir.scalar import Call, Literal, Outer, Scalar
+from sql.ir.scalar import Outer, Scalar
 from sql.sql_text import text_of
 from sql.types.unify import common_type
 
@@ -48,7 +49,7 @@ def bind_lambda(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Ex
     shown = f"lambda {', '.join(map(_quoted, parameters))}: {body.text(args[1].this, 3 if first is not None else 2)}"
     arguments = [subject.scalar, *([] if first is None else [first.scalar])]
     places = ", ".join([PLACE.format(1), shown, *([] if first is None else [PLACE.format(2)])])
-    return _computed(node, f"{function}({places})", [*arguments, *body.columns], type_)
+    return computed_of(node, f"{function}({places})", [*arguments, *body.columns], type_)
 
 
 def bind_comprehension(binder: Binder, node: exp.Comprehension) -> Operand:
@@ -63,11 +64,7 @@ def bind_comprehension(binder: Binder, node: exp.Comprehension) -> Operand:
         _check_condition(binder, condition, body.type_of(condition))
         source = f"list_filter({source}, lambda {name}: {body.text(condition, 2)})"
     text = f"list_transform({source}, lambda {name}: {body.text(node.this, 2)})"
-    return _computed(node, text, [subject.scalar, *body.columns], list_of(found))
-
-
-def _computed(node: exp.Expr, text: str, arguments: Sequence[Scalar], type_: SqlType) -> Operand:
-    return Operand(node, Call("written", (Literal(text, VARCHAR), *arguments), type_))
+    return computed_of(node, text, [subject.scalar, *body.columns], list_of(found))
 
 
 def _list(binder: Binder, node: exp.Expr, name: str) -> Operand:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, NULL, Kind, list_of
+from catalog.types import BIGINT, BOOLEAN, NULL, UBIGINT, Kind, list_of, map_of, struct_of
 from sql.bind.expressions import subqueries
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.fields import bind_map_value
 from sql.bind.functions.lambdas import bind_comprehension
 from sql.bind.functions.signatures import apply
 from sql.bind.functions.structs import bind_key
 from sql.bind.functions.texts import bind_text_bracket
+from sql.bind.series import bind_series_list
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
 from sql.ir.functions import NEGATED
+from sql.ir.functions.nested import PLACE
 from sql.ir.scalar import FALSE, Call, Literal, Scalar
 
 
@@ -108,10 +111,42 @@ def _of_list(function: str, scalar: Scalar) -> Scalar:
 
 
 def bind_aggregate_of(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
-    """LIST_AGGREGATE(list, 'name')."""
+    """LIST_AGGREGATE(list, 'name'), and of a histogram with its bins."""
+    if len(args) == 3 and args[1].is_string and args[1].name.lower() in ("histogram", "histogram_exact"):
+        return _histogram(binder, node, args)
     if len(args) != 2 or not args[1].is_string:
         binder.refuse(node, "list_aggregate() takes a list and the name of an aggregate as a text, such as 'sum'")
     return apply(binder, node, f"list_{args[1].name.lower()}", [args[0]])
+
+
+def _histogram(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
+    """How many elements lie in each bin, by its upper end; of histogram_exact, how many are equal to it."""
+    values, bins = (binder.bind(each) for each in (args[0], args[2]))
+    element = values.type.element
+    if values.type.kind is not Kind.LIST or bins.type.kind is not Kind.LIST or element is None:
+        binder.mismatch(args[2], f"a histogram with bins takes a list of them, not {bins.type}")
+    binder.cast(bins, values.type)  # which raises where there is no such cast
+    written = f"CAST({constant_text(binder, args[2], 'bins of a histogram')} AS {values.type})"
+    text = f"list_aggregate({PLACE.format(1)}, '{args[1].name.lower()}', {written})"
+    return computed_of(node, text, [values.scalar], map_of(element, UBIGINT))
+
+
+def bind_zip(binder: Binder, node: exp.Expr) -> Operand:
+    """LIST_ZIP(list, list, .., [truncate]): rows of the elements at each place."""
+    operands = [binder.bind(arg) for arg in node.expressions]
+    cut = [operands.pop()] if operands and operands[-1].type == BOOLEAN else []
+    wrong = next((each for each in operands if each.type.kind is not Kind.LIST), None)
+    if wrong is not None or not operands:
+        given = "nothing" if wrong is None else str(wrong.type)
+        binder.mismatch(node, f"list_zip() takes lists, then perhaps whether to cut them at the shortest, not {given}")
+    row = struct_of(("", each.type.element or NULL) for each in operands)
+    return computed(node, "list_zip", [each.scalar for each in (*operands, *cut)], list_of(row))
+
+
+def bind_series(binder: Binder, node: exp.Expr) -> Operand:
+    """RANGE(..) and GENERATE_SERIES(..) as a value, which is a list."""
+    assert isinstance(node, exp.GenerateSeries), "by its kind"
+    return Operand(node, bind_series_list(binder, node))
 
 
 def _or_of_list(otherwise: Handler) -> Handler:
@@ -147,5 +182,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.ArrayContainedBy: lambda binder, node: apply(binder, node, "list_has_all", [node.expression, node.this]),
     exp.Array: bind_list,
     exp.Bracket: bind_bracket,
+    exp.GenerateSeries: bind_series,
     **{kind: _or_of_list(subqueries.HANDLERS[kind]) for kind in (*FUNCTIONS, exp.In)},
 }

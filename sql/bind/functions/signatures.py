@@ -44,11 +44,14 @@ def json_text(binder: Binder, node: exp.Expr) -> Operand | None:
 
 def number_operand(binder: Binder, node: exp.Expr) -> Operand:
     """An operand that must be a number; NULL is a BIGINT."""
-    operand = binder.bind(node)
+    return _number(binder, binder.bind(node))
+
+
+def _number(binder: Binder, operand: Operand) -> Operand:
     if operand.type == NULL:
-        return Operand(node, Literal(None, BIGINT))
+        return Operand(operand.node, Literal(None, BIGINT))
     if not operand.type.is_numeric:
-        binder.mismatch(node, f"a number is needed here, not {operand.type}; cast it")
+        binder.mismatch(operand.node, f"a number is needed here, not {operand.type}; cast it")
     return operand
 
 
@@ -58,8 +61,9 @@ def text(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def double(binder: Binder, node: exp.Expr) -> Scalar:
-    """Any number, as a DOUBLE."""
-    return binder.cast(number_operand(binder, node), DOUBLE)
+    """Any number, as a DOUBLE, or the text of one as it is written in SQL."""
+    operand = binder.bind(node)
+    return binder.cast(operand if operand.is_text_literal else _number(binder, operand), DOUBLE)
 
 
 def integer(target: SqlType) -> Taker:

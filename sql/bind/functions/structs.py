@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.names import key, twice
-from catalog.types import VARCHAR, Kind, list_of, struct_of
+from catalog.types import BOOLEAN, INTEGER, VARCHAR, Kind, list_of, map_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.fields import field_at, field_of
 from sql.bind.functions.signatures import apply
 from sql.ir.conditions import is_null
+from sql.ir.functions.nested import PLACE
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
+from sql.types.unify import common_type
 
 Named = list[tuple[str, Scalar]]
 """The fields of a struct by their names."""
@@ -53,6 +56,11 @@ def bind_row(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operan
     return packed(binder, node, [("", binder.bind(arg).scalar) for arg in args])
 
 
+def bind_tuple(binder: Binder, node: exp.Expr) -> Operand:
+    """(a, b), which is ROW(a, b)."""
+    return bind_row(binder, node, node.expressions)
+
+
 def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) -> Operand:
     """struct['name'], and of one whose fields have no names struct[1]."""
     if isinstance(place, exp.Literal) and place.is_string:
@@ -69,27 +77,38 @@ def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) 
 
 
 def bind_dot(binder: Binder, node: exp.Expr) -> Operand:
-    """(struct).field; x.f(y), which is f(x, y)."""
-    if isinstance(node.expression, exp.Identifier):
-        return field_of(binder, node, binder.bind(node.this), node.expression.name)
-    binder.refuse(
-        node, f"a call behind a dot is not supported; write {text_of(node.expression)} with it as an argument"
-    )
+    """(struct).field."""
+    if not isinstance(node.expression, exp.Identifier):
+        what = f"{text_of(node.expression)[:60]} behind a dot is not supported"
+        binder.refuse(node, f"{what}; write it with what is before the dot as its first argument")
+    return field_of(binder, node, binder.bind(node.this), node.expression.name)
 
 
 def bind_struct_extract(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """STRUCT_EXTRACT(struct, 'name')."""
+    return bind_key(binder, node, _struct(binder, node, args[0]), args[1])
+
+
+def bind_struct_extract_at(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_EXTRACT_AT(struct, place), from 1."""
+    subject, place = _struct(binder, node, args[0]), binder.bind(args[1]).integer
+    fields = subject.type.fields
+    if place is None or not 1 <= place <= len(fields):
+        binder.fail(args[1], f"struct_extract_at() takes the number of a field, from 1 to {len(fields)}")
+    return field_at(node, subject, place - 1)
+
+
+def bind_extract(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """ARRAY_EXTRACT(x, place) of a list or a struct."""
     subject = binder.bind(args[0])
-    if subject.type.kind is not Kind.STRUCT:
-        binder.mismatch(args[0], f"struct_extract() takes a struct, not {subject.type}")
-    return bind_key(binder, node, subject, args[1])
+    if subject.type.kind is Kind.STRUCT and len(args) == 2:
+        return bind_key(binder, node, subject, args[1])
+    return apply(binder, node, "list_extract", list(args))
 
 
 def bind_struct_insert(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """STRUCT_INSERT(struct, name := value), which adds fields, and STRUCT_UPDATE, which may replace some."""
-    subject = binder.bind(args[0])
-    if subject.type.kind is not Kind.STRUCT:
-        binder.mismatch(args[0], f"{node.name.lower()}() takes a struct, not {subject.type}")
+    subject = _struct(binder, node, args[0])
     given = [(name, field_at(node, subject, place).scalar) for place, (name, _) in enumerate(subject.type.fields)]
     more = _named(binder, node, args[1:])
     if node.name.lower() == "struct_update":
@@ -103,20 +122,40 @@ def bind_struct_concat(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr])
     """STRUCT_CONCAT(struct, struct), the fields of all."""
     fields = list[tuple[str, Scalar]]()
     for arg in args:
-        subject = binder.bind(arg)
-        if subject.type.kind is not Kind.STRUCT:
-            binder.mismatch(arg, f"struct_concat() takes structs, not {subject.type}")
+        subject = _struct(binder, node, arg)
         fields += [(name, field_at(node, subject, place).scalar) for place, (name, _) in enumerate(subject.type.fields)]
     return packed(binder, node, fields)
 
 
 def bind_struct_keys(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """STRUCT_KEYS(struct), the names of its fields."""
-    subject = binder.bind(args[0])
-    if subject.type.kind is not Kind.STRUCT:
-        binder.mismatch(args[0], f"struct_keys() takes a struct, not {subject.type}")
+    subject = _struct(binder, node, args[0])
     names = tuple(Literal(name, VARCHAR) for name, _ in subject.type.fields)
     return _if_there(node, subject, Operand(node, Call("list_value", names, list_of(VARCHAR), nullable=False)))
+
+
+def bind_struct_values(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_VALUES(struct), the same without names."""
+    subject = _struct(binder, node, args[0])
+    values: Named = [("", field_at(node, subject, place).scalar) for place in range(len(subject.type.fields))]
+    return _if_there(node, subject, packed(binder, node, values))
+
+
+def bind_place_in(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """STRUCT_CONTAINS(row, value) and STRUCT_POSITION(row, value), of a struct whose fields have no names."""
+    subject = _struct(binder, node, args[0])
+    if len(args) != 2 or any(name for name, _ in subject.type.fields):
+        binder.mismatch(node, f"{node.name.lower()}() takes ROW(..) and a value; write struct_values(..) of a struct")
+    name = "struct_contains" if node.name.lower() in ("struct_contains", "struct_has") else "struct_position"
+    type_ = BOOLEAN if name == "struct_contains" else INTEGER
+    return computed(node, name, [subject.scalar, binder.bind(args[1]).stored], type_)
+
+
+def _struct(binder: Binder, node: exp.Expr, given: exp.Expr) -> Operand:
+    subject = binder.bind(given)
+    if subject.type.kind is not Kind.STRUCT:
+        binder.mismatch(given, f"{node.name.lower()}() takes a struct, not {subject.type}")
+    return subject
 
 
 def _if_there(node: exp.Expr, subject: Operand, found: Operand) -> Operand:
@@ -139,18 +178,41 @@ def bind_map_of_lists(binder: Binder, node: exp.Expr) -> Operand:
     return apply(binder, node, "map", [node.args["keys"], node.args["values"]])
 
 
+def bind_switch(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """SWITCH(key, MAP {..}, [otherwise]): the value of a key in a map that is written."""
+    if not 2 <= len(args) <= 3:
+        binder.fail(node, "switch() takes a key, a map and perhaps what stands for other keys")
+    found = binder.bind(args[1]).type
+    if found.kind is not Kind.MAP or found.element is None:
+        binder.mismatch(args[1], f"switch() takes a map, not {found}")
+    (_, key_type), (_, value_type) = found.element.fields
+    others = [binder.bind(other) for other in args[2:]]
+    for other in others:
+        value_type = common_type(value_type, other.type) or value_type
+    given = [binder.cast(binder.bind(args[0]), key_type), *(binder.cast(other, value_type) for other in others)]
+    cases = f"CAST({constant_text(binder, args[1], 'cases of switch()')} AS {map_of(key_type, value_type)})"
+    places = [PLACE.format(number) for number in range(1, len(given) + 1)]
+    return computed_of(node, f"switch({', '.join([places[0], cases, *places[1:]])})", given, value_type)
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Struct: bind_struct,
     exp.Dot: bind_dot,
+    exp.Tuple: bind_tuple,
     exp.ToMap: bind_map,
     exp.Map: bind_map_of_lists,
 }
 BY_NAME = {
     "row": bind_row,
+    "switch": bind_switch,
     "struct_extract": bind_struct_extract,
+    "struct_extract_at": bind_struct_extract_at,
+    "array_extract": bind_extract,
     "struct_insert": bind_struct_insert,
     "struct_update": bind_struct_insert,
     "struct_concat": bind_struct_concat,
     "struct_keys": bind_struct_keys,
+    "struct_values": bind_struct_values,
+    **dict.fromkeys(("struct_contains", "struct_has", "struct_position", "struct_indexof"), bind_place_in),
 }
 """Functions that sqlglot knows by their name only."""

@@ -14,6 +14,7 @@ from catalog.names import as_literal, key
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
 from sql.bind.windows.specs import resolved
+from sql.chains import CHAINED
 from sql.sql_text import SqlText, offset_of, text_of
 
 _FORMS: dict[type[exp.Expr], str] = {
@@ -269,6 +270,9 @@ def _function(node: exp.Func, source: SqlText) -> str:
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
         unit = f"'{node.text('unit').lower()}', "
+    if CHAINED in node.meta:
+        first, *rest = _arguments(node)
+        return f"{column_name(first, source)}.{quoted_if_needed(name)}({_list(rest, source)})"
     return f"{quoted_if_needed(name)}({unit}{_list(_arguments(node), source)})"
 
 

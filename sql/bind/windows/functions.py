@@ -8,7 +8,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import BIGINT, DOUBLE, INTERVAL
+from catalog.types import BIGINT, DOUBLE
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.types import bind_aggregate
@@ -18,6 +18,7 @@ from sql.bind.windows.frames import FAR, Framed
 from sql.bind.windows.partitions import OfPartition, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregates import aggregate_of
+from sql.ir.intervals import has_length
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
@@ -137,7 +138,7 @@ def _aggregate(
     finally:
         binder.aggregates, binder.known = own, known
     bound, *more = found.found
-    of_intervals = bool(more) or (bound.type == INTERVAL and bound.function in ("min", "max"))
+    of_intervals = bool(more) or (has_length(bound.type) and bound.function in ("min", "max"))
     plain = not (bound.distinct or bound.order or bound.others) and aggregate_of(bound.function).windowed
     if whole and (of_intervals or not plain):
         _check_order(binder, inner, spec, found)
