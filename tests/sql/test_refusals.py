@@ -77,7 +77,6 @@ TYPES = (
     ("SELECT id FROM emp WHERE name", "name", "WHERE needs a condition, not a VARCHAR"),
     ("SELECT -name FROM emp", "name", "cannot negate a VARCHAR"),
     ("SELECT sum(name) FROM emp", "sum", r"sum\(\) needs numbers, not VARCHAR"),
-    ("SELECT avg(born) FROM emp", "avg", r"avg\(\) needs numbers, not DATE"),
     ("SELECT upper(id) FROM emp", "id", "text is needed here, not BIGINT"),
     ("SELECT abs(name) FROM emp", "name", "a number is needed here, not VARCHAR"),
     ("SELECT substring(name, 1.5) FROM emp", "1.5", "counts in integers"),
