@@ -58,7 +58,7 @@ _OFFERED = (
 def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | OfPartition | OfFrame:
     """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
-    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls) and not isinstance(call.this, exp.AnyValue):
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
     kind = type(call)
     if kind in _RANKS:
@@ -123,6 +123,8 @@ def _aggregate(
     binder: Binder, node: exp.Expr, call: exp.Expr, spec: Spec, framed: Framed, skips: bool
 ) -> WindowFunction | OfPartition | OfFrame:
     inner = call.this if isinstance(call, exp.Filter) else call
+    if isinstance(inner, exp.IgnoreNulls) and isinstance(inner.this, exp.AnyValue):  # which skips them by itself
+        inner = inner.this
     if not isinstance(inner, AGGREGATES) or skips:
         what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
