@@ -30,16 +30,17 @@ def is_own(name: str) -> bool:
 def in_duckdb(now: int) -> Iterator[str]:
     """What tells DuckDB, on one connection, that it is `now`, in microseconds since 1970."""
     moment = f"make_timestamptz({now})"
-    for names, type_ in _TOLD:
+    for names, value in _TOLD.items():
         for name in names:
-            yield f"CREATE TEMP MACRO {name}() AS CAST({moment} AS {type_})"
+            yield f"CREATE TEMP MACRO {name}() AS {value.format(moment)}"
     age = "system.main.age"
     yield f"CREATE TEMP MACRO age(x) AS {age}(CAST(today() AS TIMESTAMP), x), (x, y) AS {age}(x, y)"
 
 
-_TOLD = (
-    (("now", "get_current_timestamp", "transaction_timestamp"), "TIMESTAMPTZ"),
-    (("current_localtimestamp",), "TIMESTAMP"),
-    (("current_date", "today"), "DATE"),
-)
-"""What DuckDB calls the functions that say what time it is, and of which type they are."""
+_TOLD = {
+    ("now", "get_current_timestamp", "transaction_timestamp"): "{}",
+    ("current_localtimestamp",): "CAST({} AS TIMESTAMP)",
+    ("current_localtime",): "CAST(CAST({} AS TIMESTAMP) AS TIME)",
+    ("current_date", "today"): "CAST({} AS DATE)",
+}
+"""What DuckDB calls the functions that say what time it is, and their values."""

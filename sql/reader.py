@@ -32,6 +32,12 @@ AS_WRITTEN = frozenset(
 )  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
+WRITTEN = "written"
+"""Where a type keeps, in its `meta`, its text."""
+CALLED = "called"
+"""Where a call without a place keeps, in its `meta`, the name by which it was called."""
+_AROUND = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+
 TAKES = "takes"
 """Where an INSERT or UPDATE of a MERGE that takes the source's columns keeps, in its `meta`, by what."""
 
@@ -186,6 +192,24 @@ class _Keeping(Parser):
                 return self.expression(exp.Cast(this=literal, to=kind))
         self._retreat(start)
         return None
+
+    def _parse_types(self, *args: Any, **more: Any) -> exp.Expr | None:
+        """A type with its text, of which sqlglot keeps what it means."""
+        start = self._index
+        found = super()._parse_types(*args, **more)
+        if isinstance(found, exp.DataType) and self._index > start and WRITTEN not in found.meta:
+            found.meta[WRITTEN] = self._find_sql(self._tokens[start], self._prev)
+        return found
+
+    def _parse_function_call(self, *args: Any, **more: Any) -> exp.Expr | None:
+        """A call with its name, where sqlglot keeps neither that nor its place."""
+        name = self._curr.text
+        call = found = super()._parse_function_call(*args, **more)
+        while isinstance(call, _AROUND):
+            call = call.this
+        if isinstance(call, exp.Func) and "start" not in call.meta:
+            call.meta.setdefault(CALLED, name)
+        return found
 
     def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
         """As the functions above, for those whose arguments sqlglot reads in a way of its own."""

@@ -50,7 +50,12 @@ def _simpler(relation: Reduce, aggregate: Aggregate) -> Aggregate:
     known = [s.index for s in (*relation.keys, *_values(aggregate)) if isinstance(s, Column)]
     if not is_unique(relation.input, known):
         return aggregate
-    return replace(aggregate, function="min") if aggregate.function == "mode" else replace(aggregate, distinct=False)
+    return replace(aggregate, function="min") if aggregate.function == "mode" else _of_distinct(aggregate)
+
+
+def _of_distinct(aggregate: Aggregate) -> Aggregate:
+    """Without DISTINCT, over values that are; those of rows that are counted are never NULL, and need not be read."""
+    return replace(aggregate, distinct=False, others=() if aggregate.function == "count" else aggregate.others)
 
 
 def _values(aggregate: Aggregate) -> Values:
@@ -126,8 +131,7 @@ def _over(aggregate: Aggregate, part: _Part, below: Relation) -> Aggregate:
         return replace(moved, function="arg_max", others=(extra,))
     if aggregate.function == "list":
         return replace(moved, distinct=False, others=(*moved.others, extra))
-    others = () if aggregate.function == "count" else moved.others  # those of a count are never NULL
-    return replace(moved, distinct=False, others=others)
+    return _of_distinct(moved)
 
 
 def _columns(relation: Relation, positions: Iterable[int]) -> tuple[Column, ...]:

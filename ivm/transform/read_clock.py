@@ -130,17 +130,24 @@ def _beside_clock(relation: Relation, scalars: tuple[Scalar, ...]) -> tuple[Rela
 
 
 def _computed(parts: tuple[Scalar, ...]) -> Relation:
-    over = Map(READ, tuple(_at(part, 0) for part in parts), tuple(f"#{place}" for place in range(len(parts))))
-    return Project(over, tuple(range(1, 1 + len(parts))))
+    """What is computed of the clock, as a group: a clock that moves and leaves it as it is changes nothing."""
+    return Reduce(READ, tuple(_at(part, 0) for part in parts), (), tuple(f"#{place}" for place in range(len(parts))))
 
 
 def _clock_parts(scalar: Scalar) -> Iterator[Scalar]:
     """The largest parts that are computed of the clock alone, and cannot fail, of which a row might not want them."""
-    if scalar == NOW or (is_of_clock(scalar) and not can_raise(scalar)):
+    if scalar == NOW or (is_of_clock(scalar) and _is_certain(scalar)):
         yield scalar
     elif isinstance(scalar, Call):
         for argument in scalar.args:
             yield from _clock_parts(argument)
+
+
+def _is_certain(scalar: Scalar) -> bool:
+    match scalar:
+        case Call("date_trunc", (Literal(), moment)):  # which fails far from any time that a clock shows
+            return _is_certain(moment)
+    return not can_raise(scalar)
 
 
 def _with_columns(scalar: Scalar, columns: dict[Scalar, Column]) -> Scalar:
@@ -190,7 +197,7 @@ def _compared(relation: Relation, found: Iterable[tuple[Scalar, str, Scalar]]) -
             predicates.append(comparison(function, value, _at(bound, place)))
         else:  # which then changes when its truth does, and not whenever the clock moves
             holds = comparison(function, value, _at(bound, 0))
-            clocks.append(Project(Map(READ, (holds,), ("holds",)), (1,)))
+            clocks.append(_computed((holds,)))
             predicates.append(Column(place, BOOLEAN, holds.nullable))
     return Project(Filter(Join((relation, *clocks)), tuple(predicates)), tuple(range(width)))
 

@@ -48,6 +48,7 @@ VIEWS = {
     "oldest": "SELECT id, rank() OVER (PARTITION BY k ORDER BY age(now()::TIMESTAMP, ts), id) AS n FROM e",
     "unfolded": "SELECT id, unnest(generate_series(ts, now()::TIMESTAMP, INTERVAL 3 HOUR)) AS at FROM e WHERE ts > now() - INTERVAL 9 HOUR",
     "mixed": "SELECT id FROM e WHERE now()::TIMESTAMP - ts = ts - now()::TIMESTAMP OR k < extract(hour FROM now() - to_hours(k))",
+    "earlier": "SELECT id, localtime AS at FROM e WHERE ts::TIME <= current_localtime() AND ts < now()",
     "many": "SELECT id FROM e WHERE " + " OR ".join(f"ts + INTERVAL {i} HOUR = now()" for i in range(1, 8)),
     "summed": "SELECT id, sum(CASE WHEN ts > now() THEN 1 END) OVER () AS n FROM e",
     "later": "SELECT k FROM d WHERE now() > TIMESTAMPTZ '2024-02-29 03:00:00+00'",
@@ -147,6 +148,10 @@ def test_a_value_changes_when_what_it_reads_does():
             told_of = [(row["m"], row["_diff"]) for row in minutely.fetch().to_pylist()]
             assert sorted(told_of) == [(-10, -1), (-9, -1), (-9, 1), (-8, 1)]
         assert len(told.fetch()) == 1
+        visited = "SELECT sum(visited) FROM ivm_operators WHERE view = 'days'"
+        before = db.sql(visited).fetchall()
+        db.tick(BEGIN + datetime.timedelta(seconds=121))
+        assert db.sql(visited).fetchall() == before
         db.verify()
 
 
@@ -191,7 +196,7 @@ def test_no_time_passes_where_nobody_asks():
 
 def test_the_clock_is_in_the_log(tmp_path):
     path = tmp_path / "db"
-    names = ("recent", "aged", "joined", "stacked", "clock")
+    names = ("recent", "aged", "joined", "stacked", "clock", "shown", "mixed", "mean")
     with made(names, path=path) as db:
         change(db, random.Random(1), 30)
         db.tick(minutes(40))

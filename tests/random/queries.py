@@ -187,27 +187,33 @@ class Queries(Aggregates):
             return self._lateral(text, columns, outer)
         if roll < 0.11:
             return self._elements(text, columns)
+        if roll < 0.15:
+            return self._nearest(text, columns)
         other, more = self._item(outer, depth)
-        if roll < 0.25:
+        if roll < 0.28:
             return f"{text} CROSS JOIN {other}", (*columns, *more)
-        alike = [(a.text, b.text) for a in columns for b in more if a.kind == b.kind]
-        if roll < 0.3 and alike:
-            kind, on = self.rng.choice(("JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN")), self._nearest(alike)
-            visible = columns if kind in ("SEMI JOIN", "ANTI JOIN") else (*columns, *more)
-            return f"{text} ASOF {kind} {other} ON {on}", visible
         kind = self.rng.choice(JOINS)
         both = Scope((*columns, *more), outer, correlation=0.02)
         condition = self._on(columns, more, both, depth)
         visible = columns if kind in ("SEMI JOIN", "ANTI JOIN") else (*columns, *more)
         return f"{text} {kind} {other} ON {condition}", visible
 
-    def _nearest(self, alike: Sequence[tuple[str, str]]) -> str:
-        """An inequality of two columns, and perhaps equalities of others."""
-        one, other = self.rng.choice(alike)
-        parts = [f"{one} {self.rng.choice(('>=', '>', '<=', '<'))} {other}"]
-        parts += [f"{a} = {b}" for a, b in self.rng.sample(alike, min(len(alike), self.rng.choice((0, 1, 1, 2))))]
-        self.rng.shuffle(parts)
-        return " AND ".join(parts)
+    def _nearest(self, text: str, columns: tuple[Col, ...]) -> tuple[str, tuple[Col, ...]]:
+        """With the nearest of the groups by one or two columns, of which no two are equally near."""
+        relation, alias = self.rng.choice(self.relations), self._alias("n")
+        pairs = [(c.text, n, kind) for c in columns for n, kind in relation.columns if c.kind == kind]
+        if not pairs:
+            return text, columns
+        chosen = [self.rng.choice(pairs) for _ in range(self.rng.choice((1, 2)))]
+        keys = ", ".join(f"{spelled(self.rng, name)} AS c{i}" for i, (_, name, _) in enumerate(chosen))
+        groups = f"(SELECT {keys}, count(*) AS n FROM {spelled(self.rng, relation.name)} GROUP BY ALL) AS {alias}"
+        parts = [f"{chosen[0][0]} {self.rng.choice(('>=', '>', '<=', '<'))} {alias}.c0"]
+        parts += [f"{one} = {alias}.c{i}" for i, (one, _, _) in enumerate(chosen) if i]
+        kind = self.rng.choice(("JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"))
+        made = f"{text} ASOF {kind} {groups} ON {' AND '.join(parts)}"
+        if kind in ("SEMI JOIN", "ANTI JOIN"):
+            return made, columns
+        return made, (*columns, *(Col(f"{alias}.c{i}", kind) for i, (_, _, kind) in enumerate(chosen)))
 
     def _on(self, left: tuple[Col, ...], right: tuple[Col, ...], both: Scope, depth: int) -> str:
         pairs = [f"{a.text} = {b.text}" for a in left for b in right if a.kind == b.kind]

@@ -85,10 +85,12 @@ MORE = (
     "SELECT list_transform([id], lambda x: x + pay), list_filter([id], lambda x: x > 1), list_reduce([id], lambda a, b: a + b),"
     " [x + 1 for x in [id] if x > 1] FROM emp",
     "SELECT [id] && [2], [id] @> [2], [id] <@ [2], id IN [1, 2], {'a': id}::STRUCT(a BIGINT) FROM emp",
+    "SELECT id FROM emp LIMIT 10%",
+    "SELECT histogram(id, [1, 2]), histogram_exact(id, [1, 2]) FROM emp",
+    "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
     "SELECT string_split_regex(name, 'b') FROM emp WHERE name IN string_split(name, 'b')",
 )
 REFUSED = (
-    "SELECT id FROM emp LIMIT 10%",
     "SELECT NULL::INTEGER[3] FROM emp",
     "SELECT id FROM emp ORDER BY id FETCH FIRST 1 ROWS WITH TIES",
     "SELECT id FROM emp EXCEPT BY NAME SELECT id FROM dept",
@@ -98,6 +100,7 @@ STATEMENTS = (
     "CREATE TABLE IF NOT EXISTS x (a INTEGER NOT NULL PRIMARY KEY, b DECIMAL(3, 1) REFERENCES dept (id)) WITH (static = true)",
     "CREATE TABLE x (a INTEGER NULL, b INTEGER, CONSTRAINT k PRIMARY KEY (a, b), FOREIGN KEY (a) REFERENCES dept)",
     "CREATE TABLE x (a INTEGER, b INTEGER) PARTITIONED BY (a, b)",
+    "CREATE TEMP TABLE x (a INTEGER REFERENCES dept (id) ON DELETE NO ACTION) ON COMMIT PRESERVE ROWS",
     "CREATE TABLE x (a INTEGER) REPLICATED",
     "CREATE MATERIALIZED VIEW x WITH (change_feed = true) AS SELECT 1 AS y",
     "CREATE MATERIALIZED VIEW IF NOT EXISTS x (a) AS SELECT 1 AS b",
@@ -126,7 +129,10 @@ STATEMENTS = (
     "UPDATE dept SET name = 'x' WHERE id = 1",
     "DELETE FROM dept WHERE id = 1",
 )
-REFUSED_STATEMENTS = ("CREATE TABLE x (a INTEGER, b INTEGER AS (a + 1) STORED)",)
+REFUSED_STATEMENTS = (
+    "CREATE TABLE x (a INTEGER, b INTEGER AS (a + 1) STORED)",
+    "CREATE TEMP TABLE x (a INTEGER) ON COMMIT DELETE ROWS",
+)
 
 
 class Watched(dict[str, Any]):

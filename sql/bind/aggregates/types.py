@@ -15,7 +15,6 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
-    INTERVAL,
     NULL,
     VARCHAR,
     Kind,
@@ -23,6 +22,7 @@ from catalog.types import (
     decimal,
     list_of,
 )
+from sql.bind.aggregates.averages import average
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
 from sql.bind.aggregates.operands import numeric, order_of
 from sql.bind.aggregates.quantiles import bind_median, bind_quantile
@@ -33,7 +33,7 @@ from sql.bind.names.columns import column_name
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.intervals import average_of, has_length, parts_of
+from sql.ir.intervals import has_length
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
@@ -62,7 +62,7 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         bound = replace(bound, distinct=True)
     if bound.function in _COUNTING or (bound.distinct and bound.function != "count"):
         _refuse_intervals(binder, call, bound)
-    return _counted(bound if condition is None else _filtered(bound, condition))
+    return _counted(_where_so(condition, bound))
 
 
 def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
@@ -71,8 +71,10 @@ def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> 
         binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 
 
-def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
+def _where_so(condition: Scalar | None, bound: Aggregate) -> Aggregate:
     """The aggregate of the rows that satisfy the condition: the others become NULLs, which it skips."""
+    if condition is None:
+        return bound
     if not aggregate_of(bound.function).skips_nulls:  # so that the rows themselves must be told
         return replace(bound, others=(*bound.others, _where(condition, Literal(True, BOOLEAN))))
     assert bound.arg is not None, "the rule gave an argument"
@@ -281,14 +283,15 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         return Operand(node, binder.bind(expression_of(binder, call)).scalar)
     name = column_name(node, binder.source)
     with _inside(binder, call):
-        if call.function == "avg" and binder.bind(call.args[0]).type == INTERVAL:
-            parts = _interval_parts(binder, call)
+        made = average(binder, call)
+        if made is None:
+            bound = typed_aggregate(binder, call)
         else:
-            parts, bound = None, typed_aggregate(binder, call)
-    if parts is not None:
-        columns = (aggregates.column(each, f"{name} {what}", node) for what, each in parts.items())
-        months, days, micros, count = columns
-        return Operand(node, average_of((months, days, micros), count))
+            condition = binder.condition(call.where) if call.where else None
+            parts = {what: _counted(_where_so(condition, each)) for what, each in made.parts.items()}
+    if made is not None:
+        columns = [aggregates.column(each, f"{name} {what}", node) for what, each in parts.items()]
+        return Operand(node, made.whole(*columns))
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
     found = aggregates.column(bound, name, node)
@@ -305,22 +308,6 @@ def _inside(binder: Binder, call: AggregateCall) -> Iterator[None]:
         yield
     finally:
         binder.aggregates, binder.windows, binder.clause = before
-
-
-def _interval_parts(binder: Binder, call: AggregateCall) -> dict[str, Aggregate]:
-    """What the average of intervals is made of: the sums of their parts, and how many there are."""
-    if call.distinct:
-        binder.refuse(call.node, "avg(DISTINCT ..) of INTERVALs is not supported; write avg(DISTINCT epoch(..))")
-    interval = binder.bind(call.args[0]).scalar
-    found = {
-        f"{what}s": Aggregate("sum", part, HUGEINT)
-        for what, part in zip(("month", "day", "microsecond"), parts_of(interval), strict=True)
-    }
-    found["count"] = Aggregate("count", interval, BIGINT, nullable=False)
-    if call.where is None:
-        return {what: _counted(each) for what, each in found.items()}
-    condition = binder.condition(call.where)
-    return {what: _counted(_filtered(each, condition)) for what, each in found.items()}
 
 
 def _may_be_null(bound: Aggregate) -> bool:

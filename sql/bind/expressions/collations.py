@@ -17,7 +17,7 @@ _KEYS = {"nocase": "lower", "noaccent": "strip_accents", "nfc": "nfc_normalize"}
 _PLAIN = ("binary", "c", "posix")
 """Collations that compare texts themselves."""
 _ORDER = ("nfc", "noaccent", "nocase")
-_PLACES = (exp.Ordered, exp.Window)
+_PLACES = (exp.Ordered, exp.Window, exp.Group)
 
 
 def operands_of(
@@ -34,15 +34,25 @@ def operands_of(
 
 
 def bind_collate(binder: Binder, node: exp.Expr) -> Operand:
-    """COLLATE in ORDER BY and PARTITION BY: what it compares by."""
-    names, above = _collation(binder, node), node.parent
-    while isinstance(above, exp.Paren):
-        above = above.parent
+    """COLLATE where values are told apart and not shown, as in ORDER BY and GROUP BY: what it compares by."""
+    names = _collation(binder, node)
     assert names is not None, "dispatched by class"
-    if not isinstance(above, _PLACES):
-        what = "COLLATE is maintained in comparisons, ORDER BY and PARTITION BY"
+    if not _only_compares(node):
+        what = (
+            "COLLATE is maintained in comparisons, ORDER BY, PARTITION BY, GROUP BY, DISTINCT ON and count(DISTINCT ..)"
+        )
         binder.refuse(node, f"{what}; write lower(..) or strip_accents(..) for what it makes equal")
     return _key(binder, node, names)
+
+
+def _only_compares(node: exp.Expr) -> bool:
+    """Whether what stands in the place of a node is compared with others of its kind, and nothing else."""
+    above = node.parent
+    while isinstance(above, exp.Paren):
+        above = above.parent
+    if isinstance(above, exp.Tuple):  # DISTINCT ON (..)
+        return isinstance(above.parent, exp.Distinct)
+    return isinstance(above, _PLACES) or (isinstance(above, exp.Distinct) and isinstance(above.parent, exp.Count))
 
 
 def _collation(binder: Binder, node: exp.Expr) -> tuple[str, ...] | None:

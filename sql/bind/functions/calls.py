@@ -200,15 +200,14 @@ def bind_typeof(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("case", (is_null(operand.scalar), name, name), VARCHAR, nullable=False))
 
 
-_CLOCK = "compare a column with now(), current_timestamp, localtimestamp or current_date"
+_CLOCK = "write now(), current_timestamp, localtimestamp, localtime or current_date"
 _CHANCE = "draw the value when a row is inserted and store it in a column"
 _NUMBERED = "number the rows where they are inserted and store the number in a column"
 _SESSION = "write the value as a literal"
 
 _CHANGING: dict[str, str] = {
     **dict.fromkeys(
-        ("get_current_time", "current_localtime", "current_time", "localtime", "getdate", "sysdate", "clock_timestamp",
-         "statement_timestamp"), _CLOCK,
+        ("get_current_time", "current_time", "getdate", "sysdate", "clock_timestamp", "statement_timestamp"), _CLOCK,
     ),
     **dict.fromkeys(("random", "rand", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "newid"), _CHANCE),
     **dict.fromkeys(("nextval", "currval", "lastval", "txid_current"), _NUMBERED),

@@ -7,7 +7,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.clock import READ
-from catalog.types import DATE, TIMESTAMP, TIMESTAMPTZ, SqlType
+from catalog.types import DATE, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.ir.clock import NOW
@@ -17,8 +17,12 @@ _KINDS: dict[type[exp.Expr], SqlType] = {
     exp.CurrentDate: DATE,
     exp.CurrentTimestamp: TIMESTAMPTZ,
     exp.Localtimestamp: TIMESTAMP,
+    exp.Localtime: TIME,
 }
-_NAMES = ("now", "get_current_timestamp", "transaction_timestamp")
+_NAMES = {
+    **dict.fromkeys(("now", "get_current_timestamp", "transaction_timestamp"), TIMESTAMPTZ),
+    "current_localtime": TIME,
+}
 _WITHOUT = ("CHECK", "VALUES", "this statement")
 """Clauses that see a row alone."""
 
@@ -26,17 +30,18 @@ _WITHOUT = ("CHECK", "VALUES", "this statement")
 def clock_type(node: exp.Expr) -> SqlType | None:
     """The type of a call that says what time it is; None for anything else."""
     if isinstance(node, exp.Anonymous):
-        return TIMESTAMPTZ if str(node.this).lower() in _NAMES and not node.expressions else None
+        return None if node.expressions else _NAMES.get(str(node.this).lower())
     return _KINDS.get(type(node))
 
 
 def bind_clock(binder: Binder, node: exp.Expr) -> Operand:
-    """NOW(), CURRENT_DATE and the like, within a comparison, or as a value where there is no FROM."""
+    """NOW(), CURRENT_DATE and the like."""
     type_ = clock_type(node)
     assert type_ is not None, "it is one of these"
     if binder.clause in _WITHOUT:
         refuse_clock(binder, node, "write it where rows are inserted, and compare it in a view")
-    return Operand(node, binder.cast(Operand(node, NOW), type_))
+    now = Operand(node, NOW)
+    return Operand(node, binder.cast(Operand(node, binder.cast(now, TIMESTAMP)) if type_ == TIME else now, type_))
 
 
 def refuse_clock(binder: Binder, node: exp.Expr, instead: str) -> NoReturn:
@@ -48,7 +53,10 @@ def read_in_duckdb(node: exp.Expr) -> exp.Expr:
     """What a call that says what time it is becomes in the text for DuckDB: the clock's row."""
     type_ = clock_type(node)
     read: exp.Expr = exp.maybe_parse(READ, dialect="duckdb")
-    return read if type_ == NOW.type else exp.cast(read, str(type_), dialect="duckdb")
+    if type_ == NOW.type:
+        return read
+    read = exp.cast(read, str(TIMESTAMP), dialect="duckdb") if type_ == TIME else read
+    return exp.cast(read, str(type_), dialect="duckdb")
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = dict.fromkeys(_KINDS, bind_clock)

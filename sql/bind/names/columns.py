@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain, count
@@ -13,8 +12,10 @@ from catalog.keywords import quoted_if_needed
 from catalog.names import as_literal, key
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
+from sql.bind.names.types import type_name
 from sql.bind.windows.specs import resolved
 from sql.chains import CHAINED
+from sql.reader import CALLED
 from sql.sql_text import SqlText, offset_of, text_of
 
 _FORMS: dict[type[exp.Expr], str] = {
@@ -26,7 +27,8 @@ _FORMS: dict[type[exp.Expr], str] = {
             (exp.GTE, ">="), (exp.And, "AND"), (exp.Or, "OR"), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
             (exp.BitwiseOr, "|"), (exp.BitwiseLeftShift, "<<"), (exp.BitwiseRightShift, ">>"),
             (exp.ArrayOverlaps, "&&"), (exp.ArrayContainsAll, "@>"), (exp.ArrayContainedBy, "<@"),
-            (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"),
+            (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"), (exp.Glob, "~~~"),
+            (exp.StartsWith, "^@"),
         )
     },
     exp.JSONExtract: "({this} -> {expression})",
@@ -44,7 +46,6 @@ _FORMS: dict[type[exp.Expr], str] = {
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
 }  # fmt: skip
-_SHORT_TYPE = re.compile(r"\b(INT|TEXT)\b")
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
 
 
@@ -104,6 +105,10 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if isinstance(node, exp.Escape) and not node.this.args.get("negate"):
         kind = "ilike_escape" if isinstance(node.this, exp.ILike) else "like_escape"
         return f"{kind}({_list([node.this.this, node.this.expression, node.expression], source)})"
+    if isinstance(node, exp.BitwiseXor):
+        return f"xor({_list([node.this, node.expression], source)})"
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+        return column_name(node.this, source)
     if isinstance(node, exp.Mod) and "start" in node.meta:
         return f"mod({_list([node.this, node.expression], source)})"
     if isinstance(node, exp.ByteString):
@@ -122,7 +127,7 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         return f"{column_name(node.this, source)} FILTER (WHERE {column_name(node.expression.this, source)})"
     if isinstance(node, exp.Cast):
         word = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
-        return f"{word}({column_name(node.this, source)} AS {_type(node.to)})"
+        return f"{word}({column_name(node.this, source)} AS {type_name(node.to)})"
     if type(node) in _LIKE:
         sign = ("!" if node.args.get("negate") else "") + _LIKE[type(node)]
         return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
@@ -208,11 +213,6 @@ def _window(node: exp.Window, source: SqlText) -> str:
     return f"{'count()' if name == 'count_star()' else name} OVER {over}"
 
 
-def _type(node: exp.DataType) -> str:
-    text = text_of(node)
-    return _SHORT_TYPE.sub(lambda found: {"INT": "INTEGER", "TEXT": "VARCHAR"}[found[0]], text)
-
-
 def sought_names(names: Sequence[str], written: Sequence[bool]) -> tuple[str, ...]:
     """The names by which ORDER BY finds outputs, "" for one that it does not find.
 
@@ -264,8 +264,8 @@ def _case(node: exp.Case, source: SqlText) -> str:
 def _function(node: exp.Func, source: SqlText) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
-        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
-        return f"{quoted_if_needed(key(name))}({_list(_arguments(node), source)})"
+        name = node.name if isinstance(node, exp.Anonymous) else node.meta.get(CALLED) or node.sql_name()
+        return _spelled(key(name), node, source)
     name = key(source.text[start : end + 1].strip('"'))
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
@@ -276,8 +276,24 @@ def _function(node: exp.Func, source: SqlText) -> str:
     return f"{quoted_if_needed(name)}({unit}{_list(_arguments(node), source)})"
 
 
+def _spelled(name: str, node: exp.Func, source: SqlText) -> str:
+    """A call that sqlglot keeps in a form of its own."""
+    if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp | exp.Localtimestamp) and name != "now":
+        return name
+    if isinstance(node, exp.GroupConcat) and isinstance(node.this, exp.Order):
+        order = text_of(node.this).removeprefix(text_of(node.this.this))
+        bare = [node.this.this, *filter(None, [node.args.get("separator")])]
+        return f"{name}({_list(bare, source)}{order})"
+    arguments = _arguments(node)
+    if isinstance(node, exp.StrPosition) and name == "position":
+        arguments = [node.this, node.args["substr"]]
+    return f"{quoted_if_needed(name)}({_list(arguments, source)})"
+
+
 def _arguments(node: exp.Func) -> list[exp.Expr]:
     """The arguments that are written, in the order of the text: sqlglot orders some otherwise, and adds some."""
+    if isinstance(node, exp.Trim):  # the other way round in trim(x from y)
+        return [node.this, *filter(None, [node.expression])]
     arguments: list[exp.Expr] = []
     for arg, value in node.args.items():
         values = value if isinstance(value, list) else [value]

@@ -15,8 +15,9 @@ from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
-from sql.bind.windows.partitions import OfPartition, of_partition
+from sql.bind.windows.partitions import OfFrame, OfPartition, of_partition
 from sql.bind.windows.specs import Spec, resolved
+from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
 from sql.ir.intervals import has_length
 from sql.ir.scalar import Literal, Scalar
@@ -54,10 +55,10 @@ _OFFERED = (
 )
 
 
-def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | OfPartition:
+def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | OfPartition | OfFrame:
     """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
-    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls) and not isinstance(call.this, exp.AnyValue):
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
     kind = type(call)
     if kind in _RANKS:
@@ -120,8 +121,10 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
 
 def _aggregate(
     binder: Binder, node: exp.Expr, call: exp.Expr, spec: Spec, framed: Framed, skips: bool
-) -> WindowFunction | OfPartition:
+) -> WindowFunction | OfPartition | OfFrame:
     inner = call.this if isinstance(call, exp.Filter) else call
+    if isinstance(inner, exp.IgnoreNulls) and isinstance(inner.this, exp.AnyValue):  # which skips them by itself
+        inner = inner.this
     if not isinstance(inner, AGGREGATES) or skips:
         what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
@@ -137,10 +140,9 @@ def _aggregate(
         found = binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    bound, *more = found.found
-    of_intervals = bool(more) or (has_length(bound.type) and bound.function in ("min", "max"))
-    plain = not (bound.distinct or bound.order or bound.others) and aggregate_of(bound.function).windowed
-    if whole and (of_intervals or not plain):
+    of_intervals = any(has_length(bound.type) and bound.function in ("min", "max") for bound in found.found)
+    plain = all(map(_is_plain, found.found))
+    if whole and (of_intervals or len(found.found) > 1 or not plain):
         _check_order(binder, inner, spec, found)
         return of_partition(inner, value, found)
     if of_intervals:
@@ -148,6 +150,15 @@ def _aggregate(
         binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
     if not plain:
         _refuse(binder, node, inner)
+    functions = tuple(_over(bound, framed) for bound in found.found)
+    return functions[0] if len(functions) == 1 else OfFrame(value, functions, tuple(found.names))
+
+
+def _is_plain(bound: Aggregate) -> bool:
+    return not (bound.distinct or bound.order or bound.others) and aggregate_of(bound.function).windowed
+
+
+def _over(bound: Aggregate, framed: Framed) -> WindowFunction:
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")
     return WindowFunction(bound.function, args, bound.type, not counts, framed.frame, bounds=framed.bounds)

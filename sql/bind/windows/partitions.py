@@ -13,6 +13,7 @@ from sql.ir.aggregate import Aggregate
 from sql.ir.rebuild import column, row
 from sql.ir.relation import Project, Reduce, Relation
 from sql.ir.scalar import Column, Scalar, rewrite
+from sql.ir.window_function import WindowFunction
 
 OF_PARTITION = "of partition"
 """What an aggregate has in its `meta` that is one of a whole partition."""
@@ -31,7 +32,24 @@ class OfPartition:
 
     def over(self, columns: Sequence[Scalar]) -> Scalar:
         """The expression over what stands for the aggregates."""
-        return rewrite(self.value, lambda s: columns[s.index] if isinstance(s, Column) else s)
+        return _over(self.value, columns)
+
+
+@dataclass(frozen=True, slots=True)
+class OfFrame:
+    """As `OfPartition` of a part of it: an expression over several functions, such as avg() of moments."""
+
+    value: Scalar
+    functions: tuple[WindowFunction, ...]
+    names: tuple[str, ...]
+
+    def over(self, columns: Sequence[Scalar]) -> Scalar:
+        """The expression over what stands for the functions."""
+        return _over(self.value, columns)
+
+
+def _over(value: Scalar, columns: Sequence[Scalar]) -> Scalar:
+    return rewrite(value, lambda s: columns[s.index] if isinstance(s, Column) else s)
 
 
 def of_partition(call: exp.Expr, value: Scalar, aggregates: Aggregates) -> OfPartition:
