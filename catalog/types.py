@@ -23,7 +23,8 @@ class Physical(enum.Enum):
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled), or the parts
     of an INTERVAL, see `catalog.intervals`.
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
-    CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; UUID, in lower case;
+    CODE: int32 codes of the database's text dictionary (VARCHAR; JSON, as it was written; BLOB, any bytes; UUID, in
+    lower case;
     LIST, STRUCT and MAP, see `ivm.trace.columns.nested`).
     """
 
@@ -78,6 +79,7 @@ class Kind(enum.Enum):
     VARCHAR = "VARCHAR", Physical.CODE
     BLOB = "BLOB", Physical.CODE
     UUID = "UUID", Physical.CODE
+    JSON = "JSON", Physical.CODE
     ENUM = "ENUM", Physical.INT32
     INTERVAL = "INTERVAL", Physical.WIDE
     LIST = "LIST", Physical.CODE
@@ -122,6 +124,11 @@ class SqlType:
             return Physical.INT64 if self.precision <= MAX_NARROW_DIGITS else Physical.WIDE
         assert self.kind.physical is not None, "it has columns"
         return self.kind.physical
+
+    @property
+    def is_text(self) -> bool:
+        """Whether values are texts as they were written: VARCHAR and JSON."""
+        return self.kind is Kind.VARCHAR or self.kind is Kind.JSON
 
     @property
     def is_nested(self) -> bool:
@@ -183,6 +190,7 @@ TIME = SqlType(Kind.TIME)
 VARCHAR = SqlType(Kind.VARCHAR)
 BLOB = SqlType(Kind.BLOB)
 UUID = SqlType(Kind.UUID)
+JSON = SqlType(Kind.JSON)
 INTERVAL = SqlType(Kind.INTERVAL)
 
 

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import lru_cache
 from select import select
-from typing import Any
 from unicodedata import combining, east_asian_width
 
 import duckdb
@@ -36,9 +35,9 @@ from catalog.errors import (
 )
 from catalog.names import quoted
 from catalog.schema import Schema
-from catalog.types import HUGEINT, UUID, Kind
+from catalog.types import HUGEINT, JSON, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.columns.stand_ins import as_bytes, enum_columns, huge_columns, undivided, with_huge
+from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, enum_columns, huge_columns, undivided, with_huge
 from sql.cast_text import REFUSED
 
 
@@ -184,18 +183,19 @@ def _listen(read: int) -> None:
 
 
 _AGAIN_SECONDS = 0.05
-_HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
-    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
-    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`, and so does what holds such.
+    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, a UUID and
+    JSON for texts. An ENUM, which it would take for a text too, says what it is, see `offer`; so does what holds such.
     """
     for place, (field, given) in enumerate(zip(fields, table.schema.types, strict=False)):
         if field.type == UUID and pa.types.is_string(given):
             table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
+        if field.type == JSON and not isinstance(given, pa.BaseExtensionType):
+            table = table.set_column(place, table.schema.names[place], as_json(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(given):
-            table = _with_hugeint(table, place)
+            table = table.set_column(place, table.schema.names[place], as_hugeints(table.column(place)))
     return with_huge(table, [f.type if f.type.is_nested or f.type.kind is Kind.ENUM else None for f in fields])
 
 
@@ -211,17 +211,6 @@ def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     duck.register(texts, undivided(table).rename_columns(names))
     named = ", ".join(map(quoted, table.column_names))
     duck.execute(f"CREATE TEMP VIEW {quoted(name)}({named}) AS SELECT {', '.join(columns)} FROM {quoted(texts)}")
-
-
-def _with_hugeint(table: pa.Table, place: int) -> pa.Table:
-    column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
-    return table.set_column(place, table.schema.field(place).name, column)
-
-
-def _hugeints(array: pa.Array) -> pa.Array:
-    """The same bytes as the type that DuckDB knows as its HUGEINT."""
-    storage = pa.Array.from_buffers(pa.binary(16), len(array), array.buffers(), offset=array.offset)
-    return pa.ExtensionArray.from_storage(_HUGEINT, storage)
 
 
 def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
@@ -273,7 +262,7 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
         return []
     for place in huge_columns(table):
         if pa.types.is_decimal128(table.column(place).type):  # for some that have 39 digits
-            table = _with_hugeint(table, place)
+            table = table.set_column(place, table.schema.names[place], as_hugeints(table.column(place)))
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
     texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
     with connection(Use.OWN) as duck:

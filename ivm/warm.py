@@ -158,7 +158,7 @@ def _rows(table: Table, numbers: tuple[int, ...]) -> pa.Table:
 
 def _value(type: SqlType, number: int) -> object:
     """A value that tells the number."""
-    if type.kind is Kind.VARCHAR:
+    if type.is_text:
         return str(number)
     if type.kind is Kind.BLOB:
         return str(number).encode()

@@ -307,7 +307,7 @@ def _micros(written: Written, type_: SqlType) -> int:
 _USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
     **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
     Kind.DECIMAL: (r"(-?\d+(?:\.\d+)?)", lambda written, type_: _decimal((written, None, None, None), type_)),
-    Kind.VARCHAR: ("'([^']*)'", lambda written, _: written),
+    **dict.fromkeys((Kind.VARCHAR, Kind.JSON), ("'([^']*)'", lambda written, _: written)),
 }
 _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     **{kind: _integer for kind in Kind if kind.bits},
@@ -315,6 +315,7 @@ _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     Kind.FLOAT: _float,
     Kind.DOUBLE: _double,
     Kind.VARCHAR: _text,
+    Kind.JSON: _text,
     Kind.BOOLEAN: _boolean,
     Kind.DATE: _days,
     Kind.TIMESTAMP: _micros,

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from sql.aggregate_nodes import OWN
 from sql.chains import Chained, unchained
+from sql.ir.functions.json import NAMES as JSON
 from sql.ir.functions.nested import LAMBDAS, NAMES
 
 LOST = "lost"
@@ -26,9 +27,8 @@ MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
 
 AS_WRITTEN = frozenset(
-    ("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "JSON", "JSON_EXTRACT", "JSON_EXTRACT_PATH",
-     "JSON_EXTRACT_PATH_TEXT", "JSON_EXTRACT_STRING", "JSON_KEYS", "JSON_TYPE", "STRUCT_EXTRACT", "STRUCT_INSERT",
-     "TO_BINARY", *(name.upper() for name in (*NAMES, *LAMBDAS) if name not in ("contains", "len", "length", "map")))
+    ("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "STRUCT_EXTRACT", "STRUCT_INSERT", "TO_BINARY",
+     *(name.upper() for name in (*NAMES, *LAMBDAS, *JSON) if name not in ("contains", "len", "length", "map")))
 )  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
 
@@ -61,6 +61,7 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
     functions = {name: _kept(build) for name, build in known.items() if name not in others}
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
+    members["FUNCTION_PARSERS"] = {name: parse for name, parse in base.FUNCTION_PARSERS.items() if name not in others}
     members["has_chains"] = bool(others)
     if others:
         members["FUNC_TOKENS"] = base.FUNC_TOKENS | {TokenType.APPLY}

@@ -20,7 +20,7 @@ Range = tuple[int | float | str, int | float | str]
 """The least and the greatest value, both among them: integers, or without end; of texts twice the same."""
 
 _MIRRORED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-_TEXTS = (Kind.VARCHAR, Kind.BLOB, Kind.UUID)
+_TEXTS = (Kind.VARCHAR, Kind.JSON, Kind.BLOB, Kind.UUID)
 _MOST = 1 << 12
 _REST = (1 << 63) - 1
 _NAN = 0x7FF8 << 48

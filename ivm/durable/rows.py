@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from catalog.errors import StorageError
 from catalog.schema import Table
-from catalog.types import Kind
 from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
 from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in
@@ -74,7 +73,7 @@ def _is_of(table: Table, schema: pa.Schema) -> bool:
     return all(
         found == _values(arrow_type(field.type))
         or is_readable_in(found, field.type)
-        or (pa.types.is_large_string(found) and field.type.kind is Kind.VARCHAR)
+        or (pa.types.is_large_string(found) and field.type.is_text)
         for found, field in zip(map(_values, schema.types), table.fields, strict=True)
     )
 

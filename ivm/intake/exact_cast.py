@@ -12,8 +12,9 @@ import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
 from ivm.intake.intervals import as_intervals, intervals_of, is_time_span
+from ivm.intake.json_texts import check_json
 from ivm.intake.nested_cast import nested_cast
-from ivm.trace.columns.arrow import arrow_type, is_direct
+from ivm.trace.columns.arrow import arrow_type, is_direct, is_text
 from ivm.trace.columns.stand_ins import UUID_BYTES, to_enum, to_uuids
 
 _INTEGER_DIGITS = 20
@@ -51,8 +52,9 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
         return nested_cast(values, type, exact_cast)
     if not _goes_into(given, type):
         raise TypeError(f"it has Arrow type {given}")
-    if type.kind is Kind.VARCHAR:
-        return _to_text(values)
+    if type.is_text:
+        texts = values if is_text(given) else _to_text(values)
+        return texts if type.kind is Kind.VARCHAR else check_json(texts)
     if type.kind is Kind.UUID:
         return to_uuids(values)
     if type.kind is Kind.INTERVAL:
@@ -123,7 +125,7 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
     if type.kind is Kind.INTERVAL and is_time_span(given):
         return True
     value = given.value_type if arrow.is_dictionary(given) else given
-    return type.kind in (Kind.VARCHAR, Kind.ENUM, Kind.UUID) and _is_text(value)
+    return (type.is_text or type.kind in (Kind.ENUM, Kind.UUID)) and _is_text(value)
 
 
 def _to_text(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
-from catalog.types import BIGINT, SqlType
+from catalog.types import BIGINT, Kind, SqlType
 from ivm.intake.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
 from ivm.intake.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.intake.generated import GeneratedColumns
+from ivm.intake.json_texts import json_of
 from ivm.intake.nested_cast import nested_array
 from ivm.intake.python_rows import plain_rows
 from ivm.intake.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
@@ -359,6 +360,8 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
         return pa.chunked_array(values)
     if field.type.is_nested and not isinstance(values, str | bytes):
         return nested_array(list(values), field.type, _made)
+    if field.type.kind is Kind.JSON and not isinstance(values, bytes):
+        return json_of(values)
     if np.dtype(object) == getattr(values, "dtype", np.dtype(object)):
         # Arrow looks into lists for their type, without an end into one that holds itself.
         kinds = set(map(type, values)) - {pa.MonthDayNano}

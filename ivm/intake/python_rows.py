@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from catalog.json_texts import is_json
 from catalog.schema import Field
 from catalog.types import MAX_DIGITS, Kind, SqlType
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
@@ -260,6 +261,16 @@ class _Page:
         return self._batch.slice(at, count), places
 
 
+class _Json(_Bytes):
+    """Room for texts that are JSON to everybody."""
+
+    def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
+        """See `_Numbers.put`."""
+        if not all(type(value) is str and is_json(value) for value in values):
+            raise ValueError("it takes DuckDB to say whether this is JSON")
+        return super().put(at, values, is_stored)
+
+
 class PlainRows:
     """What makes record batches of `fields`, in their order, of columns of plain values.
 
@@ -320,7 +331,8 @@ def _room_for(type_: SqlType) -> Callable[[int, int], _Room] | None:
     if kind is Kind.HUGEINT:
         return lambda rows, _: _Pairs(rows, (int,), 1, 10**MAX_DIGITS)
     if kind in _BYTES:
-        return lambda rows, size: _Bytes(rows, size, _BYTES[kind])
+        room = _Json if kind is Kind.JSON else _Bytes
+        return lambda rows, size: room(rows, size, _BYTES[kind])
     if kind is Kind.BOOLEAN:
         return lambda rows, _: _Bits(rows)
     if kind.bits or kind in _WORDS:
@@ -347,7 +359,7 @@ def _moments(value: datetime.datetime) -> int:
     return (value - _EPOCH) // _MICROSECOND
 
 
-_BYTES: dict[Kind, type] = {Kind.VARCHAR: str, Kind.BLOB: bytes}
+_BYTES: dict[Kind, type] = {Kind.VARCHAR: str, Kind.JSON: str, Kind.BLOB: bytes}
 _WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Any], int] | None]] = {
     Kind.FLOAT: ((), None),
     Kind.DOUBLE: ((float,), None),

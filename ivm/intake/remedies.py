@@ -27,6 +27,7 @@ _TAKEN: dict[Kind, str] = {
     Kind.VARCHAR: "str",
     Kind.ENUM: "str",
     Kind.UUID: "UUID or str",
+    Kind.JSON: "str, or dict or list",
     Kind.BLOB: "bytes",
 }
 _CALLED: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
@@ -61,7 +62,7 @@ def of_arrow(given: pa.Field, field: Field) -> str:
 
 def _of_duckdb(given: pa.Field, field: Field) -> str:
     name = quoted(given.name)
-    is_nested = arrow.is_nested(given.type) and field.type.kind is Kind.VARCHAR
+    is_nested = arrow.is_nested(given.type) and field.type.is_text
     cast = f"to_json({name})" if is_nested else f"CAST({name} AS {field.type})"
     return f"it has Arrow type {given.type}; convert it first, by {cast}"
 

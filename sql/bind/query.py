@@ -20,6 +20,7 @@ from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import is_windowed
+from sql.bind.aggregates.written import spelt_out
 from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
@@ -243,6 +244,7 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
         if columns:  # DuckDB sees none in an expression of keys and aggregates
             group.set("all", None)
             group.set("expressions", [exp.Literal.number(column) for column in columns])
+    spelt_out(tree)
     blocks = {id(clause): width for clause, width in context.cut}
     nodes = nodes_of(tree)
     for node in nodes:

@@ -119,6 +119,10 @@ _PAIRS = f"count({_Y})"
 _NUMBERS = "DOUBLE, DOUBLE"
 
 
+_JSON = "CASE WHEN x IS NULL THEN 'null' ELSE CAST(to_json(x) AS VARCHAR) END"
+_ENTRY = "(CAST(json_object(CAST(k AS VARCHAR), v) AS VARCHAR))[2:-2]"
+
+
 def _deviation(name: str, null_of_values: bool, *called: str) -> AggregateFunction:
     return AggregateFunction(
         name, _ACCUMULABLE, "DOUBLE", "DOUBLE", null_of_values=null_of_values, windowed=True, called=called
@@ -215,6 +219,9 @@ _TABLE = (
         f"CASE WHEN var_pop({_X}) = 0 THEN NULL WHEN var_pop({_Y}) = 0 THEN 1.0 "
         f"ELSE power(covar_pop(y, x), 2) / (var_pop({_X}) * var_pop({_Y})) END",
     ),
+    _written("json_group_array", "T", "JSON", "x", f"CAST('[' || string_agg({_JSON}, ',') || ']' AS JSON)"),
+    _written("json_group_object", "T, U", "JSON", "k v", f"CAST('{{' || string_agg({_ENTRY}, ',') || '}}' AS JSON)"),
+    _written("json_group_structure", "JSON", "JSON", "x", "json_structure(json_group_array(x)) -> 0"),
     # Of a value, or of a bin by its end, how often it occurs; computed of all values of the group.
     _histogram("histogram", "histogram", 1),
     _histogram("histogram_exact", "histogram_exact", 2),

@@ -267,6 +267,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return "TRUE" if value else "FALSE"
         case Kind.VARCHAR:
             return as_literal(str(value))
+        case Kind.JSON:
+            return f"JSON {as_literal(str(value))}"
         case Kind.UUID:
             return f"UUID {as_literal(str(value))}"
         case Kind.ENUM:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from catalog.names import by_key, key
-from catalog.types import BOOLEAN, NULL, TIME, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, JSON, NULL, TIME, TIMESTAMP, VARCHAR, Kind, SqlType
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
     """Whether there is a cast from one type to another; whether it raises depends on the value."""
-    if VARCHAR in (source, target) or NULL in (source, target) or source == target:
+    if {VARCHAR, JSON, NULL} & {source, target} or source == target:
         return True
     if source.is_nested or target.is_nested:
         return source.kind is target.kind and _nested_castable(source, target)

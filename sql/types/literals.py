@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
 from catalog.calendar import DAY, date_text
+from catalog.json_texts import is_json
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -16,6 +17,7 @@ from catalog.types import (
     DOUBLE,
     HUGEINT,
     INTEGER,
+    JSON,
     MAX_DIGITS,
     NULL,
     TIMESTAMP,
@@ -80,12 +82,21 @@ def convert(literal: Literal, target: SqlType) -> Literal | None:
         return literal
     if literal.value is None:
         return Literal(None, target)
+    if literal.type == VARCHAR and target == JSON:
+        return _as_json(str(literal.value))
     if literal.type == VARCHAR:
         read = reader(target)
         return None if read is None else Literal(read(str(literal.value)), target)
     make = _TO.get(target.kind)
     value = make(literal, target) if make else None
     return None if value is None else Literal(value, target)
+
+
+def _as_json(text: str) -> Literal | None:
+    is_so = is_json(text)
+    if is_so is False:
+        raise ValueError(f"{text!r} is no JSON")
+    return Literal(text, JSON) if is_so else None
 
 
 def exactly(literal: Literal, target: SqlType) -> Literal | None:

@@ -269,6 +269,7 @@ _WRITERS: dict[Kind, Callable[[Any], str]] = {
     Kind.TIMESTAMPTZ: lambda micros: f"{timestamp_text(micros)}+00",
     Kind.TIME: time_text,
     Kind.UUID: str,
+    Kind.JSON: str,
     Kind.INTERVAL: interval_text,
 }
 

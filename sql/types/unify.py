@@ -13,6 +13,7 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
+    JSON,
     MAX_DIGITS,
     MAX_NARROW_DIGITS,
     NULL,
@@ -95,6 +96,8 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
         return left
     if left == NULL:
         return right
+    if JSON in (left, right):
+        return JSON
     if all(type_ == VARCHAR or type_.kind is Kind.ENUM for type_ in (left, right)):
         return VARCHAR
     if left.is_integer and right.is_integer:

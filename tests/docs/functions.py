@@ -20,6 +20,7 @@ from catalog.errors import Error
 from catalog.types import SqlType
 from sql.bind import bind
 from sql.ir.functions.function import Function
+from sql.ir.functions.json import TRANSFORMS
 from sql.ir.functions.nested import FUNCTIONS, LAMBDAS
 from sql.sql_text import SqlText
 from sql.types.declared import declared_type
@@ -108,6 +109,9 @@ _EXAMPLES = {
     "days_in_month": f"days_in_month({_DAY})", "format": "format('{}', 1)", "printf": "printf('%d', 1)",
     "quantile": "quantile(1, 0.5)", "split_part": "split_part('a', 'b', 1)", "position": "position('a' IN 'b')",
     "count_star": "count(*)", "list": "list(1)", "array_agg": "array_agg(1)", "like_escape": "'a' LIKE 'b' ESCAPE '$'",
+    "json_group_object": "json_group_object('a', 1)", "row_to_json": "row_to_json({'a': 1})",
+    "json": "json('{}')", "to_json": "to_json(1)", "json_quote": "json_quote(1)", "array_to_json": "array_to_json([1])", "json_object": "json_object('a', 1)", "json_array": "json_array(1)",
+    **{name: f"{name}('{{}}', '\"JSON\"')" for name in TRANSFORMS},
     "histogram": "histogram(1)", "histogram_exact": "histogram_exact(1, [1])", "list_zip": "list_zip([1], ['a'])",
     "array_zip": "array_zip([1], ['a'])", "struct_values": "struct_values({'a': 1})",
     "struct_extract_at": "struct_extract_at({'a': 1}, 1)", "generate_subscripts": "generate_subscripts([1], 1)",
@@ -158,7 +162,6 @@ def is_maintained(call: str) -> bool:
 _CLOCK, _CHANCE = "changes by itself", "another value at each call"
 _SESSION = "of the connection, not of the rows"
 _INSIDE = "of DuckDB's own inside"
-_JSON = "not supported: JSON"
 _WHY: tuple[tuple[str, str], ...] = (
     (r"(icu_)?collate_.*|icu_sort_key", "not supported: collations"),
     (
@@ -176,7 +179,8 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"current_.*|txid_current|version|getvariable|user|session_user", _SESSION),
     (r"error|assert_true", "an error of its own; leave the rows out with WHERE"),
     (r"(list_)?approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
-    (r"json.*|from_json.*|->>", _JSON),
+    (r"json_(de)?serialize_.*", "of a statement, not of rows"),
+    (r"json_copy_strftime_.*", _INSIDE),
     (r"array_.*", "not supported: arrays of one length"),
     (r"<->|<=>", "write list_distance(a, b) or list_cosine_distance(a, b)"),
     (r"equi_width_bins|lttb", "for pictures of many values; write their bins, or time_bucket(..) and GROUP BY"),

@@ -120,7 +120,6 @@ UNSUPPORTED = (
     ("SELECT random() FROM emp", "random", "changes without a change to a table"),
     ("SELECT foo(id) FROM emp", "foo", r"the function foo\(\) is not supported"),
     ("SELECT uper(name) FROM emp", "uper", "did you mean 'upper'"),
-    ("SELECT CAST(name AS JSON) FROM emp", "name", "JSON, which is not supported; write VARCHAR"),
     ("SELECT i // d52 FROM t", "i", "// of INTEGER and DECIMAL"),
     ("SELECT regexp_matches(name, 'a', name) FROM emp", "name) FROM", "varies from row to row"),
     ("SELECT round(pay, dept) FROM emp", "round", "integer literal"),

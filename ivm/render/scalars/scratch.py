@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache, partial
 
-from catalog.types import VARCHAR, Kind, Physical
+from catalog.types import Physical
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.columns import Rows, dense
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
@@ -52,7 +52,7 @@ def is_remembered(call: Scalar) -> bool:
     if any(function_of(name).nulls is not Nulls.ANY for name in functions):
         return False
     read = {part for part in walk(call) if isinstance(part, Reference)}
-    if len({each.index for each in read}) != 1 or any(each.type.kind is not Kind.VARCHAR for each in read):
+    if len({each.index for each in read}) != 1 or not all(each.type.is_text for each in read):
         return False
     return passes_texts(call) or (is_by_value(call) and any(isinstance(arg, Reference) for arg in call.args))
 
@@ -71,18 +71,17 @@ def over_scratch(call: Call, context: Context, interpreter: Interpreter) -> Eval
         found = built(scratch)(rows.over(scratch.texts, texts))
         if call.type.physical is not Physical.CODE:
             return found
+        if found.valid is not None:  # which may be told of all rows at once
+            found = dense(found, max(len(found.values), len(found.valid)))
         there = scratch.dictionary.now().packed(found.values, found.valid)
         return Column(context.dictionary.encode_parts(*there, found.valid), found.valid)
 
     return evaluate
 
 
-_TEXT = Reference(0, VARCHAR)
-
-
 def memo_of(call: Call, context: Context, interpreter: Interpreter) -> tuple[TextMemo, int]:
     """What remembers the values of a call that `is_remembered`, and the column of whose text it is asked."""
-    key = rewrite(call, lambda part: _TEXT if isinstance(part, Reference) else part)
+    key = rewrite(call, lambda part: Reference(0, part.type) if isinstance(part, Reference) else part)
     assert isinstance(key, Call), "it is the same call, of another column"
 
     def make() -> TextMemo:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from catalog.types import Kind, Physical
+from catalog.types import JSON, VARCHAR, Kind, Physical
 from ivm.analysis.ranges import can_raise
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.scratch import is_remembered, passes_texts
 from ivm.trace.delta import Layout, Place
+from sql.ir.functions import function_of
 from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, rewrite, walk
 
 MOST = 180
@@ -53,7 +54,7 @@ class Shape:
         texts: dict[int, Scalar] = {}
 
         def placed(scalar: Scalar) -> Scalar:
-            return rewrite(scalar, lambda part: moved(part) if isinstance(part, Column) else part)
+            return rewrite(scalar, lambda part: moved(part) if isinstance(part, Column) else as_texts(part))
 
         def moved(column: Column) -> Scalar:
             return texts.get(column.index) or replace(column, index=row[column.index])
@@ -138,6 +139,18 @@ class Shape:
             pieces.append(Shape(maps, early, late, outputs, width, kept))
             width += len(maps)
         return pieces
+
+
+def as_texts(scalar: Scalar) -> Scalar:
+    """What is cast from JSON to text, as the text which it is."""
+    if not isinstance(scalar, Call) or scalar.function != "cast" or scalar.type != VARCHAR:
+        return scalar
+    (given,) = scalar.args
+    if given.type == JSON and isinstance(given, Column):
+        return replace(given, type=VARCHAR)
+    if given.type == JSON and isinstance(given, Call) and function_of(given.function).asked is not None:
+        return replace(given, type=VARCHAR)
+    return scalar
 
 
 def cost_rank(predicate: Scalar) -> int:

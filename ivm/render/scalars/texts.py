@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from catalog.errors import NumericError
-from catalog.types import Kind, Physical
+from catalog.types import BOOLEAN, JSON, VARCHAR, Kind, Physical
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
-from ivm.render.scalars.columns import Rows, all_valid, dense, objects, pick, spread, stored
+from ivm.render.scalars.columns import Rows, all_valid, both, dense, objects, pick, spread, stored
 from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
@@ -41,16 +41,18 @@ def is_by_value(call: Call) -> bool:
     """Whether it is a function of texts, or to text, that looks at the strings; of comparisons, that with a literal."""
     if call.function in _CASTS:
         given = call.args[0].type
-        return _is_nested_cast(call) or (given.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR)
+        return _is_asked_cast(call) or (given.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR)
     if call.function in TEXTS or call.function in REGEXES or function_of(call.function).asked is not None:
         return True
     return call.function in _ORDERS and bool(native_of(call))
 
 
-def _is_nested_cast(call: Call) -> bool:
-    """Whether DuckDB is asked for a cast: of lists, structs and maps."""
-    given = call.args[0].type
-    return call.function in _CASTS and given.kind is not Kind.NULL and (given.is_nested or call.type.is_nested)
+def _is_asked_cast(call: Call) -> bool:
+    """Whether DuckDB is asked for a cast: of lists, structs and maps, and of JSON, whose text is there."""
+    given, wanted = call.args[0].type, call.type
+    if call.function not in _CASTS or given.kind is Kind.NULL:
+        return False
+    return given.is_nested or wanted.is_nested or wanted == JSON or (given == JSON and wanted != VARCHAR)
 
 
 def compare_columns(dictionary: TextDictionary, a: Array, b: Array) -> Array:
@@ -115,7 +117,9 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
         literals = [arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
         return Column(REGEXES[call.function](dictionary, columns[0].values, *literals))
     declared = function_of(call.function)
-    if declared.asked is not None or _is_nested_cast(call):
+    if call.function in _CASTS and call.type == JSON and call.args[0].type == VARCHAR and columns:
+        return _checked_json(call, dictionary, columns[0])
+    if declared.asked is not None or _is_asked_cast(call):
         return _asked(declared.asked or call.function, call, dictionary, columns)
     strings, length, waiting = dictionary.now(), max((len(c.values) for c in columns), default=1), iter(columns)
     if call.function == "concat" and columns:
@@ -129,6 +133,16 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
             values = dense(next(waiting), length).values
             lists.append(strings.strings(values) if arg.type.kind is Kind.VARCHAR else objects(values).tolist())
     return _results(call, dictionary, lists)
+
+
+def _checked_json(call: Call, dictionary: TextDictionary, texts: Column) -> Column:
+    """The texts themselves, which JSON is kept as."""
+    is_there: Any = _asked("json_valid", Call("json_valid", call.args, BOOLEAN), dictionary, [texts]).values
+    if is_there.all():
+        return texts
+    if call.function == "cast":
+        return _asked("cast", call, dictionary, [texts.take(np.flatnonzero(~is_there))])  # which raises
+    return Column(texts.values, both(texts.valid, is_there))
 
 
 def _asked(function: str, call: Call, dictionary: TextDictionary, columns: list[Column]) -> Column:

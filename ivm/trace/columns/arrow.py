@@ -54,12 +54,15 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.VARCHAR: pa.string(),
     Kind.BLOB: pa.binary(),
     Kind.UUID: pa.string(),
+    Kind.JSON: pa.string(),
     Kind.INTERVAL: pa.month_day_nano_interval(),
 }
 
 NO_TEXTS = TextDictionary()
 """Of columns that have no codes."""
 _INDEXES = (pa.int8(), pa.int16(), pa.int32())
+_LOOKED_AT = (Kind.UUID, Kind.JSON, Kind.ENUM, Kind.INTERVAL)
+"""Kinds of which a text may be none, or a value finer than it is."""
 _FEW = 1 << 12
 _PLAIN: dict[type, tuple[pa.DataType, str, object]] = {
     int: (pa.int64(), "<i8", 0),
@@ -102,7 +105,7 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
         return bool(given.scale == type.scale and given.precision <= arrow_type(type).precision)
-    if type.kind in (Kind.UUID, Kind.ENUM, Kind.INTERVAL):  # of which a text may be none, or a value finer than it is
+    if type.kind in _LOOKED_AT:
         return False
     if type.kind is Kind.BLOB:
         return bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))

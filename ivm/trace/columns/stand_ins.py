@@ -1,6 +1,6 @@
-"""HUGEINT, UUID, ENUM and ROW(..) in Arrow data, where something else stands for them: a decimal of scale 0, as for
-DECIMAL(38,0), a text, a dictionary whose values are the labels in order, and a struct. Fields of tables say which they
-are.
+"""HUGEINT, UUID, JSON, ENUM and ROW(..) in Arrow data, where something else stands for them: a decimal of scale 0,
+as for DECIMAL(38,0), a text, a dictionary whose values are the labels in order, and a struct. Fields of tables say
+which they are.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from ivm.trace.columns.intervals import INTERVAL, lengths
 _INDEXES = ((pa.uint8(), 0xFF), (pa.uint16(), 0xFFFF), (pa.uint32(), 0xFFFF_FFFF))
 _SHOWN = 10
 UUID_BYTES = 16
+_HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 _WHAT = b"ivm.type"
-_NAMES = ("HUGEINT", "UUID")
+_NAMES = ("HUGEINT", "UUID", "JSON")
 _ENUM = "ENUM("
 _ROW = "TUPLE("
 _AT_ONCE = 1 << 16
@@ -98,6 +99,22 @@ def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     raw = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in texts.to_pylist()]
     storage = pa.array(raw, pa.binary(UUID_BYTES))
     return pa.chunked_array([pa.ExtensionArray.from_storage(pa.uuid(), storage)], pa.uuid())
+
+
+def as_hugeints(integers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decimals of scale 0 as the type that DuckDB knows as its HUGEINT, of the same bytes. Cost: none."""
+    return pa.chunked_array([_as_hugeints(chunk) for chunk in integers.chunks], _HUGEINT)
+
+
+def _as_hugeints(array: pa.Array) -> pa.Array:
+    storage = pa.Array.from_buffers(pa.binary(16), len(array), array.buffers(), offset=array.offset)
+    return pa.ExtensionArray.from_storage(_HUGEINT, storage)
+
+
+def as_json(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts that are JSON as Arrow's own type of it. Cost: none."""
+    given = pa.json_(texts.type)
+    return pa.chunked_array([pa.ExtensionArray.from_storage(given, chunk) for chunk in texts.chunks], given)
 
 
 def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:

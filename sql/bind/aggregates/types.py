@@ -280,7 +280,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
     if aggregate_of(call.function).written is not None:
-        return Operand(node, binder.bind(expression_of(call)).scalar)
+        return Operand(node, binder.bind(expression_of(binder, call)).scalar)
     name = column_name(node, binder.source)
     with _inside(binder, call):
         made = average(binder, call)

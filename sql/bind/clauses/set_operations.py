@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from catalog.names import by_key, key
 from catalog.names import twice as standing_twice
-from catalog.types import BLOB, VARCHAR, SqlType
+from catalog.types import BLOB, JSON, VARCHAR, SqlType
 from sql.bind.clauses.columns import cast_columns, is_nothing
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.clauses.with_clause import bind_with
@@ -106,7 +106,7 @@ def _common(context: BindContext, node: exp.SetOperation, left: Relation, right:
         return other.type
     if is_nothing(right, column):
         return one.type
-    texts = VARCHAR in (one.type, other.type) and BLOB not in (one.type, other.type)
+    texts = VARCHAR in (one.type, other.type) and not {BLOB, JSON} & {one.type, other.type}
     common = VARCHAR if texts else common_type(one.type, other.type)
     if common is None:
         what = f"column {column + 1} of {_word(node)} is {one.type} on one side and {other.type} on the other"

@@ -1,4 +1,4 @@
-"""What stands in FROM and makes rows of values: UNNEST, range() and generate_series()."""
+"""What stands in FROM and makes rows of values: UNNEST, range(), generate_series(), json_each() and json_tree()."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Subqueries, placed
+from sql.bind.json_rows import bind_json_rows, in_columns, is_json_rows
 from sql.bind.names.columns import unique_names
 from sql.bind.names.scope import Scope, scope_of
 from sql.bind.series import bind_series_rows, name_of
@@ -27,9 +28,9 @@ ORDINALITY = "ordinality"
 
 def makes_rows(node: exp.Expr) -> bool:
     """Whether an item of FROM is one of these."""
-    return isinstance(node, exp.Unnest) or (
-        isinstance(node, exp.Table | exp.Lateral) and isinstance(node.this, exp.Unnest | exp.GenerateSeries)
-    )
+    if isinstance(node, exp.Table | exp.Lateral):
+        return isinstance(node.this, exp.Unnest | exp.GenerateSeries) or is_json_rows(node.this)
+    return isinstance(node, exp.Unnest)
 
 
 def bind_rows(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
@@ -58,6 +59,7 @@ def bind_rows(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
         first = function if numbered and any(isinstance(s, Outer) for s in walk(made)) else called
         names = (first, ORDINALITY)[: 1 + numbered]
         relation = _alone(Unnest(below, (resolve(made),), names, numbered))
+        relation = in_columns(relation) if is_json_rows(call) else relation
     return _named(context, node, call, relation, called)
 
 
@@ -65,6 +67,8 @@ def _bound(binder: Binder, call: exp.Expr) -> tuple[str, Constant | Scalar]:
     """What the function is called, and its rows, or the list that has them as its elements."""
     if isinstance(call, exp.GenerateSeries):
         return name_of(call), bind_series_rows(binder, call)
+    if is_json_rows(call):
+        return bind_json_rows(binder, call)
     if len(call.expressions) != 1:
         binder.fail(call, "UNNEST in FROM takes one list; write one UNNEST for each")
     (given,) = call.expressions

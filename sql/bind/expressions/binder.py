@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from catalog.function import PythonFunctions
 from catalog.names import key
-from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, JSON, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import OuterRow, Scope
@@ -203,7 +203,7 @@ class Binder(Placed):
                 self.mismatch(operand.node, f"cannot read this as {target}: {error}")
             if literal is not None:
                 return literal
-        if scalar.type.kind is Kind.ENUM and target not in (VARCHAR, scalar.type):
+        if scalar.type.kind is Kind.ENUM and target not in (VARCHAR, JSON, scalar.type):
             return self.cast(Operand(operand.node, self.cast(operand, VARCHAR)), target)
         if scalar.type == target:
             return scalar

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, VARCHAR, SqlType
+from catalog.types import BOOLEAN, INTERVAL, JSON, NULL, TIME, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.collations import operands_of
 from sql.bind.expressions.operand import Operand
@@ -41,12 +41,21 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
         adapted = (mirrored[1], mirrored[0]) if mirrored else None
     if adapted is not None:
         return adapted
-    target = unify([operand.term for operand in operands])
+    target = _compared_in(operands)
     if target is None:
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"cannot compare {types}; cast one side")
     cast = tuple(binder.cast(operand, target) for operand in operands)
     return lengths_of(cast) if has_length(target) else cast
+
+
+def _compared_in(operands: Sequence[Operand]) -> SqlType | None:
+    """The type in which operands are compared: what they have in common, or, as in DuckDB, what JSON meets."""
+    common = unify([operand.term for operand in operands])
+    if common != JSON:
+        return common
+    met = unify([operand.term for operand in operands if operand.type != JSON and not operand.is_text_literal])
+    return met if met is not None and (met.is_numeric or met.is_moment or met in (BOOLEAN, TIME, INTERVAL)) else JSON
 
 
 def unified(

@@ -11,6 +11,7 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTERVAL,
+    JSON,
     NULL,
     TIME,
     VARCHAR,
@@ -22,7 +23,6 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.functions.fields import field_by_path
 from sql.bind.functions.intervals import negative, product, quotient, sum_of
 from sql.bind.functions.shifts import add_moment, subtract_moment
-from sql.bind.functions.signatures import json_text
 from sql.ir.scalar import Call, Literal
 from sql.types.casts import castable
 from sql.types.declared import declared_type
@@ -97,7 +97,7 @@ def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
 def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
     """TRY_CAST(x AS type), NULL where CAST raises."""
     operand, target = _cast_of(binder, node)
-    if operand.type.kind is Kind.ENUM and operand.type != target:
+    if operand.type.kind is Kind.ENUM and target not in (operand.type, JSON):
         operand = Operand(node, binder.cast(operand, VARCHAR))
     if isinstance(operand.scalar, Literal):
         try:
@@ -116,10 +116,7 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
 def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
     target = declared_type(node.args["to"], binder.source, "the cast", node)
-    operand = json_text(binder, node.this)
-    if operand is not None and target != VARCHAR:
-        binder.refuse(node, f"a cast from JSON to {target} is not supported; write CAST(x ->> 'path' AS {target})")
-    operand = operand or binder.bind(node.this)
+    operand = binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
     return operand, target
@@ -213,6 +210,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
     exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
+    exp.ParseJSON: lambda binder, node: Operand(node, binder.cast(binder.bind(node.this), JSON)),  # JSON '..'
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,
     exp.Sub: bind_sub,

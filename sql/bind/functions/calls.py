@@ -21,7 +21,7 @@ from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
 from sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
-from sql.bind.functions.signatures import READ_OF_JSON, apply, text
+from sql.bind.functions.signatures import apply, text
 from sql.bind.functions.texts import of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
@@ -89,10 +89,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     _refuse(binder, node, name)
     if clock_type(node) is not None:
         return bind_clock(binder, node)
-    if name in READ_OF_JSON:
-        return READ_OF_JSON[name](binder, node)
-    if name in json.MAKERS:
-        return json.refuse_json(binder, node)
+    if name in json.BY_NAME:
+        return json.BY_NAME[name](binder, node)
     if name in structs.BY_NAME and args:
         return structs.BY_NAME[name](binder, node, args)
     if name in PLAIN:

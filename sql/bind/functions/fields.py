@@ -8,6 +8,7 @@ from catalog.names import key, suggestion
 from catalog.types import INTEGER, Kind
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.json import bind_key
 from sql.bind.functions.signatures import apply
 from sql.ir.scalar import Call, Literal
 from sql.sql_text import text_of
@@ -23,7 +24,7 @@ def field_by_path(binder: Binder, node: exp.Column) -> Operand | None:
             **dict(zip(("this", "table"), reversed([each.copy() for each in parts[:width]]), strict=False))
         )
         found = binder.find(column)
-        if found is not None and found.type.kind in (Kind.STRUCT, Kind.MAP):
+        if found is not None and found.type.kind in (Kind.STRUCT, Kind.MAP, Kind.JSON):
             for part in parts[width:]:
                 found = field_of(binder, node, found, part.name)
             return found
@@ -31,9 +32,11 @@ def field_by_path(binder: Binder, node: exp.Column) -> Operand | None:
 
 
 def field_of(binder: Binder, node: exp.Expr, subject: Operand, name: str) -> Operand:
-    """The field of a name, in any case; of a map the value of that key. BindError if there is none."""
+    """The field of a name, in any case; of a map, or of JSON, the value of that key. BindError if there is none."""
     if subject.type.kind is Kind.MAP:
         return bind_map_value(binder, node, subject, exp.Literal.string(name))
+    if subject.type.kind is Kind.JSON:
+        return bind_key(binder, node, subject, exp.Literal.string(name))
     if subject.type.kind is not Kind.STRUCT:
         binder.mismatch(node, f"{text_of(node)} takes a field of what is no struct but {subject.type}")
     names = [each for each, _ in subject.type.fields]

@@ -20,8 +20,9 @@ Found = dict[str, list[OperandType]]
 
 
 def is_generic(function: Function) -> bool:
-    """Whether its types hold variables, or it takes lists, structs or maps."""
-    return any(isinstance(type_, SqlType) and (type_.is_nested or _names(type_)) for type_ in function.takes)
+    """Whether its types hold variables, or it takes lists, structs or maps, or any number of arguments."""
+    types = (type_ for type_ in function.takes if isinstance(type_, SqlType))
+    return "..." in function.takes or any(type_.is_nested or _names(type_) for type_ in types)
 
 
 def takes_so_many(function: Function, args: int) -> bool:
@@ -81,6 +82,8 @@ def _becomes(given: SqlType, wanted: SqlType) -> bool:
     """Whether a value of one type goes where another is taken, as DuckDB casts by itself."""
     if wanted.is_numeric:
         return given.is_integer or (given.is_numeric and not wanted.is_integer)
+    if given.is_text and wanted.is_text:
+        return True
     return given in (wanted, NULL) or (given.kind is Kind.ENUM and wanted.kind is Kind.VARCHAR)
 
 

@@ -1,25 +1,21 @@
-"""JSON: texts that hold it, and what is read of them. JSON itself is a value only where it is given on as a text."""
+"""JSON: paths that lead to several places, arrows, and functions whose types follow from what they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
-from catalog.types import VARCHAR, list_of
+from catalog.types import JSON, VARCHAR, Kind, SqlType, list_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.ir.functions import FUNCTIONS, Function
-from sql.ir.functions.asked import JSON
-from sql.ir.scalar import Call, Scalar
-
-MAKERS: dict[str, tuple[Function, ...]] = {
-    **{each.name: (each,) for each in JSON},
-    **dict.fromkeys(
-        ("json_extract", "json_extract_path"), tuple(each for each in JSON if each.asked == "json_extract")
-    ),
-}
-"""The functions whose value is JSON in DuckDB, by name."""
+from sql.bind.functions.signatures import apply, text
+from sql.ir.functions.json import OF_PATHS, TRANSFORMS
+from sql.ir.functions.nested import PLACE
+from sql.ir.scalar import Call, Literal
+from sql.types.declared import declared_type
 
 Args = Sequence[exp.Expr]
 _ARROWS = (exp.JSONExtract, exp.JSONExtractScalar)
@@ -27,24 +23,14 @@ _LOOSER = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILik
            exp.NullSafeEQ, exp.NullSafeNEQ)  # fmt: skip
 
 
-def made_by(binder: Binder, node: exp.Expr) -> tuple[tuple[Function, ...], Args] | None:
-    """The functions that may make the JSON that `node` writes, and their arguments; None if it writes no JSON."""
-    inner = node.unnest()
-    if isinstance(inner, exp.JSONExtract):
-        check_arrow(binder, inner)
-        return MAKERS["json_extract"], (inner.this, inner.expression)
-    if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in MAKERS:
-        return MAKERS[str(inner.this).lower()], inner.expressions
-    return None
+def bind_arrow(binder: Binder, node: exp.Expr) -> Operand:
+    """The JSON at a path, x -> path, and its text, x ->> path; of several places the list of these."""
+    _check_arrow(binder, node)
+    name = "json_extract" if isinstance(node, exp.JSONExtract) else "json_extract_string"
+    return bind_at(binder, node, name, (node.this, node.expression))
 
 
-def refuse_json(binder: Binder, node: exp.Expr) -> Operand:
-    """JSON where a value is wanted."""
-    what = "JSON is no type of columns here"
-    binder.refuse(node, f"{what}; write ->> for what is at a path as text, or CAST(... AS VARCHAR) for its JSON")
-
-
-def check_arrow(binder: Binder, node: exp.Expr) -> None:
+def _check_arrow(binder: Binder, node: exp.Expr) -> None:
     """Refuse -> and ->> where DuckDB puts other parentheses than sqlglot: -> binds weaker than all, ->> as ||."""
     around, is_left = node.parent, node.arg_key == "this"
     if isinstance(node, exp.JSONExtract):
@@ -58,14 +44,106 @@ def check_arrow(binder: Binder, node: exp.Expr) -> None:
         binder.refuse(node, f"{sign} without parentheses means something else to DuckDB here; write (x {sign} 'path')")
 
 
-def every(binder: Binder, name: str, args: Args, text: Scalar) -> Scalar | None:
-    """The list that a path with * leads to; None for any other."""
-    path = args[1] if len(args) == 2 else None
-    if not isinstance(path, exp.Literal) or not path.is_string or not path.name.startswith("$") or "*" not in path.name:
-        return None
-    function = FUNCTIONS[f"{name} of all"]
-    literal = binder.bind(path).scalar
-    return Call(function.name, (text, literal), list_of(VARCHAR))
+def bind_at(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
+    """A function of JSON and of a path, a path with * or a list of paths, or the place in an array."""
+    path = args[1].unnest() if len(args) == 2 else None
+    if isinstance(path, exp.Literal) and path.is_string and path.name.startswith("$") and "*" in path.name:
+        found = Call(f"{name} of all", (text(binder, args[0]), Literal(path.name, VARCHAR)), list_of(OF_PATHS[name]))
+        return Operand(node, found)
+    if isinstance(path, exp.Array):
+        if not all(isinstance(each, exp.Literal) and each.is_string for each in path.expressions):
+            binder.refuse(path, f"{name}() takes a list of paths as texts; write ['a', 'b'], or a call for each path")
+        written = f"{name}({PLACE.format(1)}, {path.sql('duckdb')})"
+        given = Literal(written, VARCHAR), text(binder, args[0])
+        return Operand(node, Call("written", given, list_of(OF_PATHS[name])))
+    return apply(binder, node, name, args)
 
 
-HANDLERS: dict[type[exp.Expr], Handler] = {exp.JSONExtract: refuse_json}
+def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) -> Operand:
+    """JSON[key] and JSON.key, which is no path, whatever stands in it, and JSON[place of an array]."""
+    if not isinstance(place, exp.Literal) or not place.is_string:
+        operand = binder.bind(place)
+        if operand.type.is_text:
+            binder.refuse(place, "JSON[..] takes a key as a text literal, or a place; write (j -> key)")
+        return bind_at(binder, node, "json_extract", (subject.node, place))
+    name = place.name
+    if not name or name.isdecimal() or '"' in name:
+        binder.refuse(place, f"the key {name!r} in JSON[..] is not supported; write (j -> 'path')")
+    path = Literal(f'$."{name}"', VARCHAR)
+    return binder.call(node, "json_extract of path", (binder.cast(subject, VARCHAR), path), JSON)
+
+
+def _array(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
+    """JSON_ARRAY(x, ..)."""
+    return Operand(node, Call(name, tuple(binder.bind(arg).stored for arg in args), JSON, nullable=False))
+
+
+def _object(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
+    """JSON_OBJECT(key, x, ..), whose keys are texts."""
+    if len(args) % 2:
+        binder.fail(node, f"{name}() takes keys and values in turn; write {name}('key', x)")
+    for arg in args[::2]:
+        given = binder.bind(arg).type
+        if given != VARCHAR:
+            binder.mismatch(arg, f"a key in {name}() is a text, not {given}; write CAST(... AS VARCHAR)")
+    return _array(binder, node, name, args)
+
+
+def _row(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
+    """ROW_TO_JSON(struct)."""
+    if len(args) != 1:
+        binder.fail(node, f"{name}() takes 1 argument, not {len(args)}")
+    operand = binder.bind(args[0])
+    if operand.type.kind is not Kind.STRUCT:
+        binder.mismatch(args[0], f"{name}() takes a struct, not {operand.type}; write to_json(x)")
+    return binder.call(node, name, (operand.scalar,), JSON)
+
+
+def _transformed(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
+    """FROM_JSON(x, structure) and its like, whose structure is the JSON of a type."""
+    if len(args) != 2:
+        binder.fail(node, f"{name}() takes 2 arguments, not {len(args)}")
+    given, form = text(binder, args[0]), binder.bind(args[1]).scalar
+    if not isinstance(form, Literal) or form.value is None:
+        binder.refuse(args[1], f'the structure of {name}() must be a constant; write \'{{"a": "INTEGER"}}\'')
+    try:
+        type_ = _type_of(binder, args[1], json.loads(str(form.value)))
+    except ValueError:
+        what = f"the structure of {name}() is no JSON of a type"
+        binder.fail(args[1], f'{what}; write names of types in it, such as \'{{"a": "INTEGER"}}\'')
+    return Operand(node, Call(name, (given, Literal(form.value, VARCHAR)), type_))
+
+
+def _type_of(binder: Binder, at: exp.Expr, form: object) -> SqlType:
+    """The type that a structure tells; ValueError if it is none."""
+    if isinstance(form, list) and len(form) == 1:
+        return list_of(_type_of(binder, at, form[0]))
+    if isinstance(form, dict) and form:
+        return struct_of((name, _type_of(binder, at, each)) for name, each in form.items())
+    if not isinstance(form, str):
+        raise ValueError(form)
+    try:
+        node = exp.DataType.build(form, dialect="duckdb")
+    except SqlglotError as error:
+        raise ValueError(form) from error
+    return declared_type(node, binder.source, "the structure", at)
+
+
+def _reading(name: str) -> Handler:
+    return lambda binder, node: bind_at(binder, node, name, node.expressions)
+
+
+def _making(make: Callable[[Binder, exp.Expr, str, Args], Operand], name: str) -> Handler:
+    return lambda binder, node: make(binder, node, name, node.expressions)
+
+
+BY_NAME: dict[str, Handler] = {
+    **{name: _reading(name) for name in OF_PATHS},
+    **{name: _making(_transformed, name) for name in TRANSFORMS},
+    "json_array": _making(_array, "json_array"),
+    "json_object": _making(_object, "json_object"),
+    "row_to_json": _making(_row, "row_to_json"),
+}
+"""How functions are bound whose types alone do not say so."""
+
+HANDLERS: dict[type[exp.Expr], Handler] = dict.fromkeys(_ARROWS, bind_arrow)

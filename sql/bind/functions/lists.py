@@ -11,6 +11,7 @@ from sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.fields import bind_map_value
+from sql.bind.functions.json import bind_key as bind_json_key
 from sql.bind.functions.lambdas import bind_comprehension
 from sql.bind.functions.signatures import apply
 from sql.bind.functions.structs import bind_key
@@ -40,8 +41,10 @@ def _is_of_query(node: exp.Expr) -> bool:
 
 
 def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
-    """x[place] of a list, map or struct, and of a text."""
+    """x[place] of a list, map or struct, of JSON and of a text."""
     subject = binder.bind(node.this)
+    if subject.type.kind is Kind.JSON and len(node.expressions) == 1 and not isinstance(node.expressions[0], exp.Slice):
+        return bind_json_key(binder, node, subject, node.expressions[0])
     if not subject.type.is_nested:
         return bind_text_bracket(binder, node)
     if len(node.expressions) != 1:

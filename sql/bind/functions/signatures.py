@@ -9,12 +9,11 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from catalog.errors import TypeMismatchError
-from catalog.types import BIGINT, BLOB, DATE, DOUBLE, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import BIGINT, BLOB, DATE, DOUBLE, JSON, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
-from sql.bind.functions.json import check_arrow, every, made_by
 from sql.ir.functions import Function
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.unify import holds
@@ -24,22 +23,13 @@ Taker = Callable[[Binder, exp.Expr], Scalar]
 
 
 def text_operand(binder: Binder, node: exp.Expr) -> Operand:
-    """An operand that must be VARCHAR, or the ENUM that stands for one; of JSON its text."""
-    of_json = json_text(binder, node)
-    if of_json is not None:
-        return of_json
+    """An operand that must be VARCHAR, or the ENUM or JSON that stands for one."""
     operand = binder.bind(node)
-    if operand.type.kind is Kind.ENUM:
+    if operand.type.kind in (Kind.ENUM, Kind.JSON):
         return Operand(node, binder.cast(operand, VARCHAR))
     if operand.type not in (VARCHAR, NULL):
         binder.mismatch(node, f"text is needed here, not {operand.type}; write CAST(... AS VARCHAR)")
     return operand
-
-
-def json_text(binder: Binder, node: exp.Expr) -> Operand | None:
-    """The text of the JSON that `node` writes; None if it writes none."""
-    made = made_by(binder, node)
-    return None if made is None else _chosen(binder, node, "json_extract", *made)
 
 
 def number_operand(binder: Binder, node: exp.Expr) -> Operand:
@@ -95,7 +85,8 @@ def exactly(target: SqlType) -> Taker:
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
         operand = binder.bind(node)
-        if operand.type not in (target, NULL) and (target == BLOB or not operand.is_text_literal):
+        is_read = operand.is_text_literal or (target == JSON and operand.type == VARCHAR)
+        if operand.type not in (target, NULL) and (target == BLOB or not is_read):
             binder.mismatch(node, f"a {target} is needed here, not {operand.type}; cast it")
         return binder.cast(operand, target)
 
@@ -112,14 +103,8 @@ def _taker(type_: SqlType | str) -> Taker:
 
 
 def apply(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
-    """The plain function `name` with these arguments; `node` is the call, for messages."""
-    return _chosen(binder, node, name, PLAIN[name], args)
-
-
-def _chosen(
-    binder: Binder, node: exp.Expr, name: str, functions: Sequence[Function], args: Sequence[exp.Expr]
-) -> Operand:
-    """The first of `functions` that takes the arguments."""
+    """The first plain function `name` that takes these arguments; `node` is the call, for messages."""
+    functions = PLAIN[name]
     fitting = [each for each in functions if takes_so_many(each, len(args))]
     if not fitting:
         least, most = min(len(f.takes) - f.optional for f in functions), max(len(f.takes) for f in functions)
@@ -138,28 +123,6 @@ def _applied(binder: Binder, node: exp.Expr, function: Function, args: Sequence[
     scalars = tuple(_taker(type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
     nullable = function.makes_null or any(scalar.nullable for scalar in scalars)
     return Operand(node, Call(function.name, scalars, function.gives, nullable))
-
-
-def bind_json_text(binder: Binder, node: exp.Expr) -> Operand:
-    """Of x ->> path the text at a path, or those at all places that it leads to."""
-    check_arrow(binder, node)
-    return _read(binder, node, "json_extract_string", (node.this, node.expression))
-
-
-def _read(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
-    found = every(binder, name, args, text(binder, args[0])) if len(args) == 2 else None
-    return apply(binder, node, name, args) if found is None else Operand(node, found)
-
-
-READ_OF_JSON: dict[str, Handler] = {
-    name: lambda binder, node, own=own: _read(binder, node, own, node.expressions)  # type: ignore[misc]
-    for name, own in (
-        ("json_extract_string", "json_extract_string"),
-        ("json_extract_path_text", "json_extract_string"),
-        ("json_value", "json_value"),
-    )
-}
-"""How functions are bound that read texts of JSON at a path, which may lead to several."""
 
 
 def _of_class(name: str, keys: Sequence[str]) -> Handler:
@@ -199,6 +162,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Pad: bind_pad,
     exp.SHA2: bind_sha2,
     exp.Trim: bind_trim,
-    exp.JSONExtractScalar: bind_json_text,
     exp.StrPosition: _of_class("strpos", ("this", "substr")),
 }

@@ -63,9 +63,10 @@ def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
         return _bind_lists(binder, node, left, right)
     if NULL in (left.type, right.type):
         return Operand(node, Literal(None, NULL))
-    if left.type == right.type == BLOB:
+    types = left.type, right.type
+    if types == (BLOB, BLOB):
         return binder.call(node, "concat of BLOB", (left.scalar, right.scalar), BLOB)
-    if not any(operand.type == VARCHAR or operand.type.kind is Kind.ENUM for operand in (left, right)):
+    if not any(type_.is_text or type_.kind is Kind.ENUM for type_ in types):
         binder.mismatch(node, f"|| needs text on one side, not {left.type} and {right.type}; cast one to VARCHAR")
     return binder.call(node, "concat", (binder.cast(left, VARCHAR), binder.cast(right, VARCHAR)), VARCHAR)
 

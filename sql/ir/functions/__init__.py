@@ -20,12 +20,12 @@ A call's arguments have exactly the types that are declared here, since the bind
 from __future__ import annotations
 
 from catalog.errors import UnsupportedError
-from sql.ir.functions import asked, called, intervals, logic, moments, nested, numbers, series, texts
+from sql.ir.functions import asked, called, intervals, json, logic, moments, nested, numbers, series, texts
 from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
 
 __all__ = ["FUNCTIONS", "MIRRORED", "NEGATED", "Function", "NotFoldableError", "Nulls", "Raises", "function_of"]
 
-_FAMILIES = (numbers, logic, moments, intervals, texts, series, nested, asked, called)
+_FAMILIES = (numbers, logic, moments, intervals, texts, series, nested, json, asked, called)
 _ALL: tuple[Function, ...] = tuple(function for family in _FAMILIES for function in family.FUNCTIONS)
 
 FUNCTIONS = {f.name: f for f in _ALL}

@@ -7,8 +7,6 @@ tables deserves a body of its own.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from catalog.types import (
     BIGINT,
     BLOB,
@@ -27,12 +25,10 @@ from catalog.types import (
     UUID,
     VARCHAR,
     SqlType,
-    list_of,
 )
 from sql.ir.functions.function import Function, Raises
 
 _V, _TEXT, _TEXTS, _BYTES = VARCHAR, (VARCHAR,), (VARCHAR, VARCHAR), (BLOB,)
-_LIST = list_of(VARCHAR)
 
 
 def _asked(
@@ -63,25 +59,6 @@ def _digits(name: str, *others: str) -> tuple[Function, ...]:
     return tuple(_asked(name, (type_,), VARCHAR, *others, of=str(type_)) for type_ in numbers)
 
 
-def _of_json(name: str, gives: SqlType, *others: str) -> tuple[Function, ...]:
-    """What is at a path, or at a place of an array."""
-    return _asked(name, _TEXTS, gives, *others, of="path"), _asked(name, (_V, BIGINT), gives, *others, of="place")
-
-
-def _all_of_json(name: str, gives: SqlType) -> Function:
-    """What is at all places that a path with * leads to."""
-    return Function(
-        f"{name} of all", (_V, "literal"), gives, makes_null=True, raises=Raises.SOMETIMES, asked=name
-    )  # fmt: skip
-
-
-JSON = (
-    *(replace(each, names=()) for each in _of_json("json_extract", _V)),
-    Function("json", _TEXT, _V, makes_null=True, raises=Raises.SOMETIMES, asked="json"),
-    Function("json_structure", _TEXT, _V, makes_null=True, raises=Raises.SOMETIMES, asked="json_structure"),
-)
-"""Those that make JSON in DuckDB: here its text, which is given on to what takes texts, and nowhere else."""
-
 FUNCTIONS = (
     # How alike texts are.
     _asked("hamming", _TEXTS, BIGINT, "mismatches"),
@@ -102,18 +79,6 @@ FUNCTIONS = (
     _asked("length_grapheme", _TEXT, BIGINT),
     _asked("array_extract", (_V, BIGINT), _V, "list_element", "list_extract"),
     _asked("array_slice", (_V, BIGINT, BIGINT), _V, "list_slice"),
-    # JSON, as texts that hold it.
-    *_of_json("json_extract_string", _V, "json_extract_path_text"),
-    *_of_json("json_value", _V),
-    *_of_json("json_exists", BOOLEAN)[:1],
-    _asked("json_type", _TEXTS, _V, optional=1),
-    _asked("json_array_length", _TEXTS, UBIGINT, optional=1),
-    _asked("json_keys", _TEXTS, _LIST, optional=1),
-    _asked("json_contains", _TEXTS, BOOLEAN),
-    _asked("json_valid", _TEXT, BOOLEAN),
-    _all_of_json("json_extract_string", _LIST),
-    _all_of_json("json_value", _LIST),
-    *JSON,
     # Names of files.
     _asked("parse_dirname", _TEXTS, _V, optional=1),
     _asked("parse_dirpath", _TEXTS, _V, optional=1),

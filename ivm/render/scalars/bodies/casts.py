@@ -140,7 +140,7 @@ def _otherwise(call: Call, context: Context) -> Apply | None:
     if source.kind is Kind.NULL:
         null = constant(None, target.physical)
         return lambda a: null
-    if source == target or source.kind is Kind.UUID:  # which is kept as its text
+    if source == target or (target.kind is Kind.VARCHAR and source.kind in (Kind.UUID, Kind.JSON)):  # kept as its text
         return lambda a: a
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
