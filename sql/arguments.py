@@ -65,6 +65,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("fill_pattern",), (exp.Pad,)),
     (("flag",), (exp.RegexpLike,)),
     (("group", "parameters"), (exp.RegexpExtract,)),
+    (("is_literal",), (exp.ParseJSON,)),
     (("length",), (exp.SHA2,)),
     (("modifiers", "replacement"), (exp.RegexpReplace,)),
     (("negate",), (exp.ILike, exp.Like)),

@@ -87,6 +87,7 @@ MORE = (
     "SELECT [id] && [2], [id] @> [2], [id] <@ [2], id IN [1, 2], {'a': id}::STRUCT(a BIGINT) FROM emp",
     "SELECT id FROM emp LIMIT 10%",
     "SELECT histogram(id, [1, 2]), histogram_exact(id, [1, 2]) FROM emp",
+    "SELECT json_group_array(id), json_group_object(name, id), json_group_structure(to_json(id)), JSON '{}' FROM emp",
     "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
     "SELECT string_split_regex(name, 'b') FROM emp WHERE name IN string_split(name, 'b')",
 )

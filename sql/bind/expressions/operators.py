@@ -122,6 +122,13 @@ def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     return operand, target
 
 
+def bind_json_literal(binder: Binder, node: exp.Expr) -> Operand:
+    """JSON '..', a text that is cast."""
+    if not node.args.get("is_literal"):
+        binder.refuse(node, "JSON stands before a text; write CAST(x AS JSON)")
+    return Operand(node, binder.cast(binder.bind(node.this), JSON))
+
+
 def bind_add(binder: Binder, node: exp.Expr) -> Operand:
     """Sum x + y of numbers, of a date and days, of a moment and an interval, of intervals."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
@@ -210,7 +217,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
     exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
-    exp.ParseJSON: lambda binder, node: Operand(node, binder.cast(binder.bind(node.this), JSON)),  # JSON '..'
+    exp.ParseJSON: bind_json_literal,
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,
     exp.Sub: bind_sub,
