@@ -16,7 +16,7 @@ from catalog.types import SqlType
 from ivm.operators.mfp import Mfp, over_net
 from ivm.operators.operator import Contents
 from ivm.operators.walk import Onward
-from ivm.trace.answers import Answer, Answers, key_of
+from ivm.trace.answers import Answer, Answers, is_key, key_of
 from ivm.trace.columns.arrow import to_arrow, to_column
 from ivm.trace.columns.column import every
 from ivm.trace.columns.python_values import array_of, values_of
@@ -51,7 +51,7 @@ class Called(Mfp):
         self.states = (answers,)
         self._answers, self._ask = answers, ask
         self._width, self._condition, self._places = width, condition, places
-        self._are_plain = not any(types[place].is_float or types[place].is_nested for place in places)
+        self._are_keys = all(is_key(types[place]) for place in places)
         self._types, self._gives, self._dictionary = types, gives, dictionary
 
     def step(self, inputs: Sequence[Delta | None], onward: Onward | None = None) -> Delta | None:
@@ -117,7 +117,7 @@ class Called(Mfp):
         """The arguments of each row; None where there is no call."""
         columns = [self._values(delta, place) for place in self._places]
         given: Iterator[Row] = zip(*columns, strict=True) if columns else repeat((), len(delta))
-        rows: list[_Row] = [(row, row) for row in given] if self._are_plain else [(key_of(row), row) for row in given]
+        rows: list[_Row] = [(row, row) for row in given] if self._are_keys else [(key_of(row), row) for row in given]
         condition = delta.column(self._condition)
         values: Any = condition.values
         calls = values if condition.valid is None else values & condition.valid

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
-from catalog.types import BIGINT, SqlType
+from catalog.types import BIGINT, Kind, SqlType
 from ivm.trace.columns.column import Array
 from ivm.trace.columns.python_values import array_of, values_of
 from ivm.trace.columns.segment import Segment, Segments, segment_of
@@ -128,12 +129,20 @@ def _bytes_of(answer: Answer) -> int:
     return sys.getsizeof(answer) + sum(map(sys.getsizeof, (answer.given, *answer.given, answer.value)))
 
 
+def is_key(type: SqlType) -> bool:
+    """Whether values of a type are equal only if a function takes them for the same, so that `key_of` leaves them."""
+    return not (type.is_float or type.is_nested or type.kind in (Kind.BOOLEAN, Kind.DECIMAL))
+
+
 def key_of(given: Sequence[Any]) -> Hashable:
-    """Arguments in a form in which equal ones are equal, and no others: a NaN is one, and so are both zeros."""
+    """Arguments in a form in which equal ones are equal, and no others: a NaN is one, and so are both zeros.
+
+    What a function that takes any type may tell apart is not equal: true and 1, or 1, 1.0 and 1.00.
+    """
     return tuple([each if type(each) in _PLAIN else _key(each) for each in given])
 
 
-_PLAIN = frozenset([int, str, bool, bytes, type(None)])
+_PLAIN = frozenset([int, str, bytes, type(None)])
 
 
 def _key(value: Any) -> Hashable:
@@ -143,7 +152,7 @@ def _key(value: Any) -> Hashable:
         return ("list", *map(_key, value))
     if isinstance(value, dict):
         return ("map", *((_key(each), _key(held)) for each, held in value.items()))
-    key: Hashable = value
+    key: Hashable = (type(value).__name__, str(value)) if isinstance(value, bool | Decimal) else value
     return key
 
 

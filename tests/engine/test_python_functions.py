@@ -197,6 +197,10 @@ def test_functions_of_arrow_arrays_and_of_any_number_of_arguments(db: ivm.Databa
     assert rows(db, "SELECT d, j, n FROM v WHERE id = 13") == [(6, "3-None-q", 5)]
     assert rows(db, "SELECT twice(x), joined(x, s, 'q'), nothing() FROM t WHERE id = 13") == [(6, "3-None-q", 5)]
     db.verify()
+    arguments = {"1": "1", "true": "True", "1.0": "1.0", "1.00": "1.00", "1e0": "1.0"}
+    for number, (argument, told) in enumerate(arguments.items()):
+        db.sql(f"CREATE MATERIALIZED VIEW v{number} AS SELECT joined({argument}) AS j FROM t WHERE id < 2")
+        assert rows(db, f"SELECT DISTINCT j FROM v{number}") == [(told,)], argument
 
 
 def test_wrong_answers_say_so_and_change_nothing() -> None:
