@@ -6,6 +6,7 @@ from collections.abc import Sequence as Tokens
 
 from sqlglot.tokenizer_core import Token
 
+from catalog.names import MAIN, key
 from catalog.sequence import Sequence
 from sql.sql_text import SqlText
 from sql.statements import CreateSequence, Drop
@@ -23,7 +24,7 @@ def about_sequence(tokens: Tokens[Token], source: SqlText) -> CreateSequence | D
     words = Words(tokens, source, _FORM)
     if words.take("DROP", "SEQUENCE"):
         words.form = _DROP_FORM
-        exists, name = words.take("IF", "EXISTS"), words.name("a sequence")
+        exists, name = words.take("IF", "EXISTS"), _name(words)
         cascade = words.take("CASCADE")
         words.take("RESTRICT")
         words.end()
@@ -36,7 +37,17 @@ def about_sequence(tokens: Tokens[Token], source: SqlText) -> CreateSequence | D
     exists = words.take("IF", "NOT", "EXISTS")
     if replaces and exists:
         words.fail("OR REPLACE and IF NOT EXISTS exclude each other")
-    return CreateSequence(_sequence(words, words.name("a sequence")), exists, replaces)
+    return CreateSequence(_sequence(words, _name(words)), exists, replaces)
+
+
+def _name(words: Words) -> str:
+    """The name of a sequence, which may stand behind that of the schema main; UnsupportedError for another schema."""
+    place, name = words.place, words.plain_name("a sequence")
+    if not words.take("."):
+        return name
+    if key(name) != MAIN:
+        words.source.refuse(place, f"sequences are not supported in schema {name!r}; leave it out, which means main")
+    return words.plain_name("a sequence")
 
 
 def _sequence(words: Words, name: str) -> Sequence:
