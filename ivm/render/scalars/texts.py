@@ -15,6 +15,7 @@ from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, both, dense, objects, pick, spread, stored
 from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
+from ivm.render.scalars.plain_texts import cast_plainly
 from ivm.render.scalars.text_natives import column_of
 from ivm.trace.columns.column import DTYPES, Array, Column
 from ivm.trace.text import regex
@@ -125,6 +126,11 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
     if call.function == "concat" and columns:
         parts = [a.value if isinstance(a, Literal) else strings.decode(next(waiting).values) for a in call.args]
         return Column(dictionary.encode(joined(parts)).values)
+    if call.function in _CASTS and columns and call.args[0].type == VARCHAR:
+        texts = strings.decode(dense(columns[0], length).values)
+        found = cast_plainly(texts, call.type, lambda odd: _results(call, dictionary, [odd.to_pylist()]))
+        if found is not None:
+            return found
     lists: list[Iterable[Any]] = []
     for arg in call.args:
         if isinstance(arg, Literal):

@@ -1,0 +1,63 @@
+"""Casts of texts that are written plainly, as programs write numbers, days and moments: Arrow reads columns of them.
+
+What it would read otherwise than DuckDB, or not at all, is not plain: spaces, signs of plus, underscores, digits that a
+type has no room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.types import Kind, SqlType
+from ivm.trace.columns.arrow import NO_TEXTS, arrow_type, to_column
+from ivm.trace.columns.column import Column, concat, every
+from sql.ir.limits import limits
+
+_MANY = 64
+"""Of fewer texts each is read by itself, which takes no longer."""
+_DAY = r"[1-9]\d{3}-\d\d-\d\d"
+_FORMS = {
+    Kind.DOUBLE: r"-?\d{1,200}(\.\d{1,200})?([eE][+-]?\d{1,2})?",
+    Kind.DATE: _DAY,
+    Kind.TIMESTAMP: rf"{_DAY}[ T]\d\d:\d\d:\d\d(\.\d{{1,6}})?",
+}
+
+
+def cast_plainly(
+    texts: pa.Array | pa.ChunkedArray, type: SqlType, others: Callable[[pa.Array], Column]
+) -> Column | None:
+    """What the texts, none of which is NULL, are as values of `type`; those that are not plain as `others` reads them.
+
+    None where nothing is gained: of other types, of few texts, or of days that there are not. Cost: some 0.2 us a text.
+    """
+    form = _form(type) if len(texts) >= _MANY else None
+    if form is None:
+        return None
+    is_plain = pc.match_substring_regex(texts, f"^{form}$")
+    try:
+        plain = to_column(pc.cast(texts.filter(is_plain), arrow_type(type)), type, NO_TEXTS)
+    except pa.ArrowInvalid:
+        return None
+    mask = is_plain.to_numpy(zero_copy_only=False) if isinstance(is_plain, pa.Array) else is_plain.to_numpy()
+    if every(mask):
+        return plain
+    odd = np.flatnonzero(~mask)
+    order = np.concatenate([np.flatnonzero(mask), odd])
+    return concat([plain, others(texts.take(odd))]).take(np.argsort(order))
+
+
+def _form(type: SqlType) -> str | None:
+    """How the values of a type are plainly written, as a regular expression; None where Arrow does not read them."""
+    if type.kind is Kind.DECIMAL:
+        whole, scale = type.precision - type.scale, type.scale
+        fraction = rf"(\.\d{{1,{scale}}})?" if scale else ""
+        return rf"-?\d{{1,{whole}}}{fraction}" if whole else None
+    if not type.is_integer:
+        return _FORMS.get(type.kind)
+    low, high = limits(type)
+    sign = "-?" if low < 0 else ""
+    return rf"{sign}\d{{1,{len(str(high)) - 1}}}"
