@@ -22,8 +22,8 @@ from catalog.types import (
     decimal,
 )
 from ivm.render.scalars.columns import objects, stored
-from ivm.render.scalars.plain_texts import cast_plainly
 from ivm.trace.columns.column import DTYPES, Column
+from ivm.trace.columns.plain_texts import cast_plainly
 from sql.types.texts import reader
 
 TYPES = (BIGINT, INTEGER, UTINYINT, UBIGINT, HUGEINT, DOUBLE, DATE, TIMESTAMP, decimal(9, 2), decimal(38, 5))

@@ -15,9 +15,9 @@ from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, both, dense, objects, pick, spread, stored
 from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
-from ivm.render.scalars.plain_texts import cast_plainly
 from ivm.render.scalars.text_natives import column_of
 from ivm.trace.columns.column import DTYPES, Array, Column
+from ivm.trace.columns.plain_texts import cast_plainly
 from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined

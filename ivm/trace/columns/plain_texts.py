@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from catalog.types import Kind, SqlType
+from catalog.types import Kind, SqlType, integer_range
 from ivm.trace.columns.arrow import NO_TEXTS, arrow_type, to_column
 from ivm.trace.columns.column import Column, concat, every
-from sql.ir.limits import limits
 
 _MANY = 64
 """Of fewer texts each is read by itself, which takes no longer."""
@@ -58,6 +57,6 @@ def _form(type: SqlType) -> str | None:
         return rf"-?\d{{1,{whole}}}{fraction}" if whole else None
     if not type.is_integer:
         return _FORMS.get(type.kind)
-    low, high = limits(type)
+    low, high = integer_range(type.kind)
     sign = "-?" if low < 0 else ""
     return rf"{sign}\d{{1,{len(str(high)) - 1}}}"
