@@ -13,7 +13,7 @@ from catalog.macro import Macro, Macros, macro_called
 from catalog.names import MAIN, TEMP, as_literal, key, listed, quoted, suggestion, written
 from catalog.schema import ForeignKey, Index, Table, View
 from catalog.sequence import Sequence, Sequences
-from catalog.types import SqlType, holds
+from catalog.types import Kind, SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
 
@@ -125,13 +125,13 @@ class Catalog:
         self._types = {**self._types, key(name): (name, type_)}
 
     def drop_type(self, name: str) -> None:
-        """Forget the name of a type; BindError if there is none, or if a table has columns of that type."""
+        """Forget the name of a type; BindError if there is none, or if it is an ENUM of which a table has columns."""
         found = self._types.get(key(name))
         if found is None:
             known = suggestion(name, (each for each, _ in self._types.values()))
             raise BindError(f"there is no type {name!r}{known}")
         users = tuple(table.name for table in self.tables if any(holds(field.type, found[1]) for field in table.fields))
-        if users:
+        if users and found[1].kind is Kind.ENUM:  # of others all columns have the type, not the name
             raise BindError(f"cannot drop type {name!r}: used by {listed('table', users)}; drop that first")
         self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
+from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.names import key
@@ -106,7 +107,7 @@ def _of_altered(tokens: list[Token]) -> Iterator[Token]:
     yield from tokens[at + 1 : at + 2]
 
 
-_CREATE = "CREATE TYPE name AS ENUM ('a', 'b')"
+_CREATE = "CREATE TYPE name AS ENUM ('a', 'b'), or AS another type"
 _DROP = "DROP TYPE name"
 
 
@@ -131,13 +132,25 @@ def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
     name, what = _named(rest[0], source), f"CREATE TYPE {rest[0].text}"
     if is_type(name):
         source.fail(rest[0].start, f"cannot create type {name!r}: SQL has one of that name")
+    node = _enum(rest, source, what) if rest[2].text.upper() == "ENUM" else _other(rest, source, what)
+    return CreateType(name, declared_type(node, SqlText(""), what), exists)
+
+
+def _enum(rest: Sequence[Token], source: SqlText, what: str) -> exp.DataType:
     kinds = [token.token_type for token in rest[3:]]
     labels = [token for token in rest[4:-1] if token.token_type == TokenType.STRING]
     separated = [TokenType.L_PAREN, *[TokenType.STRING, TokenType.COMMA] * len(labels)]
-    if rest[2].text.upper() != "ENUM" or not labels or kinds != [*separated[:-1], TokenType.R_PAREN]:
+    if not labels or kinds != [*separated[:-1], TokenType.R_PAREN]:
         source.refuse(rest[2].start, f"{what} takes an ENUM with its labels; write {_CREATE}")
-    node = exp.DataType(this=exp.DType.ENUM, expressions=[exp.Literal.string(label.text) for label in labels])
-    return CreateType(name, declared_type(node, SqlText(""), what), exists)
+    return exp.DataType(this=exp.DType.ENUM, expressions=[exp.Literal.string(label.text) for label in labels])
+
+
+def _other(rest: Sequence[Token], source: SqlText, what: str) -> exp.DataType:
+    written = source.text[rest[2].start : rest[-1].end + 1]
+    try:
+        return exp.DataType.build(written, dialect="duckdb")
+    except ParseError:
+        source.refuse(rest[2].start, f"{what} takes a type, which {written!r} is not; write {_CREATE}")
 
 
 def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:

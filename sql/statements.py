@@ -97,7 +97,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True)
 class CreateType:
-    """CREATE TYPE: `name` stands for `type`, an ENUM."""
+    """CREATE TYPE: `name` stands for `type`."""
 
     name: str
     type: SqlType

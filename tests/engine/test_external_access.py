@@ -95,8 +95,6 @@ REFUSED = (
     "FROM arrow_scan(1, 2, 3)",
     "SELECT getenv('HOME')",
     "SELECT nextval('s')",
-    "WITH x AS (INSERT INTO t VALUES (2, 'b') RETURNING id) SELECT * FROM x",
-    "WITH x AS (DELETE FROM t RETURNING id) SELECT * FROM x",
     "WITH x AS (CREATE TABLE u (n INT)) SELECT 1",
     "WITH x AS (COPY (SELECT 1) TO '{}/out.csv') SELECT * FROM x",
     "FROM query('WITH x AS (COPY (SELECT 1) TO ''{}/out.csv'') FROM x')",
@@ -239,7 +237,7 @@ def test_a_forked_child_asks_for_itself() -> None:
 
 
 def test_connections_are_made_in_one_place() -> None:
-    makes = re.compile(r"\bduckdb\.(connect|sql|query|execute|from_|read_|default_connection)")
+    makes = re.compile(r"\bduckdb\.(connect|sql\b|query|execute|from_|read_|default_connection)")
     places = [
         path.relative_to(ROOT).as_posix()
         for package in ("ivm", "sql", "catalog", "tpch")

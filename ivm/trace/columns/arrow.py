@@ -29,7 +29,7 @@ from ivm.trace.columns.column import (
     zeroed,
 )
 from ivm.trace.columns.nested import codes_of, codes_of_runs, values_of
-from ivm.trace.columns.stand_ins import enum_array, enum_type, positions_of
+from ivm.trace.columns.stand_ins import enum_array, enum_type, map_of, positions_of
 from ivm.trace.text.dictionary import Codes, TextDictionary
 from ivm.trace.text.texts import Strings
 
@@ -93,7 +93,7 @@ def _nested_type(type: SqlType) -> pa.DataType:
     if type.kind is Kind.LIST:
         return pa.list_(arrow_type(type.element))
     (_, key), (_, value) = type.element.fields
-    return pa.map_(arrow_type(key), arrow_type(value))
+    return map_of(arrow_type(key), arrow_type(value))
 
 
 def is_direct(given: pa.DataType, type: SqlType) -> bool:

@@ -172,9 +172,14 @@ def _whole(array: pa.Array, plain: pa.DataType) -> pa.Array:
     return copied if plain == array.type else copied.cast(plain)
 
 
+def map_of(key: pa.DataType, item: pa.DataType) -> pa.DataType:
+    """The type of maps. Arrow has none whose keys are of its null type, as those of DuckDB's empty MAP {} are."""
+    return pa.map_(pa.int32() if arrow.is_null(key) else key, item)
+
+
 def _without_dictionaries(given: pa.DataType) -> pa.DataType:
     if arrow.is_map(given):
-        return pa.map_(_without_dictionaries(given.key_type), _without_dictionaries(given.item_type))
+        return map_of(_without_dictionaries(given.key_type), _without_dictionaries(given.item_type))
     if arrow.is_list(given):
         return pa.list_(_without_dictionaries(given.value_type))
     if arrow.is_struct(given):
