@@ -80,7 +80,7 @@ REFUSED: tuple[tuple[type[Error], str, str, str], ...] = (
     (TypeMismatchError, f"{MUTUAL} a (v INT) AS (SELECT s FROM e) SELECT 1", "s FROM", "declared INTEGER, but its query gives BIGINT"),
     (TypeMismatchError, f"{MUTUAL} a (v DATE) AS (SELECT '2020-01-01') SELECT 1", "'2020", "declared DATE, but its query gives VARCHAR"),
     (UnsupportedError, f"{MUTUAL} a (v INT NOT NULL) AS (SELECT 1) SELECT 1", "v INT", "a constraint of column 'v'"),
-    (UnsupportedError, f"{MUTUAL} a (v JSON) AS (SELECT 1) SELECT 1", "v JSON", "JSON"),
+    (UnsupportedError, f"{MUTUAL} a (v BIT) AS (SELECT 1) SELECT 1", "v BIT", "BIT"),
     (ParseError, f"{MUTUAL} (RECURSION LIMIT 0) a (v INT) AS (SELECT 1) SELECT 1", ") a", "number of rounds, 1 or more"),
     (ParseError, f"{MUTUAL} (RETURN AT 5) a (v INT) AS (SELECT 1) SELECT 1", "5)", "expected RECURSION LIMIT n"),
     (ParseError, f"{MUTUAL} (ROUNDS 5) a (v INT) AS (SELECT 1) SELECT 1", "ROUNDS", "expected RETURN AT RECURSION LIMIT"),
