@@ -16,6 +16,7 @@ from catalog.types import SqlType
 from ivm.analysis.order_free import RoundOrder, Valued
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.asof import AsofPlan
+from ivm.plan.called import CalledPlan
 from ivm.plan.iterate import IteratePlan, LoopResultPlan
 from ivm.plan.join import BoundPlan, JoinPlan, PathPlan, RacePlan, StagePlan
 from ivm.plan.mfp import Mfp, MfpPlan
@@ -41,7 +42,7 @@ from sql.ir.scalar import Call, Column, Literal
 from sql.ir.window_function import Frame
 
 PARTS = (
-    *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan, AsofPlan),
+    *(TablePlan, ViewPlan, ConstantPlan, MfpPlan, ReducePlan, JoinPlan, TopKPlan, WindowPlan, AsofPlan, CalledPlan),
     *(UnionPlan, NegatePlan, ThresholdPlan, UnnestPlan, ArrangementPlan, PathPlan, RacePlan, StagePlan, BoundPlan),
     *(
         IteratePlan,

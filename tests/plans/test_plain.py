@@ -41,6 +41,10 @@ def test_plans_of_all_queries():
                "min(d), count(*) FROM (SELECT o_custkey, o_orderdate AS d FROM orders UNION ALL SELECT o_orderkey, d FROM l "
                "JOIN orders ON c = o_custkey) x GROUP BY 1), k (c BIGINT) AS (SELECT c FROM l UNION SELECT c + 1 FROM k "
                "WHERE c < 5) SELECT l.c, d, n FROM l JOIN k USING (c)")  # fmt: skip
+        db.create_function("near", lambda x: x // 10, ["BIGINT"], "BIGINT")
+        db.sql("CREATE MATERIALIZED VIEW called AS SELECT near(o_orderkey) AS n, count(*) AS c FROM orders GROUP BY n")
+        db.sql("CREATE MATERIALIZED VIEW late AS SELECT o_orderkey, l_tax FROM orders ASOF JOIN lineitem "
+               "ON o_orderkey = l_orderkey AND o_orderdate <= l_shipdate")  # fmt: skip
         plans = {name: installed.plan for name, installed in core_of(db).engine.views.items()}
         made = again(plans)
         assert list(made.items()) == list(plans.items())
