@@ -9,7 +9,8 @@ import pytest
 
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK
-from catalog.types import TIMESTAMPTZ
+from catalog.function import PythonFunction
+from catalog.types import BIGINT, TIMESTAMPTZ
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from sql.ir.clock import NOW
@@ -42,6 +43,7 @@ QUERIES = sorted({case.sql for _, _, case in CASES})
 def connection():
     with duckdb.connect() as made:
         made.execute("SET TimeZone = 'UTC'")
+        made.execute("CREATE MACRO f(x) AS abs(x)")
         for statement in (SCHEMA + DATA).replace(" WITH (check_foreign_keys = true)", "").split(";"):
             made.execute(statement)
         yield made
@@ -53,6 +55,7 @@ def catalog():
     for statement in parse(SCHEMA):
         assert isinstance(statement, CreateTable)
         made.add_table(statement.table)
+    made.functions = {"f": PythonFunction("f", (BIGINT,), BIGINT, abs)}
     return made
 
 
