@@ -41,7 +41,7 @@ class WithFunctions(ABC):
             parameters: The types of its arguments: texts such as "INTEGER[]", DuckDB's types or Python's. None: those
                 of its annotations; or of any number and type, if it takes `*args`.
             return_type: The type of its result. None: that of its annotation.
-            type: "native" (default): of values. "arrow": of arrays (`pyarrow.Array`), and it returns one with a value for each.
+            type: "native" (default): of values. "arrow": of arrays (`pyarrow.Array`), and gives one with as many.
             null_handling: "default": the result is NULL where an argument is, and the function is not called; None
                 from it is an error. "special": it is called with None, and may return it.
             exception_handling: "return_null" makes NULL of what raises. "default": the statement fails.

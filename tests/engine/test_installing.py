@@ -159,7 +159,9 @@ def _state(db: ivm.Database) -> object:
     existing = Existing()
     existing.add(engine.renderer.rendered)
     assert engine.renderer.existing == existing
-    sources = {name: {width: id(node) for width, node in feeds.items()} for name, feeds in engine.renderer.sources.items()}
+    sources = {
+        name: {width: id(node) for width, node in feeds.items()} for name, feeds in engine.renderer.sources.items()
+    }
     catalog = core_of(db).catalog
     return users, nodes, rendered, sources, list(engine.views), engine.is_installing, catalog.tables, catalog.views
 
