@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
 from math import inf
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ _SMALL = 1 << 10
 
 Step = Callable[[Sequence[Delta | None]], None]
 """What is done with a chunk. Where others are let in meanwhile, it must not read a store."""
+Done = TypeVar("Done")
 _Begin = Callable[[Sequence[Delta | None]], "Errand[None]"]
 
 
@@ -111,27 +113,31 @@ def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, a
     step = partial(_step, node.operator, since=time)
     fill: Step = step if alone else lambda inputs: installation.aside(partial(step, inputs))
     begin = _done if alone else installation.errands.send
+
+    def send(inputs: Sequence[Delta | None]) -> Errand[None]:
+        return begin(partial(step, inputs))
+
     try:
         for number, contents in enumerate(each):
-            of_input = partial(_of_input, number, len(each))
+            fill_one, send_one = (
+                partial(_of_input, fill, number, len(each)),
+                partial(_of_input, send, number, len(each)),
+            )
             if whole:
-                _fill_whole(lambda found, of=of_input: fill(of(found)), contents, installation)  # type: ignore[misc]
+                _fill_whole(fill_one, contents, installation)
             else:
-                _fill_in_parts(
-                    lambda found, of=of_input: fill(of(found)),  # type: ignore[misc]
-                    lambda found, of=of_input: begin(partial(step, of(found))),  # type: ignore[misc]
-                    contents,
-                    installation,
-                )
+                _fill_in_parts(fill_one, send_one, contents, installation)
     finally:
         installation.errands.wait()
     catch_up(node.operator, time, installation, fill)
     installation.waiting = None
 
 
-def _of_input(number: int, count: int, found: Sequence[Delta | None]) -> Sequence[Delta | None]:
-    """What there is of the input of this number, and of the others nothing."""
-    return [found[0] if each == number else None for each in range(count)]
+def _of_input(
+    work: Callable[[Sequence[Delta | None]], Done], number: int, count: int, found: Sequence[Delta | None]
+) -> Done:
+    """Work with what there is of the input of this number, and of the others nothing."""
+    return work([found[0] if each == number else None for each in range(count)])
 
 
 def _step(operator: Operator, inputs: Sequence[Delta | None], since: int) -> None:

@@ -17,7 +17,7 @@ from ivm.render.scalars.failures import literal_text
 from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
 from ivm.trace.columns.column import DTYPES, Array, Column
-from ivm.trace.columns.plain_texts import cast_plainly
+from ivm.trace.columns.plain_texts import cast_plainly, gains
 from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined
@@ -126,7 +126,7 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
     if call.function == "concat" and columns:
         parts = [a.value if isinstance(a, Literal) else strings.decode(next(waiting).values) for a in call.args]
         return Column(dictionary.encode(joined(parts)).values)
-    if call.function in _CASTS and columns and call.args[0].type == VARCHAR:
+    if call.function in _CASTS and columns and call.args[0].type == VARCHAR and gains(length, call.type):
         texts = strings.decode(dense(columns[0], length).values)
         found = cast_plainly(texts, call.type, lambda odd: _results(call, dictionary, [odd.to_pylist()]))
         if found is not None:

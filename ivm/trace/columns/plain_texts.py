@@ -26,22 +26,26 @@ _FORMS = {
 }
 
 
+def gains(count: int, type: SqlType) -> bool:
+    """Whether it may be worth a try to cast so many texts to a type."""
+    return count >= _MANY and _form(type) is not None
+
+
 def cast_plainly(
     texts: pa.Array | pa.ChunkedArray, type: SqlType, others: Callable[[pa.Array], Column]
 ) -> Column | None:
     """What the texts, none of which is NULL, are as values of `type`; those that are not plain as `others` reads them.
 
-    None where nothing is gained: of other types, of few texts, or of days that there are not. Cost: some 0.2 us a text.
+    None where nothing is gained, see `gains`, or of days that there are not. Cost: some 0.2 us a text.
     """
-    form = _form(type) if len(texts) >= _MANY else None
-    if form is None:
+    if not gains(len(texts), type):
         return None
-    is_plain = pc.match_substring_regex(texts, f"^{form}$")
+    is_plain = pc.match_substring_regex(texts, f"^{_form(type)}$")
     try:
         plain = to_column(pc.cast(texts.filter(is_plain), arrow_type(type)), type, NO_TEXTS)
     except pa.ArrowInvalid:
         return None
-    mask = is_plain.to_numpy(zero_copy_only=False) if isinstance(is_plain, pa.Array) else is_plain.to_numpy()
+    mask = is_plain.to_numpy(zero_copy_only=False)
     if every(mask):
         return plain
     odd = np.flatnonzero(~mask)
