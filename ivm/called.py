@@ -91,8 +91,6 @@ class Functions:
 
     def named_in(self, *texts: str) -> list[PythonFunction]:
         """The functions whose names stand somewhere in the texts."""
-        if not self.declared:
-            return []
         return list(dict.fromkeys(function for text in texts for function in named_in(self.declared, text)))
 
     def answering(self, function: PythonFunction, known: Remembered | None) -> Callable[[Sequence[Row]], list[Any]]:

@@ -26,7 +26,7 @@ from catalog.altering import (
 )
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError, UnsupportedError
-from catalog.names import full_name, key, quoted
+from catalog.names import full_name, key, listed, quoted
 from catalog.schema import Generated, View
 from ivm.engine.tables import Declared
 from ivm.intake.incoming import check_defaults, default_values
@@ -157,10 +157,9 @@ def _not_read(work: Redefining, change: Altered, asked: DropColumn) -> list[str]
     old, column = work.old, column_of(change.old, asked.column).name
     readers = [v.name for v in old.views if change.old.name in v.uses and _reads(old, v, change, column)]
     if readers and not asked.cascade:
-        names = ", ".join(map(repr, readers))
         raise BindError(
-            f"cannot drop column {column!r} of table {change.old.name!r}: used by view{'s' * (len(readers) > 1)} "
-            f"{names}; drop what uses it first, or DROP COLUMN ... CASCADE"
+            f"cannot drop column {column!r} of table {change.old.name!r}: used by "
+            f"{listed('view', readers)}; drop what uses it first, or DROP COLUMN ... CASCADE"
         )
     reached = {*readers, *(view.name for reader in readers for view in old.dependents(reader))}
     return [view.name for view in reversed(old.views) if view.name in reached]

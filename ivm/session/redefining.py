@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, Error
+from catalog.names import listed
 from catalog.schema import View
 from ivm.engine.installing import Pause, Planned, Put
 from ivm.engine.tables import Declared
@@ -72,10 +73,10 @@ class Redefining:
             except Error as error:
                 broken[view.name] = error
         if broken:
-            names, (why, *_) = ", ".join(map(repr, broken)), broken.values()
+            why, *_ = broken.values()
             raise BindError(
-                f"{what}: it would break view{'s' * (len(broken) > 1)} {names}, which "
-                f"read{'s' * (len(broken) == 1)} it: {why}; {remedy}"
+                f"{what}: it would break {listed('view', [*broken])}, which read{'s' * (len(broken) == 1)} it: {why}; "
+                f"{remedy}"
             )
 
     def have(self, view: View) -> None:

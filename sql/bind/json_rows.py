@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from catalog.types import INTEGER, JSON, UBIGINT, VARCHAR, list_of, struct_of
 from sql.bind.expressions.binder import Binder
+from sql.bind.functions.computed import computed_of, places_of
 from sql.bind.functions.signatures import text
-from sql.ir.functions.nested import PLACE
 from sql.ir.rebuild import column
 from sql.ir.relation import Map, Project, Relation
 from sql.ir.scalar import Call, Literal, Scalar
@@ -35,9 +35,8 @@ def bind_json_rows(binder: Binder, call: exp.Anonymous) -> tuple[str, Scalar]:
     if not 1 <= len(args) <= 2:
         binder.fail(call, f"{name}() takes JSON, and perhaps a path, not {len(args)} arguments")
     given = [text(binder, arg) for arg in args]
-    places = ", ".join(PLACE.format(number) for number in range(1, len(given) + 1))
-    written = f"(SELECT list(r ORDER BY r.id) FROM {name}({places}) AS r)"
-    return name, Call("written", (Literal(written, VARCHAR), *given), list_of(_ROW))
+    written = f"(SELECT list(r ORDER BY r.id) FROM {name}({', '.join(places_of(len(given)))}) AS r)"
+    return name, computed_of(call, written, given, list_of(_ROW)).scalar
 
 
 def in_columns(rows: Relation) -> Relation:

@@ -18,6 +18,11 @@ def computed_of(node: exp.Expr, text: str, arguments: Sequence[Scalar], type_: S
     return Operand(node, Call("written", (Literal(text, VARCHAR), *arguments), type_))
 
 
+def places_of(count: int) -> list[str]:
+    """What stands in a text for so many arguments."""
+    return [PLACE.format(number) for number in range(1, count + 1)]
+
+
 def constant_text(binder: Binder, node: exp.Expr, what: str) -> str:
     """The text of an argument that DuckDB takes as a constant alone; refuses `what` reads columns."""
     if node.find(exp.Column, exp.Query) is not None:
@@ -27,5 +32,4 @@ def constant_text(binder: Binder, node: exp.Expr, what: str) -> str:
 
 def computed(node: exp.Expr, function: str, arguments: Sequence[Scalar], type_: SqlType) -> Operand:
     """A function of DuckDB's whose type the signatures of `sql.ir.functions.nested` cannot say."""
-    places = ", ".join(PLACE.format(number) for number in range(1, len(arguments) + 1))
-    return computed_of(node, f"{function}({places})", arguments, type_)
+    return computed_of(node, f"{function}({', '.join(places_of(len(arguments)))})", arguments, type_)

@@ -11,9 +11,9 @@ from sqlglot.errors import SqlglotError
 from catalog.types import JSON, VARCHAR, Kind, SqlType, list_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed_of, places_of
 from sql.bind.functions.signatures import apply, text
 from sql.ir.functions.json import OF_PATHS, TRANSFORMS
-from sql.ir.functions.nested import PLACE
 from sql.ir.scalar import Call, Literal
 from sql.types.declared import declared_type
 
@@ -53,9 +53,9 @@ def bind_at(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
     if isinstance(path, exp.Array):
         if not all(isinstance(each, exp.Literal) and each.is_string for each in path.expressions):
             binder.refuse(path, f"{name}() takes a list of paths as texts; write ['a', 'b'], or a call for each path")
-        written = f"{name}({PLACE.format(1)}, {path.sql('duckdb')})"
-        given = Literal(written, VARCHAR), text(binder, args[0])
-        return Operand(node, Call("written", given, list_of(OF_PATHS[name])))
+        (place,) = places_of(1)
+        written = f"{name}({place}, {path.sql('duckdb')})"
+        return computed_of(node, written, [text(binder, args[0])], list_of(OF_PATHS[name]))
     return apply(binder, node, name, args)
 
 

@@ -10,11 +10,10 @@ from catalog.names import key, twice
 from catalog.types import BOOLEAN, INTEGER, VARCHAR, Kind, list_of, map_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text
+from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
 from sql.bind.functions.fields import field_at, field_of
 from sql.bind.functions.signatures import apply
 from sql.ir.conditions import is_null
-from sql.ir.functions.nested import PLACE
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.unify import common_type
@@ -191,8 +190,8 @@ def bind_switch(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Ope
         value_type = common_type(value_type, other.type) or value_type
     given = [binder.cast(binder.bind(args[0]), key_type), *(binder.cast(other, value_type) for other in others)]
     cases = f"CAST({constant_text(binder, args[1], 'cases of switch()')} AS {map_of(key_type, value_type)})"
-    places = [PLACE.format(number) for number in range(1, len(given) + 1)]
-    return computed_of(node, f"switch({', '.join([places[0], cases, *places[1:]])})", given, value_type)
+    key, *rest = places_of(len(given))
+    return computed_of(node, f"switch({', '.join([key, cases, *rest])})", given, value_type)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

@@ -21,8 +21,6 @@ _STANDARD = {
 }
 """What words of the grammar are called, whichever was written."""
 _SCALAR = re.compile(r"([\w ]+?)\s*(?:\(([\d\s,]+)\))?", re.ASCII)
-
-
 _LENGTH = re.compile(r"\s*\[[^\]]*\]\s*$")
 
 

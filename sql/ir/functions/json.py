@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from catalog.types import BIGINT, BOOLEAN, JSON, UBIGINT, VARCHAR, SqlType, list_of
+from sql.ir.functions.asked import asked
 from sql.ir.functions.function import Function, Nulls, Raises, variable
 
 _V, _T = VARCHAR, variable("T")
-
-
-def _asked(
-    name: str,
-    takes: tuple[SqlType | str, ...],
-    gives: SqlType | str,
-    *others: str,
-    optional: int = 0,
-    of: str = "",
-    nulls: Nulls = Nulls.ANY,
-) -> Function:
-    """One that SQL calls by its own name, and by others. `of` tells those of one name apart."""
-    return Function(
-        f"{name} of {of}" if of else name, takes, gives, (name, *others), optional,
-        nulls=nulls, makes_null=True, raises=Raises.SOMETIMES, asked=name,
-    )  # fmt: skip
 
 
 def _by_handler(name: str, takes: tuple[SqlType | str, ...], gives: SqlType | str, nulls: Nulls) -> Function:
@@ -32,7 +17,7 @@ def _by_handler(name: str, takes: tuple[SqlType | str, ...], gives: SqlType | st
 
 def _at(name: str, gives: SqlType, *others: str) -> tuple[Function, ...]:
     """What is at a path, or at a place of an array."""
-    return _asked(name, (_V, _V), gives, *others, of="path"), _asked(name, (_V, BIGINT), gives, *others, of="place")
+    return asked(name, (_V, _V), gives, *others, of="path"), asked(name, (_V, BIGINT), gives, *others, of="place")
 
 
 OF_PATHS: dict[str, SqlType] = {
@@ -52,12 +37,12 @@ FUNCTIONS = (
     *_at("json_extract", JSON, "json_extract_path"),
     *_at("json_extract_string", VARCHAR, "json_extract_path_text"),
     *_at("json_value", VARCHAR),
-    _asked("json_exists", (_V, _V), BOOLEAN),
-    _asked("json_type", (_V, _V), VARCHAR, optional=1),
-    _asked("json_array_length", (_V, _V), UBIGINT, optional=1),
-    _asked("json_keys", (_V, _V), list_of(VARCHAR), optional=1),
-    _asked("json_contains", (_V, _V), BOOLEAN),
-    _asked("json_valid", (_V,), BOOLEAN),
+    asked("json_exists", (_V, _V), BOOLEAN),
+    asked("json_type", (_V, _V), VARCHAR, optional=1),
+    asked("json_array_length", (_V, _V), UBIGINT, optional=1),
+    asked("json_keys", (_V, _V), list_of(VARCHAR), optional=1),
+    asked("json_contains", (_V, _V), BOOLEAN),
+    asked("json_valid", (_V,), BOOLEAN),
     *(
         Function(
             f"{name} of all", (_V, "literal"), list_of(gives), makes_null=True, raises=Raises.SOMETIMES, asked=name
@@ -66,19 +51,19 @@ FUNCTIONS = (
     ),
     *(_by_handler(name, (_V, "literal"), "R", Nulls.ANY) for name in TRANSFORMS),
     # What is written otherwise.
-    _asked("json", (_V,), JSON),
-    _asked("json_structure", (_V,), JSON),
-    _asked("json_pretty", (JSON,), VARCHAR),
-    _asked("json_normalize", (JSON,), VARCHAR),
-    _asked("json_strip_nulls", (JSON,), JSON),
+    asked("json", (_V,), JSON),
+    asked("json_structure", (_V,), JSON),
+    asked("json_pretty", (JSON,), VARCHAR),
+    asked("json_normalize", (JSON,), VARCHAR),
+    asked("json_strip_nulls", (JSON,), JSON),
     # What is changed.
-    *(_asked(name, (JSON, JSON, "..."), JSON, nulls=Nulls.DEPENDS) for name in ("json_merge_patch", "json_deep_merge")),
-    _asked("json_merge_patch_diff", (JSON, JSON), JSON, nulls=Nulls.DEPENDS),
-    *(_asked(name, (JSON, _V, JSON), JSON) for name in ("json_set", "json_insert", "json_replace")),
-    _asked("json_remove", (JSON, _V), JSON),
+    *(asked(name, (JSON, JSON, "..."), JSON, nulls=Nulls.DEPENDS) for name in ("json_merge_patch", "json_deep_merge")),
+    asked("json_merge_patch_diff", (JSON, JSON), JSON, nulls=Nulls.DEPENDS),
+    *(asked(name, (JSON, _V, JSON), JSON) for name in ("json_set", "json_insert", "json_replace")),
+    asked("json_remove", (JSON, _V), JSON),
     # What is made of values.
-    _asked("to_json", (_T,), JSON, "json_quote"),
-    _asked("array_to_json", (list_of(_T),), JSON),
+    asked("to_json", (_T,), JSON, "json_quote"),
+    asked("array_to_json", (list_of(_T),), JSON),
     _by_handler("row_to_json", ("A",), JSON, Nulls.ANY),
     _by_handler("json_array", ("A", "..."), JSON, Nulls.NEVER),
     _by_handler("json_object", (_V, "A", "..."), JSON, Nulls.NEVER),
