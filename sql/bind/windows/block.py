@@ -14,7 +14,7 @@ from sql.bind.names.columns import column_name
 from sql.bind.names.scope import WINDOWED, Scope
 from sql.bind.windows.frames import bind_frame
 from sql.bind.windows.functions import VALUES, bind_function, bind_spec
-from sql.bind.windows.partitions import OfFrame, OfPartition, with_aggregates
+from sql.bind.windows.partitions import Composed, with_aggregates
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
 from sql.ir.aggregate import Aggregate
@@ -98,14 +98,14 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
     finally:
         binder.windows, binder.clause = windows, outer
     keys = tuple(dict.fromkeys(partition))
-    if isinstance(function, OfPartition):
-        found = zip(function.aggregates, function.names, strict=True)
-        return Operand(node, function.over([windows.column(_Windowed(keys, (), each), name) for each, name in found]))
-    if isinstance(function, OfFrame):
-        windows.places[id(node)] = node, spec, function.functions[0]
+    if isinstance(function, Composed):
+        first, own = function.functions[0], framed.order
+        if isinstance(first, Aggregate):
+            own = ()
+        else:
+            windows.places[id(node)] = node, spec, first
         parts = zip(function.functions, function.names, strict=True)
-        made = [windows.column(_Windowed(keys, framed.order, each), name) for each, name in parts]
-        return Operand(node, function.over(made))
+        return Operand(node, function.over([windows.column(_Windowed(keys, own, each), name) for each, name in parts]))
     order = framed.order if function.function not in UNFRAMED else order
     windows.places[id(node)] = node, spec, function
     name = column_name(node, binder.source)

@@ -15,7 +15,7 @@ from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR, Framed
-from sql.bind.windows.partitions import OfFrame, OfPartition, of_partition
+from sql.bind.windows.partitions import Composed, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
@@ -55,7 +55,7 @@ _OFFERED = (
 )
 
 
-def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | OfPartition | OfFrame:
+def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) -> WindowFunction | Composed:
     """The function before the OVER of `node`; what is literal in its arguments is a literal."""
     call, skips = node.this, False
     if isinstance(call, exp.IgnoreNulls | exp.RespectNulls) and not isinstance(call.this, exp.AnyValue):
@@ -121,7 +121,7 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
 
 def _aggregate(
     binder: Binder, node: exp.Expr, call: exp.Expr, spec: Spec, framed: Framed, skips: bool
-) -> WindowFunction | OfPartition | OfFrame:
+) -> WindowFunction | Composed:
     inner = call.this if isinstance(call, exp.Filter) else call
     if isinstance(inner, exp.IgnoreNulls) and isinstance(inner.this, exp.AnyValue):  # which skips them by itself
         inner = inner.this
@@ -151,7 +151,7 @@ def _aggregate(
     if not plain:
         _refuse(binder, node, inner)
     functions = tuple(_over(bound, framed) for bound in found.found)
-    return functions[0] if len(functions) == 1 else OfFrame(value, functions, tuple(found.names))
+    return functions[0] if len(functions) == 1 else Composed(value, functions, tuple(found.names))
 
 
 def _is_plain(bound: Aggregate) -> bool:

@@ -20,42 +20,25 @@ OF_PARTITION = "of partition"
 
 
 @dataclass(frozen=True, slots=True)
-class OfPartition:
-    """What stands before OVER where the frame is the whole partition: an expression over aggregates of its rows.
+class Composed:
+    """What stands before OVER and is no single function: an expression over functions, such as avg() of moments.
 
-    In `value` aggregate i is column i.
+    Where the frame is the whole partition, they are aggregates of its rows. In `value` function i is column i.
     """
 
     value: Scalar
-    aggregates: tuple[Aggregate, ...]
-    names: tuple[str, ...]
-
-    def over(self, columns: Sequence[Scalar]) -> Scalar:
-        """The expression over what stands for the aggregates."""
-        return _over(self.value, columns)
-
-
-@dataclass(frozen=True, slots=True)
-class OfFrame:
-    """As `OfPartition` of a part of it: an expression over several functions, such as avg() of moments."""
-
-    value: Scalar
-    functions: tuple[WindowFunction, ...]
+    functions: Sequence[WindowFunction | Aggregate]
     names: tuple[str, ...]
 
     def over(self, columns: Sequence[Scalar]) -> Scalar:
         """The expression over what stands for the functions."""
-        return _over(self.value, columns)
+        return rewrite(self.value, lambda s: columns[s.index] if isinstance(s, Column) else s)
 
 
-def _over(value: Scalar, columns: Sequence[Scalar]) -> Scalar:
-    return rewrite(value, lambda s: columns[s.index] if isinstance(s, Column) else s)
-
-
-def of_partition(call: exp.Expr, value: Scalar, aggregates: Aggregates) -> OfPartition:
+def of_partition(call: exp.Expr, value: Scalar, aggregates: Aggregates) -> Composed:
     """What was bound of a call, which is marked for DuckDB's text."""
     call.meta[OF_PARTITION] = True
-    return OfPartition(value, tuple(aggregates.found), tuple(aggregates.names))
+    return Composed(value, tuple(aggregates.found), tuple(aggregates.names))
 
 
 def with_aggregates(
