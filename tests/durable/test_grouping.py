@@ -14,11 +14,18 @@ from ivm.durable.history import Entry, history
 from ivm.durable.manifest import read_manifest
 from ivm.durable.payload import Commit, Given
 from ivm.durable.streams import Streams
+from ivm.storage import backlog
 from ivm.storage.directory import Directory
 from ivm.storage.pinned import pinned
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, finish, held_by, opened
 from tests.durable.workload import begin, steps
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """Nothing is written before somebody waits for it, so what shares a record does not depend on the machine."""
+    monkeypatch.setattr(backlog, "_NAP_SECONDS", 60.0)
 
 
 def _entries(storage):
