@@ -139,7 +139,8 @@ if hasattr(os, "register_at_fork"):
 def connection(use: Use, *, alone: bool = False, zone: str = UTC) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for one query or a few that belong together. Nothing of it is left afterwards.
 
-    `zone`: by whose clocks it tells moments. `alone`: to an instance of its own, whose settings may be changed; who lets anybody ask it locks them first.
+    `zone`: by whose clocks it tells moments. `alone`: to an instance of its own, whose settings may be changed; who
+    lets anybody ask it locks them first.
     A query that is interrupted, by Ctrl-C or `interrupt`, raises KeyboardInterrupt.
     """
     cursor = _instance(use, locked=False) if alone else _instances.cursor(use)

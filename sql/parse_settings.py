@@ -110,7 +110,7 @@ def _called(token: Token) -> str:
 
 
 def _value(tokens: Sequence[Token], source: SqlText, first: Sequence[str] = ()) -> str | None:
-    """What stands behind = or TO: a text without its quotes, else as it was written; None for one of the words `first`."""
+    """What stands behind = or TO: a text without its quotes, else as it was written; None for a word of `first`."""
     name, *rest = tokens
     if not rest or (rest[0].token_type != TokenType.EQ and rest[0].text.upper() != "TO"):
         source.misread(name.end, f"expected = and a value behind SET {name.text}")

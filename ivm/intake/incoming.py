@@ -178,7 +178,7 @@ def check_defaults(table: Table, numbers: Gives | None = None) -> None:
 
 
 def default_values(table: Table, fields: Sequence[Field]) -> list[pa.Scalar]:
-    """What columns that come to a table hold in the rows that it has, of defaults that are the same for all; else NULL."""
+    """What columns that come to a table hold in its rows, of defaults that are the same for all of them; else NULL."""
     found = []
     for field in fields:
         default = table.default(field.name)

@@ -116,7 +116,8 @@ def recompute(
     for DuckDB.
 
     A maintained view that others read is computed once, as they may be many, and stand on each other any number of
-    times; and so is each where views are told in several zones. VerificationError where DuckDB does not take a text, NoAnswerError where it raises on these rows.
+    times; and so is each where views are told in several zones. VerificationError where DuckDB does not take a text,
+    NoAnswerError where it raises on these rows.
     """
     uses, texts = {key(view.name): view.uses for view in views}, {view.name: sql for view, sql in views.items()}
     read = reached((used for asked in names for used in uses[key(asked)]), lambda name: uses.get(name, ()))

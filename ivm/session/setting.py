@@ -78,7 +78,7 @@ def set_to(core: Core, statement: Set) -> None:
 
 
 def _tell_in(core: Core, name: str | None) -> None:
-    """From now on statements tell moments in the zone that is called so, or in the one that the connection began with."""
+    """From now on statements tell moments in the zone that is called so; None: in that with which it was connected."""
     zones = core.settings.values
     if name is None:
         zones.pop(TIME_ZONE, None)

@@ -1,4 +1,4 @@
-"""What depends on the zone of a text, with that zone as an argument: what is behind the binder knows of no other but UTC.
+"""What depends on the zone of a text, with that zone as an argument: behind the binder nothing knows of one but UTC.
 
 Between moments and all other types a cast tells by the clocks of the zone that the text has; behind this, by those of
 UTC. So it becomes a call of `timezone`, and what DuckDB computes of moments is computed with that zone set.

@@ -22,9 +22,7 @@ def zone_names() -> dict[str, str]:
 
 
 def zone_called(name: str) -> str:
-    """The zone that is called so, in any case; UTC by any of its names. ValueError that says which are called nearly so,
-    if there is none.
-    """
+    """The zone that is called so, in any case; UTC by any of its names. ValueError with near names if there is none."""
     zone = zone_names().get(name.lower())
     if zone is None:
         raise ValueError(no_zone(name))

@@ -223,7 +223,7 @@ class Binder(Placed):
         return convert(literal, target) if zone == UTC else convert_in(literal, target, zone)
 
     def by_utc(self, operand: Operand, target: SqlType) -> Scalar:
-        """As `cast`, but of a moment what the clocks of UTC show, and the other way round, whatever the zone is: for what
+        """As `cast`, but of a moment what clocks of UTC show, and the other way round, whatever the zone is: for what
         counts the time between.
         """
         if self.source.zone == UTC or {operand.type, target} != {TIMESTAMP, TIMESTAMPTZ}:

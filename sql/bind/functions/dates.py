@@ -38,8 +38,10 @@ from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.printed import READ, WRITTEN, unknown_specifier
 
 _DOUBLE_PARTS = ("epoch", "julian")
-_WITHIN_HOUR = ("minute", "second", "millisecond", "microsecond")
-"""Of what is cut so, clocks that show it twice leave no doubt which it is."""
+_CUT_BY_CLOCKS = ("hour", "day", "week", "month", "year")
+"""What of a moment is cut off as of what clocks of its zone show then, which is fast. Of less it matters which it is of
+the two moments at which clocks show the same, and of more DuckDB has rules of its own.
+"""
 _PARTS = (*PARTS_OF_DAY, *CLOCK)
 _PART_NAMES = {
     **ABBREVIATED,
@@ -88,7 +90,7 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     given = binder.bind(node.this)
     if given.type == INTERVAL:
         return truncated(binder, node, name, given)
-    if binder.tells_in_zone(given.type) and name in _WITHIN_HOUR:
+    if binder.tells_in_zone(given.type) and name not in _CUT_BY_CLOCKS:
         return computed_of(node, f"date_trunc('{name}', {places_of(1)[0]})", (given.scalar,), TIMESTAMPTZ)
     moment = _moment(binder, node, given, "date_trunc")
     cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)

@@ -6,7 +6,6 @@ from sqlglot import exp
 
 from catalog.calendar import DAY
 from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ
-from catalog.zones import UTC
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.computed import computed_of
@@ -64,7 +63,12 @@ def subtract_moment(binder: Binder, node: exp.Expr, left: Operand, right: Operan
 
 
 def difference(binder: Binder, node: exp.Expr, left: Operand, right: Operand) -> Operand:
-    """TIMESTAMP - TIMESTAMP, an interval of days and time; a DATE counts from its midnight."""
+    """TIMESTAMP - TIMESTAMP, an interval of days and time; a DATE counts from its midnight, and moments by the days of
+    their zone, which clocks make longer and shorter.
+    """
+    if binder.tells_in_zone(left.type, right.type):
+        moments = [binder.cast(operand, TIMESTAMPTZ) for operand in (left, right)]
+        return computed_of(node, "{} - {}".format(*places_of(2)), moments, INTERVAL)
     zoned = TIMESTAMPTZ in (left.type, right.type)
     args = tuple(without_zone(binder, operand, zoned) for operand in (left, right))
     micros = Call("micros_between", args, BIGINT, any(arg.nullable for arg in args))
@@ -72,8 +76,8 @@ def difference(binder: Binder, node: exp.Expr, left: Operand, right: Operand) ->
 
 
 def without_zone(binder: Binder, operand: Operand, zoned: bool = False) -> Scalar:
-    """A moment as a TIMESTAMP, in UTC; beside one with time zone it is such a one first."""
-    if zoned and (operand.is_text_literal or binder.source.zone != UTC):
+    """A moment as a TIMESTAMP, in UTC; a text as one with time zone if it is beside such a one."""
+    if zoned and operand.is_text_literal:
         operand = Operand(operand.node, binder.cast(operand, TIMESTAMPTZ))
     return binder.by_utc(operand, TIMESTAMP)
 

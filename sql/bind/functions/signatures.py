@@ -13,6 +13,7 @@ from catalog.types import BIGINT, BLOB, DATE, DOUBLE, JSON, NULL, TIMESTAMP, VAR
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed
 from sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
 from sql.ir.functions import Function
 from sql.ir.scalar import Call, Literal, Scalar
@@ -130,6 +131,10 @@ def _applied(binder: Binder, node: exp.Expr, function: Function, args: Sequence[
     if is_generic(function):
         return bind_generic(binder, node, function, args)
     assert isinstance(function.gives, SqlType), "a function that is called by name gives a fixed type"
+    if function.takes[:1] in ((DATE,), (TIMESTAMP,)) and function.names[0] not in _COUNTS_FROM_1970:
+        operand = binder.bind(args[0])
+        if binder.tells_in_zone(operand.type):
+            return computed(node, function.names[0], (operand.scalar,), function.gives)
     scalars = tuple(_taker(function, type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
     nullable = function.makes_null or any(scalar.nullable for scalar in scalars)
     return Operand(node, Call(function.name, scalars, function.gives, nullable))
