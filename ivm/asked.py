@@ -91,8 +91,10 @@ class _Question:
         given = iter(texts_of(self.rows.slice(low, 1))[0] if self.rows.num_columns else ())
         shown = [as_literal(str(next(given))) if value is None else value for value in self.values]
         words = str(error).partition(" Error: ")[2].partition("\n")[0] or str(error)
-        what = f"cannot compute {self.function}({', '.join(shown)})"
-        return NumericError(f"{what}: {words}; correct the value or filter it out first")
+        what = f"{self.function}({', '.join(shown)})"
+        if self.text is not None:
+            what = _PLACE.sub(lambda place: shown[int(place[1])], self.text)
+        return NumericError(f"cannot compute {what}: {words}; correct the value or filter it out first")
 
 
 def asked(function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary) -> Column:

@@ -59,7 +59,7 @@ def _cast(call: Call, of: Scalar, zone: str) -> Scalar:
     if call.function == "cast" and of.type in (DATE, TIMESTAMP):
         shown = of if of.type == TIMESTAMP else Call("cast", (of,), TIMESTAMP, of.nullable)
         return Call(_FROM, (Literal(zone, VARCHAR), shown), TIMESTAMPTZ, call.nullable)
-    return _asked(call, f"{call.function}({PLACE.format(1)} AS {call.type})", zone)
+    return _asked(call, f"{call.function.upper()}({PLACE.format(1)} AS {call.type})", zone)
 
 
 def _asked(call: Call, text: str, zone: str) -> Call:

@@ -11,6 +11,7 @@ from catalog.names import suggestion
 from catalog.zones import UTC
 
 _UTC = ("UTC", "GMT", "ETC/UTC", "Z")
+_OF_MACHINE = "localtime"
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -18,7 +19,7 @@ _MICROSECOND = timedelta(microseconds=1)
 @cache
 def zone_names() -> dict[str, str]:
     """The names of zones, by how they are written in lower case; none where this machine has no list of them."""
-    return {name.lower(): name for name in sorted(available_timezones())}
+    return {name.lower(): name for name in sorted(available_timezones() - {_OF_MACHINE})}
 
 
 def zone_called(name: str) -> str:
