@@ -151,8 +151,8 @@ def answer_to(
 ) -> pa.Array | pa.ChunkedArray:
     """As `asked`, what DuckDB answers, which tells moments by the clocks of a zone."""
     if function == "written in zone":
-        (zone, _), *arguments = arguments
-        return answer_to("written", arguments, type_, dictionary, zone=str(zone))
+        (place, _), *rest = arguments
+        return answer_to("written", rest, type_, dictionary, zone=str(place))
     strings, fields, arrays = dictionary.now(), list[Field](), list[pa.Array]()
     for value, given in arguments:
         if isinstance(value, Column):

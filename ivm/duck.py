@@ -259,7 +259,7 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
 def _told_in(table: pa.Table) -> str:
     """The zone in which moments are told, if DuckDB knows it."""
     zone = zone_of(table)
-    return zone if zone in zone_names().values() else UTC
+    return zone if zone is not None and zone in zone_names().values() else UTC
 
 
 @lru_cache(1024)

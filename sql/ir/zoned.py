@@ -57,8 +57,8 @@ def _cast(call: Call, of: Scalar, zone: str) -> Scalar:
         shown = Call(_TO, (Literal(zone, VARCHAR), of), TIMESTAMP, call.nullable)
         return shown if call.type == TIMESTAMP else Call("cast", (shown,), DATE, call.nullable)
     if call.function == "cast" and of.type in (DATE, TIMESTAMP):
-        shown = of if of.type == TIMESTAMP else Call("cast", (of,), TIMESTAMP, of.nullable)
-        return Call(_FROM, (Literal(zone, VARCHAR), shown), TIMESTAMPTZ, call.nullable)
+        given: Scalar = of if of.type == TIMESTAMP else Call("cast", (of,), TIMESTAMP, of.nullable)
+        return Call(_FROM, (Literal(zone, VARCHAR), given), TIMESTAMPTZ, call.nullable)
     return _asked(call, f"{call.function.upper()}({PLACE.format(1)} AS {call.type})", zone)
 
 

@@ -28,7 +28,7 @@ from sql.bind.functions.computed import computed, computed_of
 from sql.bind.functions.interval_parts import of_interval, truncated
 from sql.bind.functions.intervals import as_interval
 from sql.bind.functions.shifts import add_moment, without_zone
-from sql.bind.functions.signatures import double, integer, moment_as, moment_by_utc, text
+from sql.bind.functions.signatures import double, exactly, integer, moment_as, moment_by_utc, text
 from sql.bind.functions.zones import at_time_zone
 from sql.ir.conditions import comparison
 from sql.ir.functions.nested import places_of
@@ -38,6 +38,8 @@ from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.printed import READ, WRITTEN, unknown_specifier
 
 _DOUBLE_PARTS = ("epoch", "julian")
+_OF_ZONE = ("timezone", "timezone_hour", "timezone_minute")
+"""How far the clocks by which a moment is told are ahead of UTC."""
 _CUT_BY_CLOCKS = ("hour", "day", "week", "month", "year")
 """What of a moment is cut off as of what clocks of its zone show then, which is fast. Of less it matters which it is of
 the two moments at which clocks show the same, and of more DuckDB has rules of its own.
@@ -60,6 +62,9 @@ _DIFFERENCES = {
 def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     """The `part` of a DATE, TIMESTAMP or INTERVAL, a BIGINT; a DOUBLE for epoch and julian."""
     name = _part(part)
+    if name in _OF_ZONE:
+        moment = exactly(TIMESTAMPTZ)(binder, of)
+        return computed_of(node, f"date_part('{name}', {places_of(1)[0]})", (moment,), BIGINT)
     if name not in (*_PARTS, *_DOUBLE_PARTS):
         binder.refuse(node, f"the part {part!r} of a date is not supported; parts are {', '.join(_PARTS)}, epoch")
     operand = binder.bind(of)
@@ -279,7 +284,7 @@ def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
 
 
-NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
+NAMED_PARTS = (*_PARTS, *_OF_ZONE, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
 """Functions that are called as the part that they extract."""
 
 
@@ -299,8 +304,6 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
         case "timezone", 2:
             return at_time_zone(binder, node, args[1], args[0])
-        case "timezone", 1:
-            binder.refuse(node, "timezone() of a moment alone is that of the session, UTC; leave it out")
         case "try_strptime", 2:
             return strptime(binder, node, name, args)
         case "isfinite", 1:
