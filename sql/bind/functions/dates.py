@@ -63,8 +63,8 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     """The `part` of a DATE, TIMESTAMP or INTERVAL, a BIGINT; a DOUBLE for epoch and julian."""
     name = _part(part)
     if name in _OF_ZONE:
-        moment = exactly(TIMESTAMPTZ)(binder, of)
-        return computed_of(node, f"date_part('{name}', {places_of(1)[0]})", (moment,), BIGINT)
+        zoned = exactly(TIMESTAMPTZ)(binder, of)
+        return computed_of(node, f"date_part('{name}', {places_of(1)[0]})", (zoned,), BIGINT)
     if name not in (*_PARTS, *_DOUBLE_PARTS):
         binder.refuse(node, f"the part {part!r} of a date is not supported; parts are {', '.join(_PARTS)}, epoch")
     operand = binder.bind(of)
