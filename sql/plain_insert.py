@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
 from catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
+from catalog.uuids import uuid_of
 from sql.ir.scalar import Literal, Value
 from sql.types.literals import convert, number
 
 Written = tuple[str | None, str | None, str | None, str | None]
-"""A literal: the digits of a number, or DATE, TIMESTAMP or DECIMAL and what stands in quotes, or NULL, TRUE, FALSE."""
+"""A literal: the digits of a number, or a type, if one is named, and what stands in quotes, or NULL, TRUE, FALSE."""
 NULL: Written = (None, None, None, "NULL")
 
 
@@ -39,9 +40,10 @@ _NAME = r'(\w+|"(?:[^"]|"")+")'
 _INTO = rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*"
 _HEAD = re.compile(rf"{_INTO}\(", re.ASCII | re.IGNORECASE)
 _COLUMN = re.compile(rf"\s*{_NAME}\s*(,|$)", re.ASCII)
+_TYPED = "DATE|TIMESTAMPTZ|TIMESTAMP|TIME|UUID"
 _VALUE = re.compile(
-    r"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:(DATE|TIMESTAMP)\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE)"
-    r"|\((-\d+(?:\.\d+)?(?:E[-+]?\d+)?)\)|CAST\('([^']*)' AS (DATE|TIMESTAMP|(DECIMAL)\((\d+), (\d+)\))\))"
+    rf"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:({_TYPED})\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE)"
+    rf"|\((-\d+(?:\.\d+)?(?:E[-+]?\d+)?)\)|CAST\('([^']*)' AS ({_TYPED}|(DECIMAL)\((\d+), (\d+)\))\))"
     r"\s*(,|\)\s*(?:(,)\s*\()?)",
     re.ASCII | re.IGNORECASE,
 )
@@ -203,11 +205,16 @@ _WHOLE = re.compile(r"-?\d+", re.ASCII)
 _DECIMAL = re.compile(r"(-?\d+)(?:\.(\d+))?", re.ASCII)
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
 _AS_TEXT = re.compile(r"(?!-0(?:\.0*)?$)-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+_TIME = re.compile(_CLOCK, re.ASCII)
+_MOMENT = re.compile(rf"\d{{4}}-\d\d-\d\d[ T]{_CLOCK}", re.ASCII)
+_ZONED = re.compile(rf"{_MOMENT.pattern}(?:Z|[-+](?:0\d|1[0-4])(?::[0-5]\d)?)", re.ASCII)
+_DAYS_AND_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME)
 _EXACT_DIGITS = 15
 _FEW, _NEAR = 1e12, 1e-3
 _HUGE = (1 - 10**MAX_DIGITS, 10**MAX_DIGITS - 1)  # what Arrow's decimals hold
 _EPOCH, _FIRST_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
+_EPOCH_UTC = _EPOCH.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -291,24 +298,67 @@ def _boolean(written: Written, type_: SqlType) -> bool:
 
 
 def _days(written: Written, type_: SqlType) -> int:
-    _, typed, text, _ = written
-    if text is None or len(text) != 10 or text[4] != "-" or text[7] != "-" or (typed or "DATE").upper() != "DATE":
+    text = _quoted(written, type_)
+    if len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError(written)
     return date.fromisoformat(text).toordinal() - _FIRST_DAY
 
 
 def _micros(written: Written, type_: SqlType) -> int:
-    _, typed, text, _ = written
-    if text is None or _MOMENT.fullmatch(text) is None or (typed or "TIMESTAMP").upper() != "TIMESTAMP":
+    text = _quoted(written, type_)
+    if _MOMENT.fullmatch(text) is None:
         raise ValueError(written)
     return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
 
 
-_USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
-    **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
-    Kind.DECIMAL: (r"(-?\d+(?:\.\d+)?)", lambda written, type_: _decimal((written, None, None, None), type_)),
-    **dict.fromkeys((Kind.VARCHAR, Kind.JSON), ("'([^']*)'", lambda written, _: written)),
-}
+def _micros_utc(written: Written, type_: SqlType) -> int:
+    text = _quoted(written, type_)
+    return moment_of(text) if _ZONED.fullmatch(text) else _micros(written, type_)
+
+
+def moment_of(text: str) -> int:
+    """The microseconds from 1970 to a moment that is written with its distance from UTC; ValueError if it is not."""
+    if _ZONED.fullmatch(text) is None:
+        raise ValueError(text)
+    return micros_of(datetime.fromisoformat(text))
+
+
+def micros_of(value: datetime) -> int:
+    """The microseconds from 1970 to a moment with a time zone; ValueError if Python does not have it in UTC."""
+    try:
+        return (value.astimezone(UTC) - _EPOCH_UTC) // _MICROSECOND
+    except OverflowError as error:
+        raise ValueError(f"{value} is in another year in UTC") from error
+
+
+def _micros_of_day(written: Written, type_: SqlType) -> int:
+    text = _quoted(written, type_)
+    if _TIME.fullmatch(text) is None:
+        raise ValueError(written)
+    return micros_of_day(time.fromisoformat(text))
+
+
+def micros_of_day(value: time) -> int:
+    """The microseconds since midnight."""
+    return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + value.microsecond
+
+
+def _uuid(written: Written, type_: SqlType) -> str:
+    return uuid_of(_quoted(written, type_))
+
+
+def _label(written: Written, type_: SqlType) -> int:
+    return type_.labels.index(_quoted(written, type_))
+
+
+def _quoted(written: Written, type_: SqlType) -> str:
+    """What stands in quotes; ValueError if nothing does, or another type is named before it."""
+    _, typed, text, _ = written
+    if text is None or (typed is not None and typed.upper() != type_.kind.name):
+        raise ValueError(written)
+    return text
+
+
 _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     **{kind: _integer for kind in Kind if kind.bits},
     Kind.DECIMAL: _decimal,
@@ -319,5 +369,25 @@ _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     Kind.BOOLEAN: _boolean,
     Kind.DATE: _days,
     Kind.TIMESTAMP: _micros,
-    Kind.TIMESTAMPTZ: _micros,
+    Kind.TIMESTAMPTZ: _micros_utc,
+    Kind.TIME: _micros_of_day,
+    Kind.UUID: _uuid,
+    Kind.ENUM: _label,
+}
+
+
+def _from_number(written: str, type_: SqlType) -> Value:
+    return _MAKE[type_.kind]((written, None, None, None), type_)
+
+
+def _from_quoted(written: str, type_: SqlType) -> Value:
+    return _MAKE[type_.kind]((None, None, written, None), type_)
+
+
+_USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
+    **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
+    **dict.fromkeys((Kind.DECIMAL, Kind.DOUBLE), (r"(-?\d+(?:\.\d+)?)", _from_number)),
+    **dict.fromkeys((Kind.VARCHAR, Kind.JSON), ("'([^']*)'", lambda written, _: written)),
+    **{kind: (rf"(?:{kind.name}\s*)?'([^']*)'", _from_quoted) for kind in _DAYS_AND_TIMES},
+    **dict.fromkeys((Kind.UUID, Kind.ENUM), ("'([^']*)'", _from_quoted)),
 }
