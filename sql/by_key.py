@@ -10,7 +10,7 @@ from catalog.names import key, twice
 from catalog.schema import Field, Table
 from catalog.types import Kind
 from sql.ir.scalar import Value
-from sql.plain_insert import NULL, Written, is_exact, value_of
+from sql.plain_literals import NULL, Written, is_exact, value_of
 
 _Read = Callable[[Sequence[str]], Written]
 """Makes of the literals of a text, in their order, a value as it is written there."""

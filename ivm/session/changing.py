@@ -109,7 +109,7 @@ def _insert_or(
     """Put rows into the transaction that may meet others; those that are put into the table."""
     with core.lock:
         table = core.catalog.table(statement.table)
-        keys = conflict_columns(statement, conflict, table)
+        keys = conflict_columns(table, conflict)
         places = [table.places(key) for key in keys]
         store, dictionary = core.engine.tables[table.name], core.engine.dictionary
         if core.some_rows is not None:
