@@ -105,6 +105,13 @@ def _moment(value: datetime) -> int:
     return (value - _EPOCH) // _MICROSECOND
 
 
+def _of_unit(micros: int, unit: int) -> int:
+    whole, rest = divmod(micros, unit)
+    if rest:
+        raise ValueError("it is finer than the column")
+    return whole
+
+
 def _moment_utc(value: datetime) -> int:
     if value.tzinfo is None:
         raise ValueError("it has no time zone")
@@ -126,6 +133,9 @@ _MAKERS: Mapping[Kind, Makers] = {
     Kind.FLOAT: {float: _single, int: _single_integer},
     Kind.DATE: {date: _days},
     Kind.TIMESTAMP: {datetime: _moment, date: lambda value: _days(value) * _DAY},
+    Kind.TIMESTAMP_S: {datetime: lambda value: _of_unit(_moment(value), 1_000_000)},
+    Kind.TIMESTAMP_MS: {datetime: lambda value: _of_unit(_moment(value), 1000)},
+    Kind.TIMESTAMP_NS: {datetime: lambda value: _moment(value) * 1000},
     Kind.TIMESTAMPTZ: {datetime: _moment_utc, str: moment_of},
     Kind.TIME: {time: _of_day},
     Kind.VARCHAR: {str: None},

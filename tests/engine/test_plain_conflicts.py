@@ -81,6 +81,15 @@ def test_rows_that_meet_others(columns: str) -> None:
     assert done > 8
 
 
+def test_what_is_wrong_is_told_whether_rows_meet_or_not() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER)")
+    for wrong in ("x = excluded.b", "b = excluded.x", "b = x + 1"):
+        with pytest.raises(ivm.BindError, match="x"):
+            db.sql(f"INSERT INTO t VALUES (1, 1) ON CONFLICT (a) DO UPDATE SET {wrong}")
+    assert db.sql("SELECT count(*) FROM t").fetchall() == [(0,)]
+
+
 def test_they_need_no_second_engine() -> None:
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER); INSERT INTO t VALUES (1, 1)")
