@@ -69,14 +69,23 @@ def is_guard(view: str) -> bool:
     return view.startswith(_PREFIX)
 
 
-def changed_tables(old: Catalog, new: Catalog) -> list[Table]:
-    """The tables that are not the same in `old`: new ones, and those with other indexes."""
-    return [table for table in new.tables if old.content.get(key(table.name)) is not table]
+def guarded_anew(old: Catalog, new: Catalog, anew: Collection[str]) -> list[Table]:
+    """The tables whose guards may be others: those that are not the same in `old`, as new ones and those with other
+    indexes, and those of which a guard reads what is made `anew`.
+    """
+    return [
+        table
+        for table in new.tables
+        if old.content.get(key(table.name)) is not table
+        or not {table.name, *(each.table for each in table.foreign_keys)}.isdisjoint(anew)
+    ]
 
 
-def check_replaced(table: Table, old: Collection[str], new: Collection[Guard]) -> None:
-    """UnsupportedError for a new table in place of another, if both have guards: the old ones read by its name."""
-    if old and new:
+def check_replaced(table: Table, old: Collection[str], new: Collection[Guard], anew: Collection[str]) -> None:
+    """UnsupportedError for a new table in place of another, if both have guards: the old ones read by its name, unless
+    it is known to be made `anew`.
+    """
+    if old and new and table.name not in anew:
         raise UnsupportedError(
             f"cannot replace table {table.name}: {next(iter(new)).what} is checked between shards; drop it first"
         )

@@ -59,6 +59,8 @@ class Engine:
 
     is_whole = True
     """All rows are here, not spread over shards."""
+    plans_again = False
+    """Whether views go by their texts when they are loaded, so that no other text may stand for what is filled."""
 
     def __init__(
         self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
@@ -145,9 +147,10 @@ class Engine:
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
-        it is given; it returns once the caller is alone again. `renderer`: see `beside`.
+        it is given; it returns once the caller is alone again. `renderer`: see `beside`; others find the view there.
         """
-        started, plan, renderer = perf_counter(), planned.plan, renderer or self.renderer
+        started, plan, views = perf_counter(), planned.plan, {} if renderer is None else renderer.views
+        renderer = renderer or self.renderer
         if self._memory_limit is not None:
             check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
@@ -155,7 +158,7 @@ class Engine:
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
-        node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
+        views[definition.name] = node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
         millis = planned.millis + (perf_counter() - started) * 1e3
         return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
 
@@ -212,7 +215,7 @@ class Engine:
         """What renders views that are to take the place of others, and reads these `tables` in place of those of their
         names, and none of what reads those, nor what reads `views`, though they are there.
 
-        The caller puts each view that it installs among its `views`. Cost: looks at all nodes.
+        Cost: looks at all nodes.
         """
         return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
 
