@@ -1,4 +1,4 @@
-"""The tables of a definition as a shard is to have them: new ones, those that are altered, and those that these concern."""
+"""The tables of a definition as a shard is to have them: new ones, those that are altered, and what refers to these."""
 
 from __future__ import annotations
 

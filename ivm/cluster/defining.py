@@ -40,8 +40,8 @@ class Defining:
     """A definition under way: the catalog that it leads to, what is new and what goes.
 
     `views`: how those are distributed that there are. `channels`: those that there are to be. `tables`: those that are
-    others from then on. `kept`: the views that are filled, and have other definitions. `sizes`: those of the definition,
-    and of channels. `is_filled`: its view has been filled over many versions.
+    others from then on. `kept`: the views that are filled, and have other definitions. `sizes`: those of the
+    definition, and of channels. `is_filled`: its view has been filled over many versions.
     """
 
     catalog: Catalog

@@ -137,13 +137,9 @@ class Driver:
         return self._beside
 
     def installed(
-        self,
-        definition: View,
-        planned: PlannedView,
-        pause: Pause,
-        aside: Aside = at_once,
+        self, definition: View, planned: PlannedView, pause: Pause, aside: Aside = at_once,
         renderer: Beside | None = None,
-    ) -> ShardedView:
+    ) -> ShardedView:  # fmt: skip
         """A view that will be there once its definition is published; see `Definitions.define`.
 
         If it reads many rows, it is filled before that, and others commit at each `pause`; but not where it comes with
@@ -266,11 +262,7 @@ class Driver:
         self.helpers.close()
 
     def define(
-        self,
-        old: Catalog,
-        new: Catalog,
-        made: Mapping[str, ArrowRows | None],
-        altered: Sequence[Altered] = (),
+        self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None], altered: Sequence[Altered] = ()
     ) -> Version:
         """Publish what exists from now on; `reach` is to follow. Raises what filling raises; then nothing has changed.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -22,6 +23,8 @@ from sql.bind import bind
 from sql.ir.relation import Relation
 
 _PREFIX = "ivm_constraint "
+_REMEMBERED = 256
+"""So many guards, since each definition looks at those of all tables."""
 _SHOWN = 3
 """So many of the values that break a constraint are told."""
 
@@ -106,17 +109,18 @@ def at_home(table: Table, table_of: Callable[[str], Table]) -> Table:
 def _guards(table: Table, table_of: Callable[[str], Table]) -> Iterator[Guard]:
     for unique in table.unique_constraints:
         if not _is_unique_here(table, unique):
-            yield _guard(table, unique, str(unique), _twice(table, unique), {table.name: table})
+            yield _guard(table, unique, str(unique), _twice(table, unique), (table,))
     for each in table.foreign_keys:
         if each.enforced and not _refers_here(table, each, table_of):
             other = table if each.table == table.name else table_of(each.table)
             what = f"FOREIGN KEY ({', '.join(each.columns)}) to {each.table}"
-            yield _guard(table, each, what, _alone(table, each), {table.name: table, other.name: other})
+            yield _guard(table, each, what, _alone(table, each), (table,) if other is table else (table, other))
 
 
-def _guard(table: Table, constraint: Unique | ForeignKey, what: str, text: str, reads: dict[str, Table]) -> Guard:
+@lru_cache(_REMEMBERED)
+def _guard(table: Table, constraint: Unique | ForeignKey, what: str, text: str, reads: tuple[Table, ...]) -> Guard:
     catalog = Catalog()
-    for each in reads.values():  # without the constraints, by which the query would be known to be empty
+    for each in reads:  # without the constraints, by which the query would be known to be empty
         catalog.add_table(replace(each, unique=(), indexes=(), foreign_keys=(), checks=()))
     bound = bind(text, catalog)
     view = View(f"{_PREFIX}{what} of {table.name}", text, bound.schema, bound.uses, maintained=True)

@@ -51,8 +51,8 @@ def saved(
 ) -> Iterator[bytes]:
     """The pieces, of what there is now; another thread may read them while commits go on.
 
-    `planned`: plain values by which each view was distributed. `editions`: see `Channels`. `cut`: what came of that, by the names of channels and
-    views. Cost now: that of the number of tables and states.
+    `planned`: plain values by which each view was distributed. `editions`: see `Channels`. `cut`: what came of
+    that, by the names of channels and views. Cost now: that of the number of tables and states.
     """
     identities = Identities()
     tables: dict[str, RowsReader] = {}
