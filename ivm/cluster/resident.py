@@ -138,7 +138,7 @@ class Resident:
             name: [dict(sizes), [[*place, value] for place, value in values.items()]]
             for name, (sizes, values) in self._planned.items()
         }
-        cut = {**self._channels.by_name, **self.views}
+        cut: dict[str, Channel | Distributed] = {**self._channels.by_name, **self.views}
         return saved(self.engine, self.catalog, planned, self._channels.editions, cut)
 
     def load(self, pieces: Iterable[bytes]) -> None:
