@@ -141,9 +141,9 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            rows, times, diffs, addresses = taken
-            rows, addresses = self._generated(rows, addresses)
-            taken = rows, times, diffs, addresses
+            rows, times, diffs, _ = taken
+            if self.generated is not None:
+                taken = self.generated.completed(rows), times, diffs, None
             return taken if diffs is None else self._counted(taken, self.fields)
         given = self._renamed(self._as_table(data))
         table = given.table
