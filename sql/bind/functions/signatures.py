@@ -9,7 +9,20 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from catalog.errors import TypeMismatchError
-from catalog.types import BIGINT, BLOB, DATE, DOUBLE, JSON, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import (
+    BIGINT,
+    BLOB,
+    DATE,
+    DOUBLE,
+    JSON,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPS,
+    VARCHAR,
+    Kind,
+    SqlType,
+)
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
@@ -70,7 +83,7 @@ def integer(target: SqlType) -> Taker:
 
 
 def moment_as(target: SqlType) -> Taker:
-    """A DATE or TIMESTAMP, with time zone or without, as the one that is given."""
+    """A DATE or TIMESTAMP, with time zone or without and of any unit, as the one that is given."""
     return lambda binder, node: binder.cast(_moment(binder, node), target)
 
 
@@ -84,6 +97,14 @@ def _moment(binder: Binder, node: exp.Expr) -> Operand:
     if not operand.type.is_moment and operand.type != NULL and not operand.is_text_literal:
         binder.mismatch(node, f"a DATE or TIMESTAMP is needed here, not {operand.type}; cast it")
     return operand
+
+
+def nanoseconds(binder: Binder, node: exp.Expr) -> Scalar:
+    """A TIMESTAMP_S, _MS or _NS, as the last, which DuckDB makes of them where a function takes it."""
+    operand = binder.bind(node)
+    if operand.type not in TIMESTAMPS or operand.type == TIMESTAMP:
+        binder.mismatch(node, f"a TIMESTAMP_NS is needed here, not {operand.type}; cast it")
+    return binder.cast(operand, TIMESTAMP_NS)
 
 
 def exactly(target: SqlType) -> Taker:
@@ -107,7 +128,7 @@ def _taker(function: Function, type_: SqlType | str) -> Taker:
         return integer(type_)
     if type_ in (DATE, TIMESTAMP):
         return moment_as(type_)
-    return {VARCHAR: text, DOUBLE: double}.get(type_) or exactly(type_)
+    return {VARCHAR: text, DOUBLE: double, TIMESTAMP_NS: nanoseconds}.get(type_) or exactly(type_)
 
 
 _COUNTS_FROM_1970 = ("epoch_us", "epoch_ns")
