@@ -88,7 +88,7 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
     if isinstance(node, exp.Column):
-        return ".".join(quoted_if_needed(part.name) for part in node.parts)
+        return ".".join("*" if isinstance(part, exp.Star) else quoted_if_needed(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
         return as_literal(node.name) if node.is_string else node.name
     if isinstance(node, exp.Neg):
