@@ -22,7 +22,7 @@ from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
 from sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
 from sql.bind.functions.signatures import apply, text
-from sql.bind.functions.texts import of_any_pattern
+from sql.bind.functions.texts import bind_named_groups, of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions.nested import LAMBDAS
@@ -93,6 +93,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return json.BY_NAME[name](binder, node)
     if name in structs.BY_NAME and args:
         return structs.BY_NAME[name](binder, node, args)
+    if name == "regexp_extract_all" and len(args) > 2 and isinstance(args[2], exp.Array):
+        return bind_named_groups(binder, node, name, args)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in LAMBDAS:
@@ -144,7 +146,10 @@ def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.E
         return of_any_pattern(binder, node, name, (written, *given), VARCHAR)
     if written.value is None or any(operand.type == NULL for operand in operands):
         return Operand(node, Literal(None, VARCHAR))
-    pieces = _pieces(binder, form, name, str(written.value))
+    try:
+        pieces = (printf_pieces if name == "printf" else format_pieces)(str(written.value))
+    except ValueError:  # which DuckDB may know
+        return of_any_pattern(binder, node, name, (written, *(operand.stored for operand in operands)), VARCHAR)
     named = {piece.argument for piece in pieces if isinstance(piece, Place)}
     if named != set(range(len(operands))):
         what = f"the format of {name}() names {len(named)} arguments, and {len(operands)} are given"
@@ -156,14 +161,6 @@ def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.E
     if len(parts) < 2:
         return Operand(node, parts[0] if parts else Literal("", VARCHAR))
     return binder.call(node, "concat", parts, VARCHAR)
-
-
-def _pieces(binder: Binder, form: exp.Expr, name: str, text: str) -> list[str | Place]:
-    parse: Callable[[str], list[str | Place]] = printf_pieces if name == "printf" else format_pieces
-    try:
-        return parse(text)
-    except ValueError as error:
-        binder.refuse(form, f"in the format of {name}() {error}")
 
 
 def _written(binder: Binder, place: Place, operand: Operand) -> Scalar:

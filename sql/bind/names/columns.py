@@ -38,6 +38,7 @@ _FORMS: dict[type[exp.Expr], str] = {
     exp.In: "({this} IN ({expressions}))",
     exp.Paren: "{this}",
     exp.RegexpLike: "regexp_matches({this}, {expression})",
+    exp.RegexpILike: "regexp_matches({this}, {expression}, 'i')",
     exp.SimilarTo: "regexp_full_match({this}, {expression})",
     exp.Tuple: '"row"({expressions})',
 }  # fmt: skip
@@ -144,7 +145,8 @@ def _array(node: exp.Expr, source: SqlText) -> str:
     if not any(isinstance(each, exp.Comprehension) for each in node.expressions):
         return f"list_value({_list(node.expressions, source)})"
     (found,) = node.expressions
-    name, condition = quoted_if_needed(found.expression.name), found.args.get("condition")
+    names = [found.expression, *filter(None, [found.args.get("position")])]
+    name, condition = ", ".join(quoted_if_needed(each.name) for each in names), found.args.get("condition")
     made, of = column_name(found.this, source), column_name(found.args["iterator"], source)
     if condition is None:
         return f"list_apply({of}, (lambda {name}: {made}))"

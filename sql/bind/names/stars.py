@@ -58,7 +58,7 @@ def _numbered(context: BindContext, scope: Scope, node: exp.Expr) -> exp.Expr:
 
 def _star(context: BindContext, scope: Scope, item: exp.Expr) -> list[exp.Expr]:
     """The columns for an item that is a star, or one with a condition on names; the item itself if it is none."""
-    test = item if isinstance(item, exp.Like | exp.ILike | exp.SimilarTo | exp.Glob) and _is_star(item.this) else None
+    test = item if isinstance(item, _TESTS) and _is_star(item.this) else None
     written = item.this if test is not None else item
     if not _is_star(written):
         return [item]
@@ -70,6 +70,10 @@ def _star(context: BindContext, scope: Scope, item: exp.Expr) -> list[exp.Expr]:
     if not found and test is not None:
         context.fail(test, f"no column of FROM is called {text_of(test.expression)}; name one")
     return found
+
+
+_TESTS = (exp.Like, exp.ILike, exp.SimilarTo, exp.Glob, exp.RegexpLike, exp.RegexpILike)
+"""What may say which columns * stands for."""
 
 
 def _is_star(node: exp.Expr) -> bool:
@@ -87,6 +91,9 @@ def _named_like(context: BindContext, test: exp.Expr | None) -> Filter:
     if not test.expression.is_string:
         context.refuse(test, "the pattern behind * is a text literal; write one")
     pattern = test.expression.name
+    if isinstance(test, exp.RegexpLike | exp.RegexpILike):
+        found = _pattern(context, test, f"(?i){pattern}" if isinstance(test, exp.RegexpILike) else pattern)
+        return lambda name: found.search(name) is not None
     if isinstance(test, exp.SimilarTo):
         matches = _pattern(context, test, pattern)
     else:
@@ -231,13 +238,17 @@ def chosen_columns(context: BindContext, scope: Scope, call: exp.Columns) -> lis
     context.refuse(call, "COLUMNS takes *, a regular expression or a list of names here; list the columns")
 
 
+_TAKING_ALL = (exp.Coalesce, exp.Greatest, exp.Least, exp.Concat, exp.ConcatWs, exp.Anonymous, exp.Array, exp.Struct)
+"""What takes any number of arguments."""
+
+
 def _unpacked(context: BindContext, item: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
     """The item with *COLUMNS(..) replaced by all columns, as arguments of the call around."""
     made = item.copy()
     for call in _own(made, exp.Columns):
         around = call.parent
-        if not isinstance(around, exp.Coalesce | exp.Greatest | exp.Least | exp.Concat | exp.Anonymous):
-            context.refuse(item, f"{text_of(call)} stands among the arguments of coalesce, greatest, least and concat")
+        if not isinstance(around, _TAKING_ALL):
+            context.refuse(item, f"{text_of(call)} stands among the arguments of a function, or in a list")
         given = [around.this] if isinstance(around.this, exp.Expr) else []
         bare = [column.unalias() for column in columns]
         args = [each for arg in (*given, *around.expressions) for each in (bare if arg is call else [arg])]
