@@ -146,10 +146,7 @@ def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.E
         return of_any_pattern(binder, node, name, (written, *given), VARCHAR)
     if written.value is None or any(operand.type == NULL for operand in operands):
         return Operand(node, Literal(None, VARCHAR))
-    try:
-        pieces = (printf_pieces if name == "printf" else format_pieces)(str(written.value))
-    except ValueError:  # which DuckDB may know
-        return of_any_pattern(binder, node, name, (written, *(operand.stored for operand in operands)), VARCHAR)
+    pieces = _pieces(binder, form, name, str(written.value))
     named = {piece.argument for piece in pieces if isinstance(piece, Place)}
     if named != set(range(len(operands))):
         what = f"the format of {name}() names {len(named)} arguments, and {len(operands)} are given"
@@ -161,6 +158,14 @@ def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.E
     if len(parts) < 2:
         return Operand(node, parts[0] if parts else Literal("", VARCHAR))
     return binder.call(node, "concat", parts, VARCHAR)
+
+
+def _pieces(binder: Binder, form: exp.Expr, name: str, text: str) -> list[str | Place]:
+    parse: Callable[[str], list[str | Place]] = printf_pieces if name == "printf" else format_pieces
+    try:
+        return parse(text)
+    except ValueError as error:
+        binder.refuse(form, f"in the format of {name}() {error}")
 
 
 def _written(binder: Binder, place: Place, operand: Operand) -> Scalar:

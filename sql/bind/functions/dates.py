@@ -188,8 +188,9 @@ def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: 
         if scalar.type not in (VARCHAR, NULL):
             binder.mismatch(form, f"{function}() needs its format as a text, not {scalar.type}")
         return computed(node, function, (of, binder.cast(given, VARCHAR)), type_)
-    if unknown_specifier(str(scalar.value), WRITTEN if function == "strftime" else READ) is not None:
-        return computed(node, function, (of, scalar), type_)
+    wrong = unknown_specifier(str(scalar.value), WRITTEN if function == "strftime" else READ)
+    if wrong is not None:
+        binder.refuse(form, f"{function}() does not know the specifier {wrong!r}; write the parts that it knows")
     call = binder.call(node, function, (of, scalar), type_).scalar
     assert isinstance(call, Call), "made as one"
     return Operand(node, Call(function, call.args, type_, call.nullable or function == "try_strptime"))
