@@ -150,12 +150,8 @@ _TABLE = (
     _deviation("stddev_pop", False),
     _deviation("var_samp", True, "variance"),
     _deviation("var_pop", False, "variance_pop"),
-    AggregateFunction(
-        "min", _EXTREME, "T", "T", repeats=False, of_parts="min", windowed=True, first=_first("x")
-    ),
-    AggregateFunction(
-        "max", _EXTREME, "T", "T", repeats=False, of_parts="max", windowed=True, first=_first("x DESC")
-    ),
+    AggregateFunction("min", _EXTREME, "T", "T", repeats=False, of_parts="min", windowed=True, first=_first("x")),
+    AggregateFunction("max", _EXTREME, "T", "T", repeats=False, of_parts="max", windowed=True, first=_first("x DESC")),
     AggregateFunction(
         "bool_and", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False, called=("logical_and",)
     ),  # the least

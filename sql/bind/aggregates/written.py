@@ -69,6 +69,5 @@ def spelt_out(tree: exp.Expr) -> None:
             filtered = found.find(exp.Filter)
             assert filtered is not None, "those of other forms are refused"
             filtered.expression.set("this", exp.and_(filtered.expression.this, around.expression.this))
-            node = around
         spelt_out(found)
-        node.replace(found)
+        (around if isinstance(around, exp.Filter) else node).replace(found)

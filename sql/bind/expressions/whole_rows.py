@@ -1,4 +1,4 @@
-"""Rows of a table as values: `t` of a table t is a struct of its columns, and count(t.*) counts those that are there."""
+"""Rows of a table as values: `t` of a table t is a struct of its columns, and count(t.*) counts those there are."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.names import twice
 from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_DAY
+from catalog.names import twice
 from catalog.types import (
     BIGINT,
     BOOLEAN,

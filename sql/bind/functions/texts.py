@@ -272,7 +272,7 @@ def bind_named_groups(binder: Binder, node: exp.Expr, name: str, args: Sequence[
     """REGEXP_EXTRACT(x, pattern, names [, options]), a struct of what the groups match, and REGEXP_EXTRACT_ALL, a list
     of such.
     """
-    subject, pattern, names, *options = args
+    subject, pattern, names = args[:3]
     if not names.expressions or not all(each.is_string for each in names.expressions):
         binder.refuse(names, f"{name}() takes the names of groups as a list of texts; write ['a', 'b']")
     if _varies(binder, pattern):

@@ -120,7 +120,9 @@ def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str, wan
     columns = _starred(context, scope, star, table, apart)
     replaced = {key(item.alias): item for item in star.args.get("replace") or ()}
     renamed = {key(item.this.name): item for item in star.args.get("rename") or ()}
-    names = by_key((column.name, column.name) for column in (*columns, *(column for column in left_out if column.table)))
+    names = by_key(
+        (column.name, column.name) for column in (*columns, *(column for column in left_out if column.table))
+    )
     for word, asked in (("EXCLUDE", excluded), ("REPLACE", {each: replaced[each].alias for each in replaced})):
         for name in (asked[each] for each in asked if each not in names):
             context.fail(star, f"* {word}: there is no column {name!r}{suggestion(name, names.values())}")
