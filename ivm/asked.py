@@ -153,7 +153,7 @@ def answer_to(
     rows = with_hugeints(pa.table(arrays, [field.name for field in fields]), tuple(fields))
     values = tuple(None if isinstance(value, Column) else _literal(value) for value, _ in arguments)
     text = str(arguments[0][0]) if function == "written" else ""
-    question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text)
+    question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text, zone)
     try:
         return question.answer()
     except duckdb.Error as error:
