@@ -33,8 +33,8 @@ def planned_over(relation: Relation, placed: Placed, known: Known, channels: Cha
     """
     started = perf_counter()
     best, tables = optimize(relation), frozenset(tables_of(relation))
-    there = dict.fromkeys(tables, (REPLICATED, 1)) | placed
-    sizes, values = dict.fromkeys(tables, 1.0) | known[0], known[1]
+    there: Placed = {**dict.fromkeys(tables, (REPLICATED, 1)), **placed}
+    sizes, values = {**dict.fromkeys(tables, 1.0), **known[0]}, known[1]
     found = distribute(best, there, sizes, values, channels, shards)
     millis = (perf_counter() - started) * 1e3
     used = {name: sizes[name] for name in tables}

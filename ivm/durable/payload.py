@@ -218,7 +218,7 @@ def read_made(head: dict[str, Any], payload: pa.Buffer, at: int) -> dict[str, pa
     return {each["table"]: read_stream(stream)[0] if each["bytes"] else None for each, stream in made}
 
 
-def read_altered(head: dict[str, Any], old: Catalog, new: Catalog) -> list[Altered]:
+def read_altered(head: Mapping[str, Any], old: Catalog, new: Catalog) -> list[Altered]:
     """The tables that keep their rows, as they were and as they are."""
     found = head.get("altered", ())  # which earlier releases did not know
     return [Altered(old.table(each["was"]), new.table(each["table"]), tuple(each["taken"])) for each in found]

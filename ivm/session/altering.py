@@ -82,11 +82,6 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     values, text = _new_values(core, change), _rows_text(change, asked, core.moves(change))
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
     is_anew = bool(text) or change.is_stored_anew
-    if not (engine.is_whole or engine.plans_again) and (is_anew or old.unique_constraints != table.unique_constraints):
-        raise UnsupportedError(
-            f"cannot alter table {old.name} so in a transaction, since all of its rows would be looked at or kept "
-            "anew; ROLLBACK, and do it before BEGIN or after COMMIT"
-        )
     is_other = is_anew or (engine.plans_again and _read_otherwise(change))
     again = None if is_other else _meeting_nulls(work, change)
     work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
