@@ -122,17 +122,19 @@ class _New:
     def fill(self) -> None:
         """Make the tables, and fill the views, each after those that it reads. Changes of the commit reach them."""
         engine, anew = self._core.engine, self._put_tables()
-        new = [view for view in self._new if isinstance(view, View)]
+        reading = {view.name for name in anew for view in self._catalog.dependents(name)}
+        new = [view for view in self._catalog.views if view in self._new or view.name in reading]
         for view in new:
             was = self._pending.was(view)
             if was is not None and was.name != view.name:
                 self._renamed[was.name] = view.name
-        kept = {view.name for view in new if self._pending.is_kept(view)}
+        kept = {view.name for view in new if self._pending.is_kept(view) and view.name not in reading}
         self._rendered = engine.renderer
-        self._renderer = engine.beside({name: engine.tables[name] for name in anew}, self._views.keys() - kept)
+        gone = {*self._views, *(view.name for view in new)} - kept
+        self._renderer = engine.beside({name: engine.tables[name] for name in anew}, gone)
         engine.renderer = self._renderer  # so that changes reach what is there after the commit
         for view in new:
-            self._views[view.name] = self._installed(view, self._renderer)
+            self._views[view.name] = self._installed(view, self._renderer, is_kept=view.name in kept)
 
     def _put_tables(self) -> list[str]:
         """Let tables be what they are to be, with the rows there are; those that views read in another way now.
@@ -160,12 +162,12 @@ class _New:
             tables.put(name, put)
         return anew
 
-    def _installed(self, view: View, renderer: Renderer) -> Put:
+    def _installed(self, view: View, renderer: Renderer, *, is_kept: bool) -> Put:
         engine, bound = self._core.engine, bound_again(view, self._catalog)
         if not view.maintained:
             return None, bound.oracle_sql
         was = self._pending.was(view)
-        if was is not None and self._pending.is_kept(view):
+        if was is not None and is_kept:
             renderer.views[view.name] = engine.views[was.name].node
             return replace(engine.views[was.name], definition=view), bound.oracle_sql
         sizes = {name: float(len(each.log)) for name, each in self._made.items()}
