@@ -57,10 +57,8 @@ _NONE: Mapping[str, float] = MappingProxyType({})
 class Engine:
     """Tables and views at one logical time. The database holds a lock around every call, but where none is needed."""
 
-    is_whole = True
-    """All rows are here, not spread over shards."""
-    plans_again = False
-    """Whether views go by their texts when they are loaded, so that no other text may stand for what is filled."""
+    is_whole, plans_again = True, False
+    """All rows are here, not spread over shards; there, what is loaded is planned again by the texts of views."""
 
     def __init__(
         self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
@@ -147,10 +145,10 @@ class Engine:
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
-        it is given; it returns once the caller is alone again. `renderer`: see `beside`; others find the view there.
+        it is given; it returns once the caller is alone again. `renderer`: see `beside`; it has the view then.
         """
-        started, plan, views = perf_counter(), planned.plan, {} if renderer is None else renderer.views
-        renderer = renderer or self.renderer
+        views, renderer = {} if renderer is None else renderer.views, renderer or self.renderer
+        started, plan = perf_counter(), planned.plan
         if self._memory_limit is not None:
             check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
@@ -213,9 +211,7 @@ class Engine:
 
     def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
         """What renders views that are to take the place of others, and reads these `tables` in place of those of their
-        names, and none of what reads those, nor what reads `views`, though they are there.
-
-        Cost: looks at all nodes.
+        names, and none of what reads those, nor what reads `views`, though they are there. Cost: looks at all nodes.
         """
         return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
 
@@ -356,7 +352,7 @@ class Engine:
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             self.tables.check(deltas, graph.marks)
-        changed = graph.step(self.renderer.given(deltas))
+        changed = graph.step(given) if (given := self.renderer.given(deltas)) else {}
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
         told = self.listeners.told(partial(self._changes, changed), views) if views else ()
         if self._errands.out:

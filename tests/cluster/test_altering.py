@@ -104,7 +104,7 @@ def test_there_is_what_one_engine_has() -> None:
             db.sql(text)
     assert contents(db) == contents(one)
     db.verify()
-    db.rescale(3)  # type: ignore[attr-defined]
+    db.rescale(3)
     for text in ("ALTER TABLE sold RENAME amount TO price", "UPDATE sold SET price = price + 1 WHERE id % 3 = 1"):
         one.sql(text)
         db.sql(text)
