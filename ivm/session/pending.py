@@ -133,9 +133,7 @@ class Pending:
         names = tables_of(relation)
         lower(optimize(relation), Existing().above(dict.fromkeys(names, _EXPECTED)))
 
-    def installed(
-        self, definition: View, planned: None, pause: object, aside: object, renderer: object = None
-    ) -> None:
+    def installed(self, definition: View, planned: None, pause: object, aside: object, renderer: object = None) -> None:
         """None: views are filled by COMMIT."""
         self._anew.add(definition.mark)
 
