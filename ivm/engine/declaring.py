@@ -1,4 +1,4 @@
-"""Tables as they are to be after several of them have changed: new ones, those that are altered, and what refers to these."""
+"""Several tables as they are to be: new ones, those that are altered, and those that refer to these."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def declared(
 ) -> dict[str, Declared]:
     """Those tables of `catalog` that are to be put, by name; nobody sees them before.
 
-    `made`: new ones, also in place of others of their names, with the rows that they begin with, as of `time`. `others`:
-    those of which something else is declared. `beside`: what reads them is filled before they are put, so that their
-    rows must be there in the columns that they are to have. ConstraintError if rows break what is declared of them now.
-    Cost: none for rows that stay as they are kept; else see `Tables.altered`.
+    `made`: new ones, also in place of others of their names, with the rows that they begin with, as of `time`.
+    `others`: those of which something else is declared. `beside`: what reads them is filled before they are put, so
+    that their rows must be there in the columns that they are to have. ConstraintError if rows break what is declared
+    of them now. Cost: none for rows that stay as they are kept; else see `Tables.altered`.
     """
     found = dict[str, Declared]()
     for table in referred_first(catalog.tables):
