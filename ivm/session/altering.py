@@ -92,7 +92,9 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         _check_nulls(core, change)
         declared = tables.made(table, rows, engine.time) if text else tables.altered(change, values)
         stores = dict.fromkeys((old.name, table.name), declared.store) if is_other else {}
-        renderer = engine.beside(stores, set(work.planned)) if work.planned or stores else None
+        renderer = work.rename(core, old.name, table.name)
+        if work.planned or stores:
+            renderer = engine.beside(stores, set(work.planned))
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
         others = {name: put for name, (put, _) in views.items()} if isinstance(asked, SetType) else {}
         tell = succession(core, work.catalog, others | dict.fromkeys(gone))
@@ -254,20 +256,20 @@ def _rename_view(core: Core, view: View, name: str) -> None:
     work, engine = Redefining.of(core), core.engine
     renamed = replace(view, name=name)
     work.catalog.alter(view.name, renamed)
-    if engine.plans_again:
+    if engine.plans_again:  # else it stays, and what reads it
         work.redefine(renamed, renamed.unnamed or renamed.sql)
     for each in work.readers(view.name):
         text = each.unnamed or each.sql
         if view.name in each.uses:
             text = renamed_text(bind(text, work.old), view.name, name)
         work.redefine(each, text, renames=True)
-    if view.maintained:
+    if view.maintained and engine.plans_again:
         work.plan(core, {name: engine.sizes()[view.name]})
     with dropping(core), core.lock:
         there = engine.views.get(view.name)
-        renderer = engine.beside({}, {view.name, *work.planned}) if work.planned else None
-        if renderer is not None and there is not None and not engine.plans_again:
-            renderer.views[name] = there.node
+        renderer = work.rename(core, view.name, name)
+        if work.planned:
+            renderer = engine.beside({}, {view.name, *work.planned})
         moved = None if there is None else replace(there, definition=renamed)
         views = {view.name: (None, None), name: (moved, engine.oracle_sql[view.name])} | work.installed(core, renderer)
 

@@ -37,7 +37,7 @@ from sql.ir.relation import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
 _EXPECTED = 1000.0
-"""So many rows has what a view reads; see `Pending.sizes`."""
+"""So many rows has what a view reads, as far as a plan goes that is not carried out."""
 
 
 class _Tables(dict[str, PendingTable]):
@@ -123,10 +123,6 @@ class Pending:
         was = self.was(self.catalog.view(view))
         assert was is not None, "it is kept"
         return contents_before(self._core, was, self.time)
-
-    def sizes(self) -> dict[str, float]:
-        """The rows of tables and views, as far as a plan goes that is not carried out."""
-        return {entry.name: _EXPECTED for entry in self.catalog.content.values()}
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
         """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""

@@ -15,12 +15,13 @@ from ivm.durable.journal import Written
 from ivm.durable.restore import bound_again
 from ivm.engine.decided import Also
 from ivm.engine.declaring import declared
-from ivm.engine.installing import Put
+from ivm.engine.installing import Put, beside, renamed
 from ivm.engine.tables import Declared
 from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
 from ivm.intake.incoming import default_values
 from ivm.intake.ingest import Intake
+from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
 from ivm.session.before import check_same
 from ivm.session.core import Core
@@ -129,12 +130,24 @@ class _New:
             if was is not None and was.name != view.name:
                 self._renamed[was.name] = view.name
         kept = {view.name for view in new if self._pending.is_kept(view) and view.name not in reading}
-        self._rendered = engine.renderer
+        self._rendered, renaming = engine.renderer, self._renaming()
         gone = {*self._views, *(view.name for view in new)} - kept
         self._renderer = engine.beside({name: engine.tables[name] for name in anew}, gone)
         engine.renderer = self._renderer  # so that changes reach what is there after the commit
         for view in new:
-            self._views[view.name] = self._installed(view, self._renderer, is_kept=view.name in kept)
+            self._views[view.name] = self._installed(view, self._renderer, renaming if view.name in kept else None)
+
+    def _renaming(self) -> Renaming:
+        """Let what has another name be known by it; not what is dropped, whose name that may have been."""
+        engine = self._core.engine
+        tables = {each.old.name: each.table.name for each in self._altered if each.old.name != each.table.name}
+        renaming = Renaming({**tables, **self._renamed})
+        if renaming.names:
+            dropped = [[each.name for each in self._gone if isinstance(each, kind)] for kind in (Table, View)]
+            views = {*dropped[1]} - renaming.names.keys()
+            left = beside(engine.renderer, {**engine.tables}, {*dropped[0]}, views)
+            engine.renderer = renamed(left, renaming)
+        return renaming
 
     def _put_tables(self) -> list[str]:
         """Let tables be what they are to be, with the rows there are; those that views read in another way now.
@@ -162,14 +175,13 @@ class _New:
             tables.put(name, put)
         return anew
 
-    def _installed(self, view: View, renderer: Renderer, *, is_kept: bool) -> Put:
+    def _installed(self, view: View, renderer: Renderer, kept: Renaming | None) -> Put:
         engine, bound = self._core.engine, bound_again(view, self._catalog)
         if not view.maintained:
             return None, bound.oracle_sql
         was = self._pending.was(view)
-        if was is not None and is_kept:
-            renderer.views[view.name] = engine.views[was.name].node
-            return replace(engine.views[was.name], definition=view), bound.oracle_sql
+        if was is not None and kept is not None:
+            return engine.views[was.name].called(view, kept), bound.oracle_sql
         sizes = {name: float(len(each.log)) for name, each in self._made.items()}
         planned = engine.planned(bound.relation, sizes)
         installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)

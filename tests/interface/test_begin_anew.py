@@ -14,6 +14,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
+from ivm.session.database import core_of
 from ivm.storage.log import Log
 from tests.interface.test_begin_alter import made, nodes, rows, there
 
@@ -73,6 +74,26 @@ def test_there_is_what_the_same_statements_leave_one_by_one(place: str, tmp_path
                 assert there(again) == there(db)
                 again.sql("DELETE FROM u")
                 again.verify()
+
+
+def test_names_go_round() -> None:
+    """What is renamed stays as it is, whatever had its name, or has it then."""
+    with made() as db:
+        db.sql("CREATE TABLE q (x INTEGER, y VARCHAR); INSERT INTO q VALUES (7, 'q')")
+        db.sql("CREATE MATERIALIZED VIEW of_q AS SELECT x, count(*) AS n FROM q GROUP BY x")
+        db.sql("CREATE MATERIALIZED VIEW of_m AS SELECT x, count(*) AS n FROM m GROUP BY x")
+        kept = core_of(db).engine.views["of_q"].node
+        db.sql("ALTER TABLE q RENAME TO r; ALTER TABLE r RENAME TO q")
+        db.sql("BEGIN; DROP VIEW of_m; DROP VIEW meet; DROP TABLE m; ALTER TABLE q RENAME TO m; ALTER VIEW of_q RENAME TO of_m")
+        db.sql("INSERT INTO m VALUES (8, 'r'); CREATE TABLE q (x INTEGER, y VARCHAR); INSERT INTO q VALUES (1, 'new'); COMMIT")
+        db.sql("CREATE MATERIALIZED VIEW of_q AS SELECT x, count(*) AS n FROM q GROUP BY x")
+        db.sql("CREATE MATERIALIZED VIEW again AS SELECT x, count(*) AS n FROM m GROUP BY x")
+        assert core_of(db).engine.views["of_m"].node is kept
+        db.sql("BEGIN; ALTER TABLE q RENAME TO s; ALTER TABLE m RENAME TO q; ALTER TABLE s RENAME TO m; COMMIT")
+        db.sql("INSERT INTO q VALUES (10, 'q'); INSERT INTO m VALUES (20, 'm')")
+        assert rows(db, "of_m") == rows(db, "again") == [(10, 1), (7, 1), (8, 1)]
+        assert rows(db, "of_q") == [(1, 1), (20, 1)]
+        db.verify()
 
 
 def test_rolled_back_or_refused_nothing_is_left() -> None:
