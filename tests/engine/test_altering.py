@@ -293,7 +293,9 @@ def test_what_is_renamed_is_not_filled_again(tmp_path: Path, caplog: pytest.LogC
         db.sql("CREATE MATERIALIZED VIEW more AS SELECT b, sum(a) AS s FROM u GROUP BY b")
         assert len(core_of(db).engine.renderer.graph.nodes) == len(nodes) + 1, "it shares all but its end"
         db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b VARCHAR)")
-        db.sql("CREATE MATERIALIZED VIEW other AS SELECT b, sum(a) AS s FROM t GROUP BY b; INSERT INTO t VALUES (1, 1, 'z')")
+        db.sql(
+            "CREATE MATERIALIZED VIEW other AS SELECT b, sum(a) AS s FROM t GROUP BY b; INSERT INTO t VALUES (1, 1, 'z')"
+        )
         assert db.view("other").fetchall() == [("z", 1)]
         db.verify()
         db.sql("CHECKPOINT")

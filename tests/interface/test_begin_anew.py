@@ -84,8 +84,12 @@ def test_names_go_round() -> None:
         db.sql("CREATE MATERIALIZED VIEW of_m AS SELECT x, count(*) AS n FROM m GROUP BY x")
         kept = core_of(db).engine.views["of_q"].node
         db.sql("ALTER TABLE q RENAME TO r; ALTER TABLE r RENAME TO q")
-        db.sql("BEGIN; DROP VIEW of_m; DROP VIEW meet; DROP TABLE m; ALTER TABLE q RENAME TO m; ALTER VIEW of_q RENAME TO of_m")
-        db.sql("INSERT INTO m VALUES (8, 'r'); CREATE TABLE q (x INTEGER, y VARCHAR); INSERT INTO q VALUES (1, 'new'); COMMIT")
+        db.sql(
+            "BEGIN; DROP VIEW of_m; DROP VIEW meet; DROP TABLE m; ALTER TABLE q RENAME TO m; ALTER VIEW of_q RENAME TO of_m"
+        )
+        db.sql(
+            "INSERT INTO m VALUES (8, 'r'); CREATE TABLE q (x INTEGER, y VARCHAR); INSERT INTO q VALUES (1, 'new'); COMMIT"
+        )
         db.sql("CREATE MATERIALIZED VIEW of_q AS SELECT x, count(*) AS n FROM q GROUP BY x")
         db.sql("CREATE MATERIALIZED VIEW again AS SELECT x, count(*) AS n FROM m GROUP BY x")
         assert core_of(db).engine.views["of_m"].node is kept
