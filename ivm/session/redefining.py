@@ -22,6 +22,8 @@ from sql.bind import BoundQuery, bind, with_names
 
 _NO_TABLES: Mapping[str, Declared | None] = MappingProxyType({})
 _NO_SIZES: Mapping[str, float] = MappingProxyType({})
+_EXPECTED = 1000.0
+"""So many rows has a view that has not been maintained so far."""
 
 
 @dataclass(slots=True)
@@ -102,9 +104,11 @@ class Redefining:
         """Have the views that are maintained filled anew, all or `only` these; `sizes`: of what has a name that nothing
         has yet.
         """
-        for name, bound in self.bound.items():
-            if self.catalog.view(name).maintained and (only is None or name in only):
-                self.planned[name] = core.engine.planned(bound.relation, sizes)
+        maintained = {name: bound for name, bound in self.bound.items() if self.catalog.view(name).maintained}
+        new = dict.fromkeys((name for name in maintained if name not in core.engine.views), _EXPECTED)
+        for name, bound in maintained.items():
+            if only is None or name in only:
+                self.planned[name] = core.engine.planned(bound.relation, {**new, **sizes})
 
     def installed(
         self, core: Core, renderer: Renderer | None, pause: Pause | None = None, aside: Aside = at_once
