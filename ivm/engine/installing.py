@@ -104,9 +104,10 @@ def renamed(renderer: Renderer, renaming: Renaming) -> Renderer:
     rendered = {renaming.plan(plan): node for plan, node in renderer.rendered.items()}
     existing, names = Existing(), renaming.names
     existing.add(rendered)
-    sources, views = (
-        {names.get(name, name): there for name, there in each.items()} for each in (renderer.sources, renderer.views)
-    )
+    sources = {names.get(name, name): feeds for name, feeds in renderer.sources.items()}
+    gone = names.values() - names.keys()  # a view that is dropped may have had the name
+    kept = {name: node for name, node in renderer.views.items() if name not in gone}
+    views = {names.get(name, name): node for name, node in kept.items()}
     return replace(renderer, rendered=rendered, existing=existing, sources=sources, views=views)
 
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from catalog.altering import Altered
 from catalog.catalog import Catalog
+from catalog.clock import is_own
+from catalog.errors import UnsupportedError
 from catalog.names import key, reached
 from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
@@ -52,6 +54,10 @@ class _Tables(dict[str, PendingTable]):
 
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> PendingTable:
         """A new table of these rows; in place of one that is there, nobody else may have changed that."""
+        if is_own(table.name):
+            raise UnsupportedError(
+                "cannot create the first view that compares with now() in a transaction; ROLLBACK, and create it before"
+            )
         pending, was = self._pending, self._there(table.name)
         if was is not None:
             was.drop()
