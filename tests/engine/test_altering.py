@@ -225,7 +225,7 @@ def test_a_view_that_is_filled_again_may_fail(db: Database) -> None:
 
     core.engine.installed = failing  # type: ignore[method-assign, assignment]
     with pytest.raises(ivm.NumericError):
-        db.sql("ALTER TABLE t RENAME TO w")
+        db.sql("ALTER TABLE t ALTER b TYPE VARCHAR USING upper(b)")
     del core.engine.installed
     core.engine.sweep()
     assert set(core.engine.renderer.graph.nodes) == nodes
