@@ -125,7 +125,6 @@ UNSUPPORTED = (
     ("SELECT DISTINCT dept FROM emp ORDER BY pay", "pay", "several values of it; add it to the SELECT list"),
     ("SELECT DISTINCT dept FROM emp ORDER BY dept + id", "dept", "several values of it"),
     ("SELECT DISTINCT dept FROM emp GROUP BY dept ORDER BY max(pay) LIMIT 1", "pay", "several values of it"),
-    ("SELECT DISTINCT name COLLATE NOCASE FROM emp", "name", "COLLATE is maintained in comparisons, ORDER BY"),
     ("(SELECT id FROM emp ORDER BY 1 LIMIT 2) ORDER BY -id", "id", r"write SELECT \* FROM \(..\) AS x ORDER BY"),
     ("SELECT id FROM emp UNION SELECT 1 ORDER BY rank() OVER (ORDER BY id)", "rank", "in a SELECT around"),
     ("SELECT *, -id FROM emp UNION SELECT *, 1 FROM emp ORDER BY -id", "id", "write its position"),

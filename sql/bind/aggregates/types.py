@@ -15,15 +15,17 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
+    INTERVAL,
     NULL,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
+    holds,
     list_of,
 )
 from sql.bind.aggregates.averages import average
-from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
+from sql.bind.aggregates.calls import AGGREGATES, IS_COLLATED, WRAPPERS, AggregateCall, read_call
 from sql.bind.aggregates.operands import numeric, order_of
 from sql.bind.aggregates.quantiles import bind_median, bind_quantile
 from sql.bind.aggregates.written import expression_of
@@ -33,7 +35,7 @@ from sql.bind.names.columns import column_name
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.intervals import has_length
+from sql.ir.measures import has_measure
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
@@ -60,15 +62,15 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         _check_order(binder, call, bound)
     if call.distinct and aggregate_of(call.function).repeats:
         bound = replace(bound, distinct=True)
-    if bound.function in _COUNTING or (bound.distinct and bound.function != "count"):
-        _refuse_intervals(binder, call, bound)
+    type_ = NULL if bound.arg is None else bound.arg.type
+    if type_.is_collated:
+        call.args[0].meta[IS_COLLATED] = True
+    counts_equal = bound.function in _COUNTING and holds(type_, INTERVAL)
+    if counts_equal or (bound.distinct and bound.function != "count" and has_measure(type_)):
+        what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs, or texts with a collation,"
+        why = "of which different ones may be equal; write epoch_us(..) or lower(..) of them"
+        binder.refuse(call.node, f"{what} is not supported, {why}")
     return _counted(_where_so(condition, bound))
-
-
-def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
-    if bound.arg is not None and has_length(bound.arg.type):
-        what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs is not supported"
-        binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 
 
 def _where_so(condition: Scalar | None, bound: Aggregate) -> Aggregate:

@@ -19,7 +19,7 @@ from sql.bind.windows.partitions import Composed, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of
-from sql.ir.intervals import has_length
+from sql.ir.measures import has_measure
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
@@ -140,7 +140,7 @@ def _aggregate(
         found = binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    of_intervals = any(has_length(bound.type) and bound.function in ("min", "max") for bound in found.found)
+    of_intervals = any(has_measure(bound.type) and bound.function in ("min", "max") for bound in found.found)
     plain = all(map(_is_plain, found.found))
     if whole and (of_intervals or len(found.found) > 1 or not plain):
         _check_order(binder, inner, spec, found)
