@@ -33,7 +33,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
+from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of, reverse_of
 from sql.ir.conditions import coalesced, is_null, negation
 from sql.ir.measures import has_measure
 from sql.ir.scalar import Call, Literal, Scalar, some_value
@@ -158,8 +158,7 @@ def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
 def _first_of(scalar: Scalar, order: tuple[AggregateOrder, ...], last: bool) -> Aggregate:
     """The value, or the NULL, of the first row; of the last if so, of which ties go by the greatest value."""
     if last:
-        back = (replace(term, descending=not term.descending, nulls_first=not term.nulls_first) for term in order)
-        order = (*back, AggregateOrder(scalar, True))
+        order = (*reverse_of(order), AggregateOrder(scalar, True))
     return Aggregate("first", scalar, scalar.type, order=order)
 
 
@@ -284,7 +283,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     if aggregate_of(call.function).written is not None:
         return Operand(node, binder.bind(expression_of(binder, call)).scalar)
     name = column_name(node, binder.source)
-    with _inside(binder, call):
+    with inside(binder, call):
         made = average(binder, call)
         if made is None:
             bound = typed_aggregate(binder, call)
@@ -302,8 +301,8 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
 
 
 @contextmanager
-def _inside(binder: Binder, call: AggregateCall) -> Iterator[None]:
-    """What is bound meanwhile is within an aggregate."""
+def inside(binder: Binder, call: AggregateCall) -> Iterator[None]:
+    """What is bound meanwhile is within an aggregate, where no other stands."""
     before = binder.aggregates, binder.windows, binder.clause
     binder.aggregates, binder.windows, binder.clause = None, None, f"the argument of {call.function}()"
     try:
