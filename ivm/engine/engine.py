@@ -353,7 +353,7 @@ class Engine:
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             self.tables.check(deltas, graph.marks)
-        changed = graph.step(self.renderer.given(deltas))
+        changed = graph.step(given) if (given := self.renderer.given(deltas)) else {}
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
         told = self.listeners.told(partial(self._changes, changed), views) if views else ()
         if self._errands.out:

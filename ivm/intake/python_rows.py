@@ -359,6 +359,13 @@ def _moments(value: datetime.datetime) -> int:
     return (value - _EPOCH) // _MICROSECOND
 
 
+def _whole(micros: int, unit: int) -> int:
+    whole, rest = divmod(micros, unit)
+    if rest:
+        raise ValueError("it is finer than the column")
+    return whole
+
+
 _BYTES: dict[Kind, type] = {Kind.VARCHAR: str, Kind.JSON: str, Kind.BLOB: bytes}
 _WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Any], int] | None]] = {
     Kind.FLOAT: ((), None),
@@ -366,5 +373,8 @@ _WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Any], int] | None]] = {
     Kind.DATE: ((datetime.date,), _days),
     Kind.TIMESTAMP: ((datetime.datetime,), _moments),
     Kind.TIMESTAMPTZ: ((), None),
+    Kind.TIMESTAMP_S: ((datetime.datetime,), lambda value: _whole(_moments(value), 1_000_000)),
+    Kind.TIMESTAMP_MS: ((datetime.datetime,), lambda value: _whole(_moments(value), 1000)),
+    Kind.TIMESTAMP_NS: ((datetime.datetime,), lambda value: _moments(value) * 1000),
 }
 """By kind the classes of plain values, none where values come stored alone, and how they are stored."""

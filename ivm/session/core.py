@@ -211,7 +211,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        check_times(change.table, change.times, engine.time)
+                        if change.times is not None:
+                            check_times(change.table, change.times, engine.time)
                     time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet

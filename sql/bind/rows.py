@@ -11,7 +11,7 @@ from catalog.catalog import Catalog
 from catalog.errors import Error
 from catalog.names import key, twice
 from catalog.schema import Schema, Table, View
-from catalog.types import MAX_DIGITS, Kind
+from catalog.types import MAX_DIGITS, Kind, SqlType
 from sql.bind.clauses.order import bind_limit, bind_order
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
@@ -139,7 +139,7 @@ def _assigned(items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, 
 _LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "in", "not", "and", "or", "case", "coalesce")
 _EXACT = frozenset((*_LOGIC, "add", "sub", "mul", "neg", "div", "idiv", "mod", "cast"))
 _NUMBERS = frozenset(kind for kind in Kind if kind.bits) | {Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT, Kind.BOOLEAN}
-_KINDS = _NUMBERS | {Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}
+_KINDS = _NUMBERS | {Kind.VARCHAR, *(kind for kind in Kind if SqlType(kind).is_moment)}
 
 
 def _is_exact(bound: BoundRows) -> bool:

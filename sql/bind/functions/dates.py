@@ -17,6 +17,10 @@ from catalog.types import (
     NULL,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPS,
     TIMESTAMPTZ,
     TINYINT,
     VARCHAR,
@@ -27,7 +31,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.functions.interval_parts import of_interval, truncated
 from sql.bind.functions.intervals import as_interval
 from sql.bind.functions.shifts import add_moment, without_zone
-from sql.bind.functions.signatures import double, integer, moment_as, text
+from sql.bind.functions.signatures import double, integer, moment_as, nanoseconds, text
 from sql.bind.functions.zones import at_time_zone
 from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
@@ -107,10 +111,10 @@ def _part(name: str) -> str:
 
 
 def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> Operand:
-    """The operand, which must be a DATE or TIMESTAMP; one with time zone as TIMESTAMP in UTC."""
+    """The operand, which must be a DATE or TIMESTAMP: one of another unit as TIMESTAMP, with time zone in UTC."""
     if not operand.type.is_moment:
         binder.mismatch(node, f"{function} needs a DATE or TIMESTAMP, not a {operand.type}; cast it")
-    return Operand(operand.node, binder.cast(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
+    return operand if operand.type == DATE else Operand(operand.node, binder.cast(operand, TIMESTAMP))
 
 
 def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Sequence[exp.Expr]) -> Operand:
@@ -143,25 +147,33 @@ def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
     of, form = node.this, node.args["format"]
     if isinstance(binder.bind(of).scalar, Literal) and binder.bind(of).type == VARCHAR:
         of, form = form, of  # DuckDB takes them in either order
-    moment = moment_as(TIMESTAMP)(binder, of)
-    return _formatted(binder, node, "strftime", moment, form, VARCHAR)
+    if binder.bind(of).type in (TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS):
+        return _formatted(binder, node, "strftime of TIMESTAMP_NS", nanoseconds(binder, of), form, VARCHAR)
+    return _formatted(binder, node, "strftime", moment_as(TIMESTAMP)(binder, of), form, VARCHAR)
 
 
 def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.Expr]) -> Operand:
-    """`strptime`, or `try_strptime`, which is NULL where the other raises."""
+    """`strptime`, or `try_strptime`, which is NULL where the other raises; with nanoseconds a TIMESTAMP_NS."""
+    form = binder.bind(args[1]).scalar
+    if isinstance(form, Literal) and "%n" in str(form.value).replace("%%", ""):
+        name = f"{function} of TIMESTAMP_NS"
+        return _formatted(binder, node, name, text(binder, args[0]), args[1], TIMESTAMP_NS)
     return _formatted(binder, node, function, text(binder, args[0]), args[1], TIMESTAMP)
 
 
 def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: exp.Expr, type_: SqlType) -> Operand:
-    scalar = binder.bind(form).scalar
+    scalar, name = binder.bind(form).scalar, function.partition(" ")[0]
     if not isinstance(scalar, Literal) or scalar.type != VARCHAR:
-        binder.refuse(form, f"{function}() needs its format as a text literal")
-    wrong = unknown_specifier(str(scalar.value), WRITTEN if function == "strftime" else READ)
+        binder.refuse(form, f"{name}() needs its format as a text literal")
+    known = WRITTEN if name == "strftime" else READ
+    if function != name:
+        known -= {"g"}  # of nanoseconds, which DuckDB writes and reads wrongly
+    wrong = unknown_specifier(str(scalar.value), known)
     if wrong is not None:
-        binder.refuse(form, f"{function}() does not know the specifier {wrong!r}; write the parts that it knows")
+        binder.refuse(form, f"{name}() does not know the specifier {wrong!r}; write the parts that it knows")
     call = binder.call(node, function, (of, scalar), type_).scalar
     assert isinstance(call, Call), "made as one"
-    return Operand(node, Call(function, call.args, type_, call.nullable or function == "try_strptime"))
+    return Operand(node, Call(function, call.args, type_, call.nullable or name == "try_strptime"))
 
 
 def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
@@ -207,7 +219,7 @@ _MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
 
 
 def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
-    """TIME_BUCKET(interval, x): the beginning of the interval that x lies in, of the type of x."""
+    """TIME_BUCKET(interval, x): the beginning of the interval that x lies in: DATE, TIMESTAMP or TIMESTAMPTZ as x."""
     of = as_interval(binder, node.this)
     width = of.interval
     if width is None:
@@ -226,7 +238,7 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
         since = binder.call(node, "to_micros", (stamp,), BIGINT).scalar
         past = _remainder(_arithmetic("sub", since, Literal(_BUCKETS_FROM, BIGINT)), micros)
         found = binder.call(node, "from_micros", (_arithmetic("sub", since, past),), TIMESTAMP)
-    return Operand(node, binder.cast(found, given.type))
+    return Operand(node, binder.cast(found, _bucketed(given.type)))
 
 
 def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand) -> Operand:
@@ -234,7 +246,11 @@ def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand) -> Operand:
     given = binder.bind(node.expression)
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     found = Call("time_bucket", (width.scalar, stamp), TIMESTAMP, width.scalar.nullable or stamp.nullable)
-    return Operand(node, binder.cast(Operand(node, found), given.type))
+    return Operand(node, binder.cast(Operand(node, found), _bucketed(given.type)))
+
+
+def _bucketed(type_: SqlType) -> SqlType:
+    return TIMESTAMP if type_ in TIMESTAMPS else type_
 
 
 def _remainder(of: Scalar, divisor: int) -> Scalar:
