@@ -114,7 +114,6 @@ UNSUPPORTED = (
     ("SELECT max(id, 2) FROM emp", "id", "of 2 arguments"),
     ("SELECT approx_count_distinct(id) FROM emp", "approx", "is not maintained yet; COUNT, SUM"),
     ("SELECT id FROM emp ORDER BY id FETCH FIRST 2 ROWS WITH TIES", "", "QUALIFY rank"),
-    ("SELECT corr(id, id) OVER (ORDER BY id) FROM emp", "corr", "OVER a part of the partition"),
     ("SELECT random() FROM emp", "random", "changes without a change to a table"),
     ("SELECT foo(id) FROM emp", "foo", r"the function foo\(\) is not supported"),
     ("SELECT uper(name) FROM emp", "uper", "did you mean 'upper'"),
