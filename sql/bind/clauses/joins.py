@@ -134,7 +134,8 @@ def _applied(
 
 
 _INSTEAD = {
-    "POSITIONAL": "rows of a table have no position; join on a key",
+    "POSITIONAL": "rows of a table have no position; number both sides by row_number() OVER (ORDER BY ..) in subqueries "
+    "and join on that, or run it as a SELECT",
 }
 
 
