@@ -134,8 +134,8 @@ def _applied(
 
 
 _INSTEAD = {
-    "POSITIONAL": "rows of a table have no position; number both sides by row_number() OVER (ORDER BY ..) in subqueries "
-    "and join on that, or run it as a SELECT",
+    "POSITIONAL": "rows of a table have no position; number both sides by row_number() OVER (ORDER BY ..) in "
+    "subqueries and join on that, or run it as a SELECT",
 }
 
 
