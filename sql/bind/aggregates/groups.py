@@ -96,6 +96,12 @@ def has_aggregate(binder: Binder, node: exp.Expr | None) -> bool:
     return any(isinstance(n, AGGREGATES) and not is_windowed(n) and binder.around(_whole(n)) is None for n in own)
 
 
+def _reads_key(item: exp.Expr) -> bool:
+    """Whether a column stands in an expression outside of its aggregates."""
+    own = item.walk(prune=lambda node: isinstance(node, (*AGGREGATES, exp.Grouping)))
+    return any(isinstance(node, exp.Column) for node in own)
+
+
 def _whole(node: exp.Expr) -> exp.Expr:
     """The aggregate with the FILTER and its like around it."""
     while isinstance(node.parent, WRAPPERS):
@@ -112,9 +118,10 @@ def bind_keys(
     for arg in ("grouping_sets", "rollup", "cube", "totals"):
         if group.args.get(arg):
             context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
-    by_all, collates, plain = bool(group.args.get("all")), False, list[bool]()
+    by_all, collates, tells, plain = bool(group.args.get("all")), False, False, list[bool]()
     if by_all:
         plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
+        tells = any(not is_key and _reads_key(item) for item, is_key in zip(items, plain, strict=True))
         written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)
@@ -129,7 +136,7 @@ def bind_keys(
             collates = collates or bool(key.type.collation)
             bound[id(node)] = _as_text(key) if by_all else key
             named.setdefault(bound[id(node)], expression)
-    if by_all and not collates:
+    if tells and not collates:
         context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
     keys = tuple(named)
     sets = tuple(tuple(dict.fromkeys(keys.index(bound[id(node)]) for node in each)) for each in written)
