@@ -28,8 +28,9 @@ _MEANS = {
     "null_order": "write NULLS FIRST or NULLS LAST in ORDER BY",
     "default_order": "write DESC in ORDER BY",
     "integer_division": "write // to divide integers",
+    "default_collation": "declare columns as VARCHAR COLLATE NOCASE",
     **dict.fromkeys(
-        ("calendar", "default_collation", "ieee_floating_point_ops", "order_by_non_integer_literal",
+        ("calendar", "ieee_floating_point_ops", "order_by_non_integer_literal",
          "scalar_subquery_error_on_multiple_rows", "error_on_division_by_zero", "regex_match_operator_semantics",
          "disable_timestamptz_casts", "dialect_compatibility_mode", "current_dialect", "legacy_disable_null_type",
          "preserve_identifier_case", "pivot_limit", "binary_as_string", "table_function_identifier_conversion"),
