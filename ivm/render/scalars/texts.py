@@ -11,6 +11,7 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import BOOLEAN, JSON, VARCHAR, Kind, Physical
+from ivm.render.scalars.bodies.casts import keeps_codes
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, both, dense, objects, pick, spread, stored
 from ivm.render.scalars.failures import literal_text
@@ -51,7 +52,7 @@ def is_by_value(call: Call) -> bool:
 def _is_asked_cast(call: Call) -> bool:
     """Whether DuckDB is asked for a cast: of lists, structs and maps, and of JSON, whose text is there."""
     given, wanted = call.args[0].type, call.type
-    if call.function not in _CASTS or given.kind is Kind.NULL:
+    if call.function not in _CASTS or given.kind is Kind.NULL or keeps_codes(given, wanted):
         return False
     return given.is_nested or wanted.is_nested or wanted == JSON or (given == JSON and wanted != VARCHAR)
 

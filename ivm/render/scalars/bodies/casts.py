@@ -156,11 +156,18 @@ def _otherwise(call: Call, context: Context) -> Apply | None:
     if source.kind is Kind.NULL:
         null = constant(None, target.physical)
         return lambda a: null
-    if source == target or (target.kind is Kind.VARCHAR and source.kind in (Kind.UUID, Kind.JSON)):  # kept as its text
+    if source == target or keeps_codes(source, target):
         return lambda a: a
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
     return _double_to_wide(call) if source.is_float and target.physical is Physical.WIDE else None
+
+
+def keeps_codes(source: SqlType, target: SqlType) -> bool:
+    """Whether values of both are kept alike: a UUID or JSON as its text, an array as a list."""
+    if target.kind is Kind.VARCHAR:
+        return source.kind in (Kind.UUID, Kind.JSON)
+    return (source.kind, target.kind) == (Kind.ARRAY, Kind.LIST) and source.element == target.element
 
 
 def _double_to_wide(call: Call) -> Apply:
