@@ -59,7 +59,8 @@ _BY_BITS: dict[str, SqlType] = {
 """Names of DuckDB that sqlglot does not know."""
 
 _INSTEAD = {
-    _D.UINT128: "HUGEINT",
+    _D.UINT128: "HUGEINT, or UBIGINT",
+    _D.BIT: "BLOB, a BIGINT with & and |, or VARCHAR of its digits",
     _D.TIMETZ: "TIME",
     **dict.fromkeys((_D.UNION, _D.VARIANT), "VARCHAR, filled by to_json(..), or columns of its parts"),
 }
