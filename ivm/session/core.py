@@ -95,6 +95,10 @@ class Core:
         if self.read_only:
             raise AccessError(f"cannot change database {self.read_only}: it was opened with read_only; open it without")
 
+    def moves(self, change: Altered) -> bool:
+        """Whether rows would be elsewhere if a table were altered so; see `ShardedCore`."""
+        return False
+
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
         """The caller has `definitions`. BindError if this thread creates a view just now."""
         if self.engine.is_installing:
