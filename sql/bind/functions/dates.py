@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_DAY
+from catalog.names import twice
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -25,19 +26,22 @@ from catalog.types import (
     TINYINT,
     VARCHAR,
     SqlType,
+    struct_of,
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
 from sql.bind.functions.interval_parts import of_interval, truncated
 from sql.bind.functions.intervals import as_interval
 from sql.bind.functions.shifts import add_moment, without_zone
 from sql.bind.functions.signatures import double, integer, moment_as, nanoseconds, text
 from sql.bind.functions.zones import at_time_zone
-from sql.ir.conditions import comparison
+from sql.ir.conditions import comparison, is_null
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
 from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.printed import READ, WRITTEN, unknown_specifier
+from sql.types.unify import common_type
 
 _DOUBLE_PARTS = ("epoch", "julian")
 _PARTS = (*PARTS_OF_DAY, *CLOCK)
@@ -89,6 +93,28 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     moment = _moment(binder, node, given, "date_trunc")
     cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
     return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
+
+
+def several_parts(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """DATE_PART(['year', 'month'], x), a struct of the parts; and DATE_PART(part, x) with one that varies, a DOUBLE."""
+    names, of = args[0], binder.bind(args[1])
+    if not isinstance(names, exp.Array):
+        varying = text(binder, names)
+        given = of if of.type in (INTERVAL, TIME) else _moment(binder, node, of, "date_part")
+        return computed(node, "date_part", (varying, given.scalar), DOUBLE)
+    if not names.expressions or not all(each.is_string for each in names.expressions):
+        binder.refuse(names, "date_part() takes a list of parts as text literals; write ['year', 'month']")
+    fields = []
+    for each in names.expressions:
+        if of.type == DATE and _part(each.name) in CLOCK:
+            binder.fail(each, f"a DATE has no part {each.name!r}; cast it to TIMESTAMP")
+        fields.append((each.name, extract(binder, each, each.name, args[1]).scalar))
+    again = twice(name for name, _ in fields)
+    if again is not None:
+        binder.fail(names, f"date_part() names the part {again!r} twice; name it once")
+    type_ = struct_of((name, scalar.type) for name, scalar in fields)
+    parts = Call("struct_pack", tuple(scalar for _, scalar in fields), type_, nullable=False)
+    return Operand(node, Call("case", (is_null(of.scalar), Literal(None, type_), parts), type_))
 
 
 def _unit(binder: Binder, node: exp.Expr, function: str) -> str:
@@ -163,8 +189,14 @@ def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.E
 
 def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: exp.Expr, type_: SqlType) -> Operand:
     scalar, name = binder.bind(form).scalar, function.partition(" ")[0]
+    if isinstance(form, exp.Array) and name != "strftime":
+        written = f"{name}({places_of(1)[0]}, {constant_text(binder, form, 'formats')})"
+        return computed_of(node, written, [of], type_)
     if not isinstance(scalar, Literal) or scalar.type != VARCHAR:
-        binder.refuse(form, f"{name}() needs its format as a text literal")
+        given = Operand(form, scalar)
+        if scalar.type not in (VARCHAR, NULL):
+            binder.mismatch(form, f"{name}() needs its format as a text, not {scalar.type}")
+        return computed(node, name, (of, binder.cast(given, VARCHAR)), type_)
     known = WRITTEN if name == "strftime" else READ
     if function != name:
         known -= {"g"}  # of nanoseconds, which DuckDB writes and reads wrongly
@@ -218,16 +250,16 @@ _BUCKETS_FROM = 10_959 * DAY
 _MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
 
 
-def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
+def _bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """TIME_BUCKET(interval, x): the beginning of the interval that x lies in: DATE, TIMESTAMP or TIMESTAMPTZ as x."""
-    of = as_interval(binder, node.this)
+    of = as_interval(binder, args[0])
     width = of.interval
     if width is None:
-        return _varying_bucket(binder, node, of)
+        return _varying_bucket(binder, node, of, binder.bind(args[1]))
     micros = width.days * DAY + width.micros
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
-    given = binder.bind(node.expression)
+    given = binder.bind(args[1])
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     if width.months:
         months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
@@ -241,9 +273,19 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, binder.cast(found, _bucketed(given.type)))
 
 
-def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand) -> Operand:
+def _shifted_bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """TIME_BUCKET(interval, x, offset) and TIME_BUCKET(interval, x, origin), by DuckDB."""
+    width, given, shift = as_interval(binder, args[0]), binder.bind(args[1]), binder.bind(args[2])
+    for each in (given, shift):
+        if not each.type.is_moment and (each.type != INTERVAL or each is given):
+            binder.mismatch(each.node, f"time_bucket() needs a DATE or TIMESTAMP here, not {each.type}; cast it")
+    type_ = given.type if shift.type == INTERVAL else common_type(given.type, shift.type) or given.type
+    moments = [binder.cast(each, each.type if each.type == INTERVAL else type_) for each in (given, shift)]
+    return computed(node, "time_bucket", (width.scalar, *moments), _bucketed(type_))
+
+
+def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand, given: Operand) -> Operand:
     """With a width that varies, by DuckDB."""
-    given = binder.bind(node.expression)
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     found = Call("time_bucket", (width.scalar, stamp), TIMESTAMP, width.scalar.nullable or stamp.nullable)
     return Operand(node, binder.cast(Operand(node, found), _bucketed(given.type)))
@@ -289,12 +331,18 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
             return _age(binder, node, node.expressions)
         case "age", 2:
             return _age(binder, node, args)
+        case (("date_part" | "datepart"), 2) if not args[0].is_string:
+            return several_parts(binder, node, args)
         case (("date_part" | "datepart"), 2):
             return extract(binder, node, _written_part(binder, args[0], name), args[1])
         case (("date_sub" | "datesub"), 3):
             return _between(binder, node, "date_sub", _written_part(binder, args[0], name), args[1:])
         case (("date_diff" | "datediff"), 3):
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
+        case "time_bucket", 2:
+            return _bucket(binder, node, args)
+        case "time_bucket", 3:
+            return _shifted_bucket(binder, node, args)
         case "timezone", 2:
             return at_time_zone(binder, node, args[1], args[0])
         case "timezone", 1:
@@ -322,7 +370,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.StrToTime: lambda binder, node: strptime(binder, node, "strptime", [node.this, node.args["format"]]),
     exp.TimeToUnix: lambda binder, node: extract(binder, node, "epoch", node.this),
     exp.UnixToTime: bind_epoch_ms,
-    exp.DateBin: bind_time_bucket,
     exp.DayOfWeekIso: lambda binder, node: extract(binder, node, "isodow", node.this),
     **dict.fromkeys(
         (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek,

@@ -115,7 +115,7 @@ FUNCTIONS = (
     asked("from_hex", _TEXT, BLOB, "unhex"),
     asked("from_binary", _TEXT, BLOB, "unbin"),
     asked("encode", _TEXT, BLOB),
-    asked("decode", _BYTES, _V),
+    asked("decode", (BLOB, VARCHAR), _V, optional=1),
     asked("octet_length", _BYTES, BIGINT),
     *(asked(name, _BYTES, _V, of="BLOB") for name in ("md5", "sha1", "sha256")),
     asked("md5_number_lower", _TEXT, UBIGINT),
