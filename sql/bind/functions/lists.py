@@ -144,7 +144,7 @@ _WITH_ARGUMENT = (*_TEXTS, *_QUANTILES, "min", "max")
 
 def _with_argument(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
     """The text of the elements with a separator, quantiles of them, or the n least or greatest, by DuckDB."""
-    name, values = args[1].name.lower(), binder.bind(args[0])
+    name, values = args[1].name.lower(), binder.as_list(binder.bind(args[0]))
     element = values.type.element
     if values.type.kind is not Kind.LIST or element is None:
         binder.mismatch(args[0], f"list_aggregate() takes a list, not {values.type}")
