@@ -19,6 +19,7 @@ from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.column import Array, Column
+from sql.ir.asking import keeps_codes
 from sql.ir.blobs import blob_text
 from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call
@@ -161,13 +162,6 @@ def _otherwise(call: Call, context: Context) -> Apply | None:
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
     return _double_to_wide(call) if source.is_float and target.physical is Physical.WIDE else None
-
-
-def keeps_codes(source: SqlType, target: SqlType) -> bool:
-    """Whether values of both are kept alike: a UUID or JSON as its text, an array as a list."""
-    if target.kind is Kind.VARCHAR:
-        return source.kind in (Kind.UUID, Kind.JSON)
-    return (source.kind, target.kind) == (Kind.ARRAY, Kind.LIST) and source.element == target.element
 
 
 def _double_to_wide(call: Call) -> Apply:
