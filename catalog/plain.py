@@ -26,6 +26,8 @@ def plain_type(type_: SqlType) -> Plain:
         found["size"] = type_.size
     if type_.labels:
         found["labels"] = list(type_.labels)
+    if type_.collation:
+        found["collation"] = type_.collation
     if type_.fields:
         found["fields"] = [[name, plain_type(field)] for name, field in type_.fields]
     return found
@@ -42,6 +44,7 @@ def type_of(plain: Plain) -> SqlType:
         tuple(plain.get("labels", ())),
         tuple((name, type_of(field)) for name, field in plain.get("fields", ())),
         plain.get("size", 0),
+        plain.get("collation", ""),
     )
     _check(found, SqlType)
     return found
