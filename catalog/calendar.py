@@ -199,17 +199,17 @@ def date_text(days: int) -> str:
     return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} (BC)"
 
 
-def timestamp_text(micros: int) -> str:
-    """A timestamp as DuckDB writes it."""
-    days, clock = divmod(micros, DAY)
-    return f"{date_text(days)} {time_text(clock)}"
+def timestamp_text(units: int, per_day: int = DAY) -> str:
+    """A timestamp as DuckDB writes it, in units of which a day has so many."""
+    days, clock = divmod(units, per_day)
+    return f"{date_text(days)} {time_text(clock, per_day)}"
 
 
-def time_text(clock: int) -> str:
+def time_text(clock: int, per_day: int = DAY) -> str:
     """A time of day as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
-    seconds, fraction = divmod(clock, 1_000_000)
+    seconds, fraction = divmod(clock, per_day // 86_400)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return text + f".{fraction:06}".rstrip("0") if fraction else text
+    return f"{text}.{fraction * 86_400_000_000_000 // per_day:09}".rstrip("0") if fraction else text
 
 
 PARTS_OF_DAY = {

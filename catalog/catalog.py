@@ -40,7 +40,8 @@ class Catalog:
         """What the database itself is called, in front of schemas."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
         self._comments: Mapping[tuple[str, str], str] = {}  # by the keys of a name and of a column's, or nothing
-        self._schemas: Mapping[str, str] = {}  # the names of those beside main, by their keys
+        self.schema_names: Mapping[str, str] = {}
+        """Those of the schemas beside main, by their keys."""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -172,16 +173,16 @@ class Catalog:
     @property
     def schemas(self) -> tuple[str, ...]:
         """The schemas that were created, in that order: all but main and temp."""
-        return tuple(name for name in self._schemas.values() if name != TEMP)
+        return tuple(name for name in self.schema_names.values() if name != TEMP)
 
     @property
     def has_temporary(self) -> bool:
         """Whether there is a table or view that ends with the connection."""
-        return TEMP in self._schemas
+        return TEMP in self.schema_names
 
     def schema(self, name: str) -> str | None:
         """A schema's name as it was given; None if there is none of that name."""
-        return MAIN if key(name) == MAIN else self._schemas.get(key(name))
+        return MAIN if key(name) == MAIN else self.schema_names.get(key(name))
 
     def parts(self, name: str) -> tuple[str, str]:
         """The schema that what has this name is in, or would be, and what it is called there.
@@ -189,7 +190,7 @@ class Catalog:
         A name with a dot is that of a schema and one within, if there is such a schema; else there is a dot in it.
         """
         first, _, rest = name.partition(".")
-        found = self._schemas.get(key(first)) if rest and self._schemas else None
+        found = self.schema_names.get(key(first)) if rest and self.schema_names else None
         return (MAIN, name) if found is None else (found, rest)
 
     def place(self, name: str) -> tuple[str, str, str]:
@@ -216,7 +217,7 @@ class Catalog:
         self._check_apart(name, what)
         if "." in name:
             raise BindError(f"{what}: a dot stands between a schema and what is in it; choose a name without")
-        self._schemas = {**self._schemas, key(name): name}
+        self.schema_names = {**self.schema_names, key(name): name}
 
     def _check_apart(self, schema: str, what: str) -> None:
         """BindError if something in main has a name that would be that of something in the schema."""
@@ -229,7 +230,7 @@ class Catalog:
         kept = self.fixed()
         if self.has_temporary:
             kept.content = {name: entry for name, entry in self.content.items() if not entry.temporary}
-            kept._schemas = {name: schema for name, schema in self._schemas.items() if name != TEMP}
+            kept.schema_names = {name: schema for name, schema in self.schema_names.items() if name != TEMP}
             kept._comments = {each: said for each, said in self._comments.items() if each[0] in kept.content}
         if any(macro.temporary for macro in self.macros.values()):
             kept.macros = {each: macro for each, macro in self.macros.items() if not macro.temporary}
@@ -239,7 +240,7 @@ class Catalog:
         """Have the schema of temporary things, if this is one."""
         if entry.temporary and not self.has_temporary:
             self._check_apart(TEMP, f"cannot create temporary {entry.name!r}")
-            self._schemas = {**self._schemas, TEMP: TEMP}
+            self.schema_names = {**self.schema_names, TEMP: TEMP}
 
     def drop_schema(self, name: str) -> None:
         """Let a schema go; BindError if there is none, or if anything is in it."""
@@ -253,7 +254,7 @@ class Catalog:
             raise BindError(
                 f"cannot drop schema {found!r}, which has {', '.join(map(repr, users))}; drop that first, or CASCADE"
             )
-        self._schemas = {each: kept for each, kept in self._schemas.items() if each != key(found)}
+        self.schema_names = {each: kept for each, kept in self.schema_names.items() if each != key(found)}
 
     def add_sequence(self, sequence: Sequence) -> None:
         """Have this sequence, in place of the one of its name, if there is one."""
@@ -328,7 +329,7 @@ class Catalog:
         self.content = {each: kept for each, kept in self.content.items() if each != key(entry.name)}
         self._comments = {each: said for each, said in self._comments.items() if each[0] != key(entry.name)}
         if entry.temporary and not any(each.temporary for each in self.content.values()):
-            self._schemas = {name: schema for name, schema in self._schemas.items() if name != TEMP}
+            self.schema_names = {name: schema for name, schema in self.schema_names.items() if name != TEMP}
         return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
@@ -347,13 +348,13 @@ class Catalog:
 
     def become(self, other: Catalog) -> None:
         """Have what another catalog has now. It may be interrupted, and called again."""
-        self._types, self.macros, self._schemas = other._types, other.macros, other._schemas
+        self._types, self.macros, self.schema_names = other._types, other.macros, other.schema_names
         self._comments, self.sequences = other._comments, other.sequences
         self.content = other.content
 
     def is_like(self, other: Catalog) -> bool:
         """Whether there is what another catalog has: the very same entries."""
-        named = ("content", "macros", "sequences", "_types", "_schemas", "_comments")
+        named = ("content", "macros", "sequences", "_types", "schema_names", "_comments")
         return all(getattr(self, name) is getattr(other, name) for name in named)
 
     def fixed(self) -> Catalog:
@@ -361,7 +362,7 @@ class Catalog:
         fixed = Catalog()
         fixed.content, fixed._types, fixed.macros = self.content, self._types, self.macros
         fixed.sequences, fixed._comments, fixed.functions = self.sequences, self._comments, self.functions
-        fixed._schemas, fixed.database = self._schemas, self.database
+        fixed.schema_names, fixed.database = self.schema_names, self.database
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:

@@ -69,7 +69,7 @@ class Names:
 
     def given(self, name: Any) -> Any:
         """What a name means that a program gives as one text, t, s.t or database.s.t."""
-        if not isinstance(name, str) or (self.is_plain and "." not in name):
+        if not isinstance(name, str) or not (self.path or TEMP in self.catalog.schema_names or "." in name):
             return name
         found = self._found(name)
         is_whole = "." not in name or key(found) in self.catalog.content

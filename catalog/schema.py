@@ -77,7 +77,8 @@ class Generated:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An index that somebody created: knowledge that `columns` are `unique`, or else a name and nothing more.
+    """An index that somebody created: knowledge that `columns` are `unique`, or else a name and nothing more. Of an
+    index over expressions the columns are those that they read; older databases have none there.
 
     Which indexes there are of a table is decided by the views that read it.
     """

@@ -17,8 +17,8 @@ class Physical(enum.Enum):
 
     BOOL: numpy bool. INT32: int32 (integers of at most 32 bits with their sign; DATE as days since 1970-01-01;
     ENUM as the position of its label).
-    INT64: int64 (BIGINT, UINTEGER; TIMESTAMP, with time zone in UTC, as microseconds since 1970, TIME since midnight;
-    DECIMAL of at most 18 digits, scaled).
+    INT64: int64 (BIGINT, UINTEGER; TIMESTAMP, with time zone in UTC, as microseconds since 1970, others in their
+    units, TIME as microseconds since midnight; DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled), or the parts
     of an INTERVAL, see `catalog.intervals`.
@@ -75,6 +75,9 @@ class Kind(enum.Enum):
     DATE = "DATE", Physical.INT32
     TIMESTAMP = "TIMESTAMP", Physical.INT64
     TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE", Physical.INT64
+    TIMESTAMP_S = "TIMESTAMP_S", Physical.INT64
+    TIMESTAMP_MS = "TIMESTAMP_MS", Physical.INT64
+    TIMESTAMP_NS = "TIMESTAMP_NS", Physical.INT64
     TIME = "TIME", Physical.INT64
     VARCHAR = "VARCHAR", Physical.CODE
     BLOB = "BLOB", Physical.CODE
@@ -157,8 +160,13 @@ class SqlType:
 
     @property
     def is_moment(self) -> bool:
-        """Whether this is a DATE or TIMESTAMP, with time zone or without."""
-        return self.kind in _MOMENTS
+        """Whether this is a DATE or TIMESTAMP, with time zone or without, of any unit."""
+        return self.kind in _PER_DAY
+
+    @property
+    def per_day(self) -> int:
+        """So many of the units in which its values are counted a day has, of a DATE or TIMESTAMP; 0 of all others."""
+        return _PER_DAY.get(self.kind, 0)
 
     @property
     def is_unsigned(self) -> bool:
@@ -168,7 +176,13 @@ class SqlType:
 
 _NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
 _INTEGERS = frozenset(kind for kind in Kind if kind.bits)
-_MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
+_PER_DAY = {
+    Kind.DATE: 1,
+    Kind.TIMESTAMP_S: 86_400,
+    Kind.TIMESTAMP_MS: 86_400_000,
+    **dict.fromkeys((Kind.TIMESTAMP, Kind.TIMESTAMPTZ), 86_400_000_000),
+    Kind.TIMESTAMP_NS: 86_400_000_000_000,
+}
 
 NULL = SqlType(Kind.NULL)
 BOOLEAN = SqlType(Kind.BOOLEAN)
@@ -186,6 +200,11 @@ DOUBLE = SqlType(Kind.DOUBLE)
 DATE = SqlType(Kind.DATE)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
+TIMESTAMP_S = SqlType(Kind.TIMESTAMP_S)
+TIMESTAMP_MS = SqlType(Kind.TIMESTAMP_MS)
+TIMESTAMP_NS = SqlType(Kind.TIMESTAMP_NS)
+TIMESTAMPS = (TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP, TIMESTAMP_NS)
+"""Those without a time zone, the finer the later."""
 TIME = SqlType(Kind.TIME)
 VARCHAR = SqlType(Kind.VARCHAR)
 BLOB = SqlType(Kind.BLOB)

@@ -52,12 +52,13 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("alias", "offset"), (exp.Unnest,)),
     (("this", "expression", "step"), (exp.Slice,)),
     (("this", "expressions"), (exp.Lambda,)),
-    (("expression", "iterator", "condition"), (exp.Comprehension,)),
+    (("expression", "position", "iterator", "condition"), (exp.Comprehension,)),
     (("this", "expressions"), (exp.Schema,)),
     (("expressions", "kind", "values"), (exp.DataType,)),
     # expressions
     (("catalog", "db", "table"), (exp.Column,)),
     (("decimals",), (exp.Round, exp.Trunc)),
+    (("count",), (exp.ArgMax, exp.ArgMin, exp.Max, exp.Min)),
     (("default", "offset"), (exp.Lag, exp.Lead)),
     (("expressions", "query", "field"), (exp.In,)),
     (("expression", "position"), (exp.Trim,)),
@@ -182,10 +183,6 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
         for kind in (exp.Floor, exp.Ceil)
         for arg in ("decimals", "to")
     },
-    **dict.fromkeys(
-        ((exp.DateBin, "zone"), (exp.DateBin, "origin"), (exp.DateBin, "unit")),
-        "time_bucket() with an offset or origin is not supported; shift x before and after",
-    ),
     **dict.fromkeys(
         ((exp.StrPosition, "position"), (exp.StrPosition, "occurrence")),
         "a position counted from a start or by occurrence is not supported; cut the text first",

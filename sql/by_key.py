@@ -10,12 +10,18 @@ from catalog.names import key, twice
 from catalog.schema import Field, Table
 from catalog.types import Kind
 from sql.ir.scalar import Value
-from sql.plain_insert import NULL, Written, is_exact, value_of
+from sql.plain_literals import NULL, Written, is_exact, value_of
 
 _Read = Callable[[Sequence[str]], Written]
 """Makes of the literals of a text, in their order, a value as it is written there."""
-_TYPED = {exp.DataType.Type.DATE: "DATE", exp.DataType.Type.TIMESTAMPNTZ: "TIMESTAMP"}
-_KEYS = {kind for kind in Kind if kind.bits} - {Kind.HUGEINT} | {Kind.VARCHAR, Kind.DATE, Kind.DECIMAL}
+_TYPED = {
+    exp.DType.DATE: Kind.DATE,
+    exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: Kind.TIMESTAMPTZ,
+    exp.DType.TIME: Kind.TIME,
+    exp.DType.UUID: Kind.UUID,
+}
+_KEYS = {kind for kind in Kind if kind.bits} - {Kind.HUGEINT} | {Kind.VARCHAR, Kind.DATE, Kind.DECIMAL, Kind.UUID}
 
 
 _Reads = Sequence[tuple[int, _Read, Field]]
@@ -131,7 +137,7 @@ def _cast(text: int | None, target: exp.DataType, place_of: Mapping[int, int]) -
     if text is None:
         return None
     if typed is not None and not digits:
-        return lambda literals: (None, typed, literals[text], None)
+        return lambda literals: (None, typed.name, literals[text], None)
     if target.this is not exp.DataType.Type.DECIMAL or len(digits) != 2 or None in digits:
         return None
     precision, scale = digits

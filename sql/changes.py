@@ -14,7 +14,7 @@ from catalog.names import as_literal, by_key, key, quoted, suggestion, twice
 from catalog.schema import Field, Table
 from sql.cast_text import cast_text
 from sql.json_file import json_rows
-from sql.plain_insert import OpenInsert, PlainInsert
+from sql.plain_insert import OpenInsert, PlainConflict, PlainInsert
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, RowPart, Update
 
 NEW = "ivm new rows"
@@ -111,7 +111,7 @@ def rows_to_update(update: Update, table: Table) -> str:
     return f"{update.ctes} {ones}{rows}{where} ORDER BY {order}"
 
 
-def conflict_columns(insert: Insert, conflict: Conflict, table: Table) -> tuple[tuple[str, ...], ...]:
+def conflict_columns(table: Table, conflict: Conflict | PlainConflict) -> tuple[tuple[str, ...], ...]:
     """The sets of columns on which a row to insert may agree with one that is there, as they were declared.
 
     BindError where the conflict's columns are no key of the table, or where an update does not know by which key.

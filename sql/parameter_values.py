@@ -109,9 +109,13 @@ def _of_decimal(value: Decimal) -> exp.Expr | None:
 
 def _of_datetime(value: datetime) -> exp.Expr | None:
     if value.tzinfo is not None:
-        utc = value.astimezone(UTC).replace(tzinfo=None)
+        try:
+            utc = value.astimezone(UTC).replace(tzinfo=None)
+        except OverflowError:  # it is in another year there, which Python has not
+            return None
         return _text_as(f"{utc.isoformat(sep=' ')}+00", exp.DType.TIMESTAMPTZ)
-    return _text_as(value.isoformat(sep=" "), exp.DType.TIMESTAMP)
+    has_nanos = getattr(value, "nanosecond", 0)  # pandas'
+    return _text_as(value.isoformat(sep=" "), exp.DType.TIMESTAMP_NS if has_nanos else exp.DType.TIMESTAMP)
 
 
 def _span(value: timedelta) -> str:

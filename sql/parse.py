@@ -252,18 +252,19 @@ def _create_index(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateIn
         source.refuse(start, "CREATE OR REPLACE INDEX is not supported; drop it first")
     if index.this is None:
         source.fail(start, "CREATE INDEX needs a name: CREATE INDEX name ON table (columns)")
-    unique, columns = bool(tree.args.get("unique")), []
+    unique, columns = bool(tree.args.get("unique")), dict[str, None]()
     parameters = index.args["params"]
     for item in parameters.args.get("columns") or ():
         column = item.this if isinstance(item, exp.Ordered) else item
-        if isinstance(column, exp.Column):
-            columns.append(column.name)
-        elif unique:
+        if unique and not isinstance(column, exp.Column):
             what = "CREATE UNIQUE INDEX takes names of columns; store the value of the expression in a column"
             source.refuse(item, what)
+        columns |= dict.fromkeys(each.name for each in column.find_all(exp.Column))
     if parameters.args.get("where") and unique:
         source.refuse(start, "CREATE UNIQUE INDEX ... WHERE is not supported; leave the condition out")
     table = table_name(index.args["table"], source, "CREATE INDEX ... ON")
+    if not columns:
+        source.fail(start, "CREATE INDEX needs columns: CREATE INDEX name ON table (columns)")
     return CreateIndex(table, Index(index.name, tuple(columns), unique), bool(tree.args.get("exists")))
 
 

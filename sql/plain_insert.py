@@ -6,20 +6,25 @@ What is read here means what DuckDB takes it for, each value cast to the type of
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
-from sql.ir.scalar import Literal, Value
-from sql.types.literals import convert, number
+from catalog.types import Kind, SqlType
+from sql.ir.scalar import Value
+from sql.plain_literals import Written, is_exact, value_of
 
-Written = tuple[str | None, str | None, str | None, str | None]
-"""A literal: the digits of a number, or DATE, TIMESTAMP or DECIMAL and what stands in quotes, or NULL, TRUE, FALSE."""
-NULL: Written = (None, None, None, "NULL")
+
+class PlainConflict(NamedTuple):
+    """What an INSERT does with a row that is there already, see `sql.statements.Conflict`.
+
+    `assigned`: each column that changes, with the one of the new row that it is taken from.
+    """
+
+    action: Literal["nothing", "update", "replace"]
+    columns: tuple[str, ...] = ()
+    assigned: tuple[tuple[str, str], ...] = ()
 
 
 class PlainInsert(NamedTuple):
@@ -33,20 +38,24 @@ class PlainInsert(NamedTuple):
     values: tuple[Written, ...]
     width: int
     text: str
+    conflict: PlainConflict | None = None
 
 
 _NAME = r'(\w+|"(?:[^"]|"")+")'
-_INTO = rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*"
+_INTO = rf"\s*INSERT\s+(?:OR\s+(REPLACE|IGNORE)\s+)?INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*"
 _HEAD = re.compile(rf"{_INTO}\(", re.ASCII | re.IGNORECASE)
 _COLUMN = re.compile(rf"\s*{_NAME}\s*(,|$)", re.ASCII)
+_TYPED = "DATE|TIMESTAMPTZ|TIMESTAMP|TIME|UUID"
 _VALUE = re.compile(
-    r"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:(DATE|TIMESTAMP)\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE)"
-    r"|\((-\d+(?:\.\d+)?(?:E[-+]?\d+)?)\)|CAST\('([^']*)' AS (DATE|TIMESTAMP|(DECIMAL)\((\d+), (\d+)\))\))"
+    rf"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:({_TYPED})\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE)"
+    rf"|\((-\d+(?:\.\d+)?(?:E[-+]?\d+)?)\)|CAST\('([^']*)' AS ({_TYPED}|(DECIMAL)\((\d+), (\d+)\))\))"
     r"\s*(,|\)\s*(?:(,)\s*\()?)",
     re.ASCII | re.IGNORECASE,
 )
 """The forms of the second line are those in which parameters are written (see `sql.parameters`)."""
-_END = re.compile(r"\s*(?:;|$)")
+_TAKEN = re.compile(rf"\s*{_NAME}\s*=\s*EXCLUDED\s*\.\s*{_NAME}\s*(,|$)", re.ASCII | re.IGNORECASE)
+_CONFLICT = r"(?:ON\s+CONFLICT\s*(?:\(([^()']*)\)\s*)?DO\s+(?:(NOTHING)|UPDATE\s+SET\s+([^;'()?]*)))?"
+_END = re.compile(rf"\s*{_CONFLICT}\s*(?:;|$)", re.ASCII | re.IGNORECASE)
 
 
 def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
@@ -55,7 +64,7 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
     at = 0
     while at < len(text):
         head = _HEAD.match(text, at)
-        if head is None or (names := _names(head[2])) is None:
+        if head is None or (names := _names(head[3])) is None:
             return None
         values: list[Written] = []
         end, width = _values(text, head.end(), values)
@@ -63,7 +72,11 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
         if closed is None:
             return None
         begun, at = at, closed.end()
-        found.append(PlainInsert(_name(head[1]), names, tuple(values), width, text[begun:at]))
+        try:
+            conflict = _conflict(head[1], *closed.groups())
+        except ValueError:
+            return None
+        found.append(PlainInsert(_name(head[2]), names, tuple(values), width, text[begun:at], conflict))
         if at == len(text) or not text[at:].strip():
             return tuple(found)
     return None
@@ -91,7 +104,9 @@ class UsualRow:
 def usual_head(text: str) -> tuple[str, int] | None:
     """The table of an INSERT that names no columns, and where its first row begins; None for any other text."""
     head = _HEAD.match(text)
-    return None if head is None or head[2] is not None else (_name(head[1]), head.end())
+    if head is None or head[1] is not None or head[3] is not None:
+        return None
+    return _name(head[2]), head.end()
 
 
 class OpenInsert(NamedTuple):
@@ -104,23 +119,28 @@ class OpenInsert(NamedTuple):
     columns: tuple[str, ...]
     width: int
     rows: int
+    conflict: PlainConflict | None = None
 
 
 _PLACES = r"\(\s*\?\s*(?:,\s*\?\s*)*\)"
-_OPEN = re.compile(rf"{_INTO}({_PLACES}\s*(?:,\s*{_PLACES}\s*)*)(?:;\s*)?", re.ASCII | re.IGNORECASE)
+_OPEN = re.compile(rf"{_INTO}({_PLACES}\s*(?:,\s*{_PLACES}\s*)*){_CONFLICT}\s*(?:;\s*)?", re.ASCII | re.IGNORECASE)
 
 
 @lru_cache(512)
 def open_insert(text: str) -> OpenInsert | None:
     """The INSERT that a text is, if it has a ? for each value; None for any other text."""
     found = _OPEN.fullmatch(text)
-    names = None if found is None else _names(found[2])
+    names = None if found is None else _names(found[3])
     if found is None or names is None:
         return None
-    widths = [row.count("?") for row in found[3].split("(")[1:]]
+    widths = [row.count("?") for row in found[4].split("(")[1:]]
     if len(set(widths)) != 1:
         return None
-    return OpenInsert(_name(found[1]), names, widths[0], len(widths))
+    try:
+        conflict = _conflict(found[1], *found.groups()[4:])
+    except ValueError:
+        return None
+    return OpenInsert(_name(found[2]), names, widths[0], len(widths), conflict)
 
 
 def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] | None:
@@ -136,12 +156,30 @@ def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] |
     return columns
 
 
-def value_of(written: Written, type_: SqlType) -> Value:
-    """What DuckDB assigns to a column of a type, in physical form; ValueError where that is not certain."""
-    make, word = _MAKE.get(type_.kind), written[3]
-    if make is None:
-        raise ValueError(written)
-    return None if word is not None and word.upper() == "NULL" else make(written, type_)
+def _conflict(
+    alternative: str | None, listed: str | None, nothing: str | None, taken: str | None
+) -> PlainConflict | None:
+    """What is said of rows that are there, None: nothing; ValueError where it is anything else, or said twice."""
+    columns = _names(listed)
+    if columns is None or (alternative and (nothing or taken)):
+        raise ValueError(alternative)
+    if alternative:
+        return PlainConflict("replace" if alternative.upper() == "REPLACE" else "nothing")
+    if nothing:
+        return PlainConflict("nothing", columns)
+    return None if taken is None else PlainConflict("update", columns, _assigned(taken))
+
+
+def _assigned(taken: str) -> tuple[tuple[str, str], ...]:
+    assigned, at = [], 0
+    while True:
+        match = _TAKEN.match(taken, at)
+        if match is None:
+            raise ValueError(taken)
+        assigned.append((_name(match[1]), _name(match[2])))
+        at = match.end()
+        if not match[3]:
+            return tuple(assigned)
 
 
 def _name(written: str) -> str:
@@ -190,134 +228,19 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
     return None, 0
 
 
-def is_exact(cast: str, digits: int, scale: int) -> bool:
-    """Whether what is cast to DECIMAL(digits, scale) is that number as it is written."""
-    match = _DECIMAL.fullmatch(cast)
-    if match is None or not 0 < digits <= MAX_DIGITS or scale > digits:
-        return False
-    whole, fraction = match[1].lstrip("-0"), match[2] or ""
-    return len(fraction) == scale and len(whole) + scale <= digits
+def _from_number(written: str, type_: SqlType) -> Value:
+    return value_of((written, None, None, None), type_)
 
 
-_WHOLE = re.compile(r"-?\d+", re.ASCII)
-_DECIMAL = re.compile(r"(-?\d+)(?:\.(\d+))?", re.ASCII)
-_FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
-_AS_TEXT = re.compile(r"(?!-0(?:\.0*)?$)-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
-_EXACT_DIGITS = 15
-_FEW, _NEAR = 1e12, 1e-3
-_HUGE = (1 - 10**MAX_DIGITS, 10**MAX_DIGITS - 1)  # what Arrow's decimals hold
-_EPOCH, _FIRST_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
-_MICROSECOND = timedelta(microseconds=1)
+def _from_quoted(written: str, type_: SqlType) -> Value:
+    return value_of((None, None, written, None), type_)
 
 
-def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
-    """The number that is written, with quotes or without, if it has this form; ValueError if not."""
-    number, typed, quoted, _ = written
-    match = pattern.fullmatch(number or quoted or "")
-    if match is None or typed not in (None, "DECIMAL"):
-        raise ValueError(written)
-    return match
-
-
-def _integer(written: Written, type_: SqlType) -> int:
-    value = int(written[0] or _digits(written, _WHOLE)[0])
-    bounds = _HUGE if type_.kind is Kind.HUGEINT else integer_range(type_.kind)
-    if not bounds[0] <= value <= bounds[1]:
-        raise ValueError(written)
-    return value
-
-
-def _decimal(written: Written, type_: SqlType) -> int:
-    if written[0] is not None and ("e" in written[0] or "E" in written[0]):
-        return _rounded(float(written[0]), type_)
-    whole, _, fraction = (written[0] or _digits(written, _DECIMAL)[0]).partition(".")
-    if len(fraction) > type_.scale:
-        raise ValueError(written)
-    value = int(whole + fraction.ljust(type_.scale, "0"))
-    if abs(value) >= 10**type_.precision:
-        raise ValueError(written)
-    return value
-
-
-def _rounded(value: float, type_: SqlType) -> int:
-    """A DOUBLE as a DECIMAL; ValueError where it is large, or about half-way between two: that is left to DuckDB."""
-    scaled = value * 10.0**type_.scale
-    if abs(scaled) >= _FEW:
-        raise ValueError(value)
-    whole = math.floor(scaled + 0.5)
-    if abs(abs(scaled - whole) - 0.5) < _NEAR or abs(whole) >= 10**type_.precision:
-        raise ValueError(value)
-    return whole
-
-
-def _double(written: Written, type_: SqlType) -> float:
-    text = _digits(written, _FLOAT)[0]
-    value = float(text)
-    # A number without quotes and exponent is a DECIMAL first: it has no sign at zero, and is rounded twice if long.
-    exact = (written[0] is None and written[1] is None) or (
-        value != 0 and ("e" in text.lower() or len(text) <= _EXACT_DIGITS)
-    )
-    if value in (float("inf"), float("-inf")) or not (exact or text == "0"):
-        raise ValueError(written)
-    return value
-
-
-def _float(written: Written, type_: SqlType) -> Value:
-    if written[1] is not None:
-        raise ValueError(written)
-    text = _digits(written, _FLOAT)[0]
-    literal = number(text.removeprefix("-")) if written[0] is not None else Literal(text, VARCHAR)
-    found = convert(literal, FLOAT)
-    if found is None or not isinstance(found.value, float) or (written[0] is not None and found.value == 0):
-        raise ValueError(written)
-    return -found.value if written[0] is not None and text[0] == "-" else found.value
-
-
-def _text(written: Written, type_: SqlType) -> str:
-    number, typed, quoted, _ = written
-    if quoted is not None and typed is None:
-        return quoted
-    if number is None or _AS_TEXT.fullmatch(number) is None:
-        raise ValueError(written)
-    return number
-
-
-def _boolean(written: Written, type_: SqlType) -> bool:
-    word = written[3] or (written[2] if written[1] is None else None) or ""
-    if word.lower() not in ("true", "false"):
-        raise ValueError(written)
-    return word.lower() == "true"
-
-
-def _days(written: Written, type_: SqlType) -> int:
-    _, typed, text, _ = written
-    if text is None or len(text) != 10 or text[4] != "-" or text[7] != "-" or (typed or "DATE").upper() != "DATE":
-        raise ValueError(written)
-    return date.fromisoformat(text).toordinal() - _FIRST_DAY
-
-
-def _micros(written: Written, type_: SqlType) -> int:
-    _, typed, text, _ = written
-    if text is None or _MOMENT.fullmatch(text) is None or (typed or "TIMESTAMP").upper() != "TIMESTAMP":
-        raise ValueError(written)
-    return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
-
-
+_DAYS_AND_TIMES = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME)
 _USUAL: dict[Kind, tuple[str, Callable[[str, SqlType], Value]]] = {
     **{kind: (r"(-?\d+)", lambda written, _: int(written)) for kind in Kind if kind.bits},
-    Kind.DECIMAL: (r"(-?\d+(?:\.\d+)?)", lambda written, type_: _decimal((written, None, None, None), type_)),
+    **dict.fromkeys((Kind.DECIMAL, Kind.DOUBLE), (r"(-?\d+(?:\.\d+)?)", _from_number)),
     **dict.fromkeys((Kind.VARCHAR, Kind.JSON), ("'([^']*)'", lambda written, _: written)),
-}
-_MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
-    **{kind: _integer for kind in Kind if kind.bits},
-    Kind.DECIMAL: _decimal,
-    Kind.FLOAT: _float,
-    Kind.DOUBLE: _double,
-    Kind.VARCHAR: _text,
-    Kind.JSON: _text,
-    Kind.BOOLEAN: _boolean,
-    Kind.DATE: _days,
-    Kind.TIMESTAMP: _micros,
-    Kind.TIMESTAMPTZ: _micros,
+    **{kind: (rf"(?:{kind.name}\s*)?'([^']*)'", _from_quoted) for kind in _DAYS_AND_TIMES},
+    **dict.fromkeys((Kind.UUID, Kind.ENUM), ("'([^']*)'", _from_quoted)),
 }

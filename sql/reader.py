@@ -27,7 +27,8 @@ MUTUALLY = "mutually"
 """Where a WITH MUTUALLY RECURSIVE keeps, in its `meta`, its limit of rounds or None, and whether it fails there."""
 
 AS_WRITTEN = frozenset(
-    ("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "STRUCT_EXTRACT", "STRUCT_INSERT", "TO_BINARY",
+    ("ARRAY_SLICE", "DECODE", "ENCODE", "JARO_WINKLER_SIMILARITY", "STRUCT_EXTRACT", "STRUCT_INSERT", "TIME_BUCKET",
+     "TO_BINARY",
      *(name.upper() for name in (*NAMES, *LAMBDAS, *JSON) if name not in ("contains", "len", "length", "map")))
 )  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""

@@ -47,6 +47,10 @@ def answer(resident: Resident, question: Question) -> pa.Table:
             part = _part(resident, question.name, question.after)
             rows = part.changed(part.log.sealed, engine.dictionary.now(), question.after, question.as_of)
             return rows.slice(0, 0) if _is_repeated(resident, question.name) else rows
+        case "nulls":
+            ((column,),) = question.keys
+            is_ours = not (resident.number and resident.catalog.table(question.name).replicated)
+            return pa.table({"nulls": pa.array([engine.tables[question.name].nulls(column) * is_ours], pa.int64())})
         case "sizes":
             names = [name for name, _ in _sizes(resident)]
             return pa.table({"name": names, "rows": pa.array([rows for _, rows in _sizes(resident)], pa.int64())})

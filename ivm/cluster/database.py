@@ -8,9 +8,9 @@ from typing import cast
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.schema import Table
-from catalog.schema import View as Definition
 from ivm.arguments import at_least_one, whole_number
 from ivm.cluster import orders
 from ivm.cluster.driver import Driver
@@ -18,7 +18,9 @@ from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
 from ivm.cluster.meeting import some_rows
-from ivm.cluster.reading import replaced
+from ivm.cluster.placing import placement_of
+from ivm.cluster.planning import is_kept
+from ivm.cluster.reading import ShardedView, replaced
 from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
@@ -50,6 +52,11 @@ class ShardedCore(Core):
         with self.lock:
             name = self.maintained(name).definition.name
             return ShardedReader(name, self.installed, self.engine.dictionary, self.readable, self.lock, self.driver)
+
+    def moves(self, change: Altered) -> bool:
+        """Whether a row goes to another shard by the columns that the table is to have."""
+        old, new = placement_of(change.old), placement_of(change.table)
+        return new != old.moved(lambda c: change.taken.index(c) if c in change.taken else None)
 
     def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
         """See `Core.difference`. The rows of the successor are not there before its definition is published."""
@@ -117,26 +124,37 @@ def reopen(core: ShardedCore, definitions: Sequence[bytes]) -> None:
         definition = orders.read(text)
         assert isinstance(definition, orders.Definition), "a commit defines nothing"
         before, catalog = catalog, definition.catalog(catalog)
-        driver.guard(before, catalog, definition.made, definition.sizes, definition.values)
-        for name, entry in before.content.items():
-            if name not in catalog.content and isinstance(entry, Table):
-                driver.put_table(entry.name, None)
-            elif name not in catalog.content:
-                driver.put(entry.name, None, None)
-        for name, entry in catalog.content.items():
-            if before.content.get(name) is not entry:
-                _put_again(driver, catalog, entry, definition)
+        _put_again(driver, before, catalog, definition)
     core.catalog.become(catalog)
 
 
-def _put_again(driver: Driver, catalog: Catalog, entry: Table | Definition, definition: orders.Definition) -> None:
-    """A table or a view that was defined."""
-    if isinstance(entry, Table):
-        driver.put_table(entry.name, NewTable(entry))
-        return
-    bound = bound_again(entry, catalog)
-    planned = driver.planned_by(bound.relation, definition.sizes, definition.values) if entry.maintained else None
-    driver.put(entry.name, None if planned is None else planned.view.of(entry), bound.oracle_sql)
+def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: orders.Definition) -> None:
+    """What was defined once."""
+    beside = driver.beside({}, frozenset(definition.anew))
+    known = definition.sizes, definition.values
+    new = [entry for name, entry in catalog.content.items() if before.content.get(name) is not entry]
+    beside.placed |= {each.name: (placement_of(each), 1) for each in new if isinstance(each, Table)}
+    views = dict[str, tuple[ShardedView | None, str | None]]()
+    for entry in new:
+        if not isinstance(entry, Table):
+            bound, there = bound_again(entry, catalog), driver.views.get(entry.name)
+            if entry.maintained and is_kept(entry, before, definition.anew):
+                assert there is not None, "it was there"
+                views[entry.name] = there.of(entry), bound.oracle_sql
+            else:
+                made = beside.plan(entry, bound.relation, known) if entry.maintained else None
+                views[entry.name] = made, bound.oracle_sql
+    guarding = beside.guard(before, catalog, driver.guards, definition.made, lambda: known)
+    driver.guard(guarding)
+    for name, entry in before.content.items():
+        if name not in catalog.content and isinstance(entry, Table):
+            driver.put_table(entry.name, None)
+        elif name not in catalog.content:
+            driver.put(entry.name, None, None)
+    for name in guarding:  # those that are new are among them
+        driver.put_table(name, NewTable(catalog.table(name)))
+    driver.put_all(views, beside)
+    driver.sweep()
 
 
 def in_process(shards: int, history: int, compile: str, sharing: bool, external_access: bool) -> Database:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from catalog.catalog import Catalog
 from catalog.errors import NumericError
 from catalog.schema import View
 from ivm.cluster import orders
 from ivm.cluster.guards import Guard
-from ivm.distribute.distribute import Distributed
-from ivm.distribute.exchange import Channel
+from ivm.cluster.placing import placement_of
+from ivm.cluster.shard import Shard
+from ivm.distribute.distribute import Distributed, distribute
+from ivm.distribute.exchange import Channel, Channels
+from ivm.durable.restore import bound_again
 from ivm.engine.tables import Declared
 from ivm.engine.view import Installed
+from ivm.render.renderer import Renderer
+from ivm.transform.pipeline import optimize
 
 Known = tuple[Mapping[str, float], orders.Values]
 """The sizes and values that something was planned by."""
@@ -34,24 +39,108 @@ class New:
 class Defining:
     """A definition under way: the catalog that it leads to, what is new and what goes.
 
-    `before`: what there was under the names of tables that are put already, as guards read them. `sizes`: those of the
+    `views`: how those are distributed that there are. `channels`: those that there are to be. `tables`: those that are
+    others from then on. `kept`: the views that are filled, and have other definitions. `sizes`: those of the
     definition, and of channels. `is_filled`: its view has been filled over many versions.
     """
 
     catalog: Catalog
     time: int
-    gone: Sequence[str]
-    tables: Mapping[str, Declared]
     known: Known
+    shards: int
+    views: Mapping[str, Distributed]
+    channels: Channels
+    gone: Sequence[str] = ()
+    tables: Mapping[str, Declared] = field(default_factory=dict)
+    kept: Sequence[View] = ()
     is_filled: bool = False
     new: list[New] = field(default_factory=list)
     sizes: Mapping[str, float] = field(default_factory=dict)
-    before: dict[str, Declared | None] = field(default_factory=dict)
+    before: Renderer | None = None
+    """What rendered before; meanwhile there is one beside it, which reads what is to be."""
 
-    def channels(self) -> Sequence[Channel]:
-        """All that what is new needs, each once, inputs first."""
+    def plan(self, wanted: View | Guard) -> None:
+        """Add what is wanted to what is new; after those that it reads."""
+        (sizes, values), channels = self.known, self.channels
+        placed = {each.name: (placement_of(each), 1) for each in self.catalog.tables}
+        placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
+        placed |= {each.view.name: (each.distributed.placement, each.distributed.level) for each in self.new}
+        if isinstance(wanted, Guard):
+            found = distribute(optimize(wanted.relation), placed, sizes, values, channels, self.shards)
+            self.new.append(New(wanted.view, found, guard=wanted))
+        else:
+            bound = bound_again(wanted, self.catalog)
+            found = distribute(optimize(bound.relation), placed, sizes, values, channels, self.shards)
+            self.new.append(New(wanted, found, bound.oracle_sql))
+        self.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
+
+    def needed(self) -> Sequence[Channel]:
+        """All channels that what is new needs, each once, inputs first."""
         found = {each.name: each for new in self.new for each in new.distributed.channels}
         return sorted(found.values(), key=lambda each: each.level)
+
+    def begin(self, engine: Shard, made: Sequence[str], anew: Sequence[str]) -> None:
+        """From now on what is made reads the tables that are `made` or `anew` as they are to be, and no node of what
+        reads what is made `anew`.
+        """
+        stores = {name: declared.store for name, declared in self.tables.items() if name in made or name in anew}
+        self.before = engine.renderer
+        engine.renderer = engine.beside(stores, set(anew))
+
+    def fill(self, engine: Shard, level: int, opened: Callable[[Channel], None]) -> Sequence[Channel]:
+        """Make what is new at a level: the ends of the channels that arrive there, which are `opened`, the views, and
+        the beginnings of channels that leave, which are returned. ConstraintError for a guard that has rows.
+        """
+        channels = self.needed()
+        for channel in channels:
+            if channel.level + 1 == level:
+                opened(channel)
+        for new in self.new:
+            if new.distributed.level == level:
+                self._install(engine, new)
+        leaving = [channel for channel in channels if channel.level == level]
+        for channel in leaving:
+            engine.send(channel, self.sizes)
+        return leaving
+
+    def undo(self, engine: Shard) -> None:
+        """Nothing is new. It may be interrupted, and called again."""
+        if self.before is not None:
+            engine.renderer = self.before
+        for new in self.new:
+            if new.installed is not None and not self.is_filled:
+                new.installed.node.owners.pop(new.view.name, None)
+        engine.sweep()
+
+    @property
+    def level(self) -> int:
+        """At which the last of what is new is there."""
+        return max((new.distributed.level for new in self.new), default=1)
+
+    def put(self, engine: Shard, gone: Sequence[str]) -> None:
+        """What is new takes the place of what there was, of which some is `gone`. It may be interrupted, and called
+        again.
+        """
+        for name in gone:
+            if name in engine.views:
+                engine.put(name, None, None)
+            else:
+                engine.put_table(name, None)
+        for name, declared in self.tables.items():
+            engine.put_table(name, declared)
+        for view in self.kept:
+            engine.views[view.name] = replace(engine.views[view.name], definition=view)
+        engine.reach(self.time)
+        for new in self.new:
+            engine.put(new.view.name, new.installed, new.oracle_sql)
+        engine.renderer.tables = engine.tables
+
+    def _install(self, engine: Shard, new: New) -> None:
+        new.installed = engine.view_of(new.view, new.distributed.relation, self.sizes)
+        new.installed.node.owners[new.view.name] = None  # nobody sweeps it away when another one is put
+        engine.renderer.views[new.view.name] = new.installed.node
+        if new.guard is not None and len(new.installed.log):
+            raise new.guard.refusal(new.installed.contents(engine.dictionary).rows())
 
 
 def over_rows(new: Sequence[New], error: NumericError) -> NumericError:

@@ -15,7 +15,9 @@ from ivm.trace.columns.exported import ArrowRows
 class Defines(Protocol):
     """What a driver does for definitions."""
 
-    def define(self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None]) -> Version:
+    def define(
+        self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None], altered: Sequence[Altered]
+    ) -> Version:
         """Publish what exists from now on; `reach` is to follow."""
         ...
 
@@ -52,9 +54,8 @@ class Definitions:
         made: Mapping[str, ArrowRows | None],
         altered: Sequence[Altered] = (),
     ) -> Version:
-        """See `Journal.define`; nothing is altered over shards."""
-        assert not altered, "that is refused before"
-        return self._driver.define(old, new, made)
+        """See `Journal.define`."""
+        return self._driver.define(old, new, made, altered)
 
     def keep(self, written: Version) -> None:
         """It takes effect. It may be interrupted, and called again."""

@@ -7,28 +7,28 @@ takes effect when its version is published, and never, if that does not happen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from time import perf_counter, perf_counter_ns
+from time import perf_counter_ns
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import Error
 from catalog.schema import Table, View
-from ivm.analysis.tables import tables_of
 from ivm.cluster import orders
 from ivm.cluster.definitions import Definitions
 from ivm.cluster.files import fresh
 from ivm.cluster.filler import Filler
-from ivm.cluster.guards import changed_tables, check_replaced, guards_of
 from ivm.cluster.ledger import Ledger, check_newest
 from ivm.cluster.levels import Read, levels_of
 from ivm.cluster.placing import placement_of
+from ivm.cluster.planning import Beside, Guarding, check_not_followed, planned_over
 from ivm.cluster.protocol import Order, Status, raise_failure
 from ivm.cluster.questions import Question
 from ivm.cluster.reading import Committing, PlannedView, ShardedContents, ShardedView, summed_sizes, whole_changes
@@ -36,8 +36,8 @@ from ivm.cluster.tables import NewTable, ShardedTables
 from ivm.cluster.transport import Given, Transport
 from ivm.cluster.versions import Version
 from ivm.cluster.wire import changes_payload
-from ivm.distribute.distribute import distribute
-from ivm.distribute.exchange import Channels, Placed
+from ivm.distribute.exchange import Channels
+from ivm.distribute.placement import Placement
 from ivm.durable.payload import Batch
 from ivm.engine.installing import Pause, put_or_drop
 from ivm.engine.subscription import Listeners
@@ -48,7 +48,6 @@ from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
-from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 
 _COMMITS = 10_000
@@ -59,6 +58,7 @@ class Driver:
     """Tables and views over shards, at one logical time; used as an `Engine` is, by the holder of a database's lock."""
 
     is_whole = False
+    plans_again = True
     texts_owed = 0
     compilers: Sequence[Compiler] = ()
 
@@ -79,7 +79,8 @@ class Driver:
         self.ledger = ledger
         self._history = history
         self._begins = self.time
-        self._planned: PlannedView | None = None
+        self._beside: Beside | None = None
+        """The views that come with the next definition."""
         self.beginnings: Mapping[str, Any] = {}
         """What new tables begin with, where the transport has the rows, and the driver not; see `commit_frames`."""
         self._guarding: dict[str, dict[str, ShardedView]] = {}
@@ -103,7 +104,7 @@ class Driver:
     @property
     def is_installing(self) -> bool:
         """Whether a view is on its way in."""
-        return self._filler is not None
+        return self._filler is not None or self._beside is not None
 
     @property
     def batches(self) -> Mapping[str, int]:
@@ -122,78 +123,76 @@ class Driver:
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> PlannedView:
         """How a view would be distributed. Needs no lock, as long as nobody creates or drops anything."""
-        return self.planned_by(relation, *self.tables.estimates(self.sizes() | dict(sizes)))
+        known = self.tables.estimates(self.sizes() | dict(sizes))
+        placed = self._placed()
+        return planned_over(relation, placed, known, self.channels.copy(), self.transport.shards)
 
-    def planned_by(self, relation: Relation, known: Mapping[str, float], values: orders.Values) -> PlannedView:
-        """How a view is distributed, by these sizes of all there is, and values of columns."""
-        placed = self.tables.placed() | {name: (view.placement, view.level) for name, view in self.views.items()}
-        return self._planned_over(relation, placed, known, values, self.channels.copy())
+    def beside(self, tables: Mapping[str, NewTable], views: Set[str]) -> Beside:
+        """What plans views that are to be there together, where these `tables` and `views` are others from then on
+        under their names; see `Engine.beside`.
+        """
+        placed = self._placed() | {name: (placement_of(made.table), 1) for name, made in tables.items()}
+        anew = frozenset((*tables, *views))
+        self._beside = Beside(anew, self.channels.copy(anew), placed, self.transport.shards)
+        return self._beside
 
-    def _planned_over(
-        self, relation: Relation, placed: Placed, known: Mapping[str, float], values: orders.Values, channels: Channels
-    ) -> PlannedView:
-        started = perf_counter()
-        found = distribute(optimize(relation), placed, known, values, channels, self.transport.shards)
-        tables = frozenset(tables_of(relation))
-        used = {name: known[name] for name in tables}
-        millis = (perf_counter() - started) * 1e3
-        return PlannedView(ShardedView(found, tables, known, values, channels, millis), tables, used)
-
-    def installed(self, definition: View, planned: PlannedView, pause: Pause, aside: Aside = at_once) -> ShardedView:
+    def installed(
+        self, definition: View, planned: PlannedView, pause: Pause, aside: Aside = at_once,
+        renderer: Beside | None = None,
+    ) -> ShardedView:  # fmt: skip
         """A view that will be there once its definition is published; see `Definitions.define`.
 
-        If it reads many rows, it is filled before that, and others commit at each `pause`.
+        If it reads many rows, it is filled before that, and others commit at each `pause`; but not where it comes with
+        others, `beside` those that there are.
         """
-        self._planned = replace(planned, view=planned.view.of(definition))
+        beside = self.beside({}, frozenset()) if renderer is None else renderer
+        check_not_followed(definition, self.views.values())
+        view = beside.add(definition, planned)
         rows = sum(self.sizes().get(name, 0.0) for name in planned.tables)
-        if rows > self.transport.pace.least:
+        if renderer is None and rows > self.transport.pace.least:
             self._cancel()
-            self._filler = Filler(self, self._planned.view, rows, self.transport.pace)
+            self._filler = Filler(self, view, rows, self.transport.pace)
             try:
                 self._filler.fill(pause)
             except BaseException:
                 self.sweep()
                 raise
-        return self._planned.view
+        return view
 
     def put(self, name: str, installed: ShardedView | None, oracle_sql: str | None) -> None:
-        """The view of a name is this one from now on; see `Engine.put`. It may be interrupted, and called again."""
+        """The view of a name is this one from now on; see `put_all`."""
         put_or_drop(self.views, name, installed)
         put_or_drop(self.oracle_sql, name, oracle_sql)
         self._keep_channels(self.channels if installed is None else installed.channels)
+
+    def put_all(self, views: Mapping[str, tuple[ShardedView | None, str | None]], renderer: Beside | None) -> None:
+        """The views of these names are these from now on; see `Engine.put_all`.
+
+        It may be interrupted, and called again.
+        """
+        for name, (installed, oracle_sql) in views.items():
+            put_or_drop(self.views, name, installed)
+            put_or_drop(self.oracle_sql, name, oracle_sql)
+        self._keep_channels(self.channels if renderer is None else renderer.channels)
 
     def put_table(self, name: str, made: NewTable | None) -> None:
         """The table of a name is this one from now on, with its guards; see `put` and `guard`."""
         self.tables.put(name, made, self.time)
         guards = {} if made is None else self._guarding.get(name, {})
         put_or_drop(self.guards, name, guards or None)
-        there = [self.channels, *(each.channels for each in guards.values())]
-        self._keep_channels(Channels(channel for each in there for channel in each.by_name.values()))
+        self._keep_channels(self.channels.joined(each.channels for each in guards.values()))
 
-    def guard(
-        self, old: Catalog, new: Catalog, made: Collection[str], sizes: Mapping[str, float], values: orders.Values
-    ) -> int:
-        """Plan what checks constraints of the tables that `old` does not have, for when they are put; its level.
+    def guard(self, guarding: Guarding) -> None:
+        """These check constraints, of tables that are to be put."""
+        self._guarding = guarding
 
-        `made`: those that are new. UnsupportedError for one that is to replace another, if both are checked so.
-        """
-        placed: Placed = {table.name: (placement_of(table), 1) for table in new.tables}
-        channels, found, levels = self.channels.copy(), dict[str, dict[str, ShardedView]](), [1]
-        for table in changed_tables(old, new):
-            there, guards = self.guards.get(table.name, {}), guards_of(table, new)
-            check_replaced(table, there if table.name in made else {}, guards)
-            found[table.name] = {each.name: there[each.name] for each in guards if each.name in there}
-            for each in guards:
-                if each.name not in there:
-                    view = self._planned_over(each.relation, placed, sizes, values, channels).view.of(each.view)
-                    found[table.name][each.name], channels = view, view.channels
-                    levels.append(view.level)
-        self._guarding = found
-        return max(levels)
+    def _placed(self) -> dict[str, tuple[Placement, int]]:
+        """Where all tables and views are, and the level at which they have changed."""
+        return self.tables.placed() | {name: (view.placement, view.level) for name, view in self.views.items()}
 
     def _keep_channels(self, channels: Channels) -> None:
         """Those that views and guards need are there from now on."""
-        self.channels = Channels(channels.needed(view.relation for _, view in self.maintained()).values())
+        self.channels = channels.only(view.relation for _, view in self.maintained())
 
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
@@ -231,7 +230,7 @@ class Driver:
 
     def sweep(self) -> None:
         """Nothing is left of a view that is not put; where nobody knows it, before the next definition."""
-        self._planned = None
+        self._beside = None
         with suppress(Error):
             self._cancel()
         self._filler = None
@@ -262,22 +261,20 @@ class Driver:
         self.transport.close()
         self.helpers.close()
 
-    def define(self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None]) -> Version:
+    def define(
+        self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None], altered: Sequence[Altered] = ()
+    ) -> Version:
         """Publish what exists from now on; `reach` is to follow. Raises what filling raises; then nothing has changed.
 
         Cost: that of reading what a new view reads, at all shards side by side, and of sending what is exchanged.
         """
-        planned, self._planned = self._planned, None
+        beside, self._beside = self._beside or self.beside({}, frozenset()), None
         changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
-        time = self.time + bool(changes or self.beginnings)
+        time = self.time + bool((changes or self.beginnings) and not altered)
         given = {n: [changes_payload(part, time)] for n, part in self.tables.split(changes).items()}
-        definition, levels = orders.Definition.between(old, new, time, made), 1
-        self._guarding = {}
-        if any(guards_of(table, new) for table in changed_tables(old, new)):
-            known, values = self.tables.estimates(self.sizes(), new.tables)
-            definition, levels = definition.planned(known, values), self.guard(old, new, made, known, values)
-        if planned is not None:
-            definition, levels = definition.planned(planned.view.sizes, planned.view.values), planned.view.level
+        definition = orders.Definition.between(old, new, time, made, altered, beside.anew)
+        self.guard(beside.guard(old, new, self.guards, made, lambda: self.tables.estimates(self.sizes(), new.tables)))
+        definition, levels = definition.planned(*beside.known or ({}, {})), beside.level
         if self._filler is None:
             self._cancel()
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -22,6 +23,8 @@ from sql.bind import bind
 from sql.ir.relation import Relation
 
 _PREFIX = "ivm_constraint "
+_REMEMBERED = 256
+"""So many guards, since each definition looks at those of all tables."""
 _SHOWN = 3
 """So many of the values that break a constraint are told."""
 
@@ -69,14 +72,23 @@ def is_guard(view: str) -> bool:
     return view.startswith(_PREFIX)
 
 
-def changed_tables(old: Catalog, new: Catalog) -> list[Table]:
-    """The tables that are not the same in `old`: new ones, and those with other indexes."""
-    return [table for table in new.tables if old.content.get(key(table.name)) is not table]
+def guarded_anew(old: Catalog, new: Catalog, anew: Collection[str]) -> list[Table]:
+    """The tables whose guards may be others: those that are not the same in `old`, as new ones and those with other
+    indexes, and those of which a guard reads what is made `anew`.
+    """
+    return [
+        table
+        for table in new.tables
+        if old.content.get(key(table.name)) is not table
+        or not {table.name, *(each.table for each in table.foreign_keys)}.isdisjoint(anew)
+    ]
 
 
-def check_replaced(table: Table, old: Collection[str], new: Collection[Guard]) -> None:
-    """UnsupportedError for a new table in place of another, if both have guards: the old ones read by its name."""
-    if old and new:
+def check_replaced(table: Table, old: Collection[str], new: Collection[Guard], anew: Collection[str]) -> None:
+    """UnsupportedError for a new table in place of another, if both have guards: the old ones read by its name, unless
+    it is known to be made `anew`.
+    """
+    if old and new and table.name not in anew:
         raise UnsupportedError(
             f"cannot replace table {table.name}: {next(iter(new)).what} is checked between shards; drop it first"
         )
@@ -97,17 +109,18 @@ def at_home(table: Table, table_of: Callable[[str], Table]) -> Table:
 def _guards(table: Table, table_of: Callable[[str], Table]) -> Iterator[Guard]:
     for unique in table.unique_constraints:
         if not _is_unique_here(table, unique):
-            yield _guard(table, unique, str(unique), _twice(table, unique), {table.name: table})
+            yield _guard(table, unique, str(unique), _twice(table, unique), (table,))
     for each in table.foreign_keys:
         if each.enforced and not _refers_here(table, each, table_of):
             other = table if each.table == table.name else table_of(each.table)
             what = f"FOREIGN KEY ({', '.join(each.columns)}) to {each.table}"
-            yield _guard(table, each, what, _alone(table, each), {table.name: table, other.name: other})
+            yield _guard(table, each, what, _alone(table, each), (table,) if other is table else (table, other))
 
 
-def _guard(table: Table, constraint: Unique | ForeignKey, what: str, text: str, reads: dict[str, Table]) -> Guard:
+@lru_cache(_REMEMBERED)
+def _guard(table: Table, constraint: Unique | ForeignKey, what: str, text: str, reads: tuple[Table, ...]) -> Guard:
     catalog = Catalog()
-    for each in reads.values():  # without the constraints, by which the query would be known to be empty
+    for each in reads:  # without the constraints, by which the query would be known to be empty
         catalog.add_table(replace(each, unique=(), indexes=(), foreign_keys=(), checks=()))
     bound = bind(text, catalog)
     view = View(f"{_PREFIX}{what} of {table.name}", text, bound.schema, bound.uses, maintained=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from catalog.altering import Altered
 from catalog.catalog import Catalog
-from ivm.durable.payload import catalog_of, definition_of
+from ivm.durable.payload import altered_head, catalog_of, definition_of, read_altered
 
 Values = Mapping[tuple[str, int], float]
 """The distinct values of columns of tables; see `ivm.distribute.rows.Rows`."""
@@ -45,7 +46,9 @@ class Definition:
 
     `time`: the logical time then, that of the rows which new tables begin with. `sizes`, `values`: what a new view is
     planned by, so that all shards plan alike; and the guards of tables. `made`: the tables that are new; others have
-    other indexes. `stage`: of one that is BEGUN nobody sees anything yet, and `defined` has nothing but the view.
+    other indexes, or are `altered`, as `ivm.durable.payload.altered_head` has it. `anew`: the tables and views that are
+    others from now on under their names, so that all that reads them is filled anew. `stage`: of one that is BEGUN
+    nobody sees anything yet, and `defined` has nothing but the view.
     """
 
     defined: Mapping[str, Any]
@@ -54,14 +57,25 @@ class Definition:
     values: Values = field(default_factory=dict)
     made: tuple[str, ...] = ()
     stage: Stage = Stage.WHOLE
+    altered: Mapping[str, Any] = field(default_factory=dict)
+    anew: tuple[str, ...] = ()
 
     @classmethod
-    def between(cls, old: Catalog, new: Catalog, time: int, made: Iterable[str] = ()) -> Definition:
-        """What leads from one catalog to another, with tables that are new."""
-        return cls(definition_of(new, old), time, made=tuple(made))
+    def between(
+        cls,
+        old: Catalog,
+        new: Catalog,
+        time: int,
+        made: Iterable[str] = (),
+        altered: Sequence[Altered] = (),
+        anew: Iterable[str] = (),
+    ) -> Definition:
+        """What leads from one catalog to another, with tables that are new, and others that are altered."""
+        head = altered_head(altered)
+        return cls(definition_of(new, old), time, made=tuple(made), altered=head, anew=tuple(sorted(anew)))
 
     def planned(self, sizes: Mapping[str, float], values: Values) -> Definition:
-        """With what its view is planned by."""
+        """With what its views are planned by."""
         return replace(self, sizes=sizes, values=values)
 
     def at(self, stage: Stage) -> Definition:
@@ -72,11 +86,15 @@ class Definition:
         """What exists, after `old` did."""
         return catalog_of(self.defined, old)
 
+    def altered_tables(self, old: Catalog, new: Catalog) -> list[Altered]:
+        """The tables that keep their rows, as they were and as they are."""
+        return read_altered(self.altered, old, new)
+
     def text(self) -> bytes:
         """As bytes."""
         values = [[*place, value] for place, value in self.values.items()]
         said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values, "made": self.made}
-        return json.dumps(said | {"stage": self.stage}).encode()
+        return json.dumps(said | {"stage": self.stage, "anew": self.anew, **self.altered}).encode()
 
 
 class Step(StrEnum):
@@ -114,4 +132,6 @@ def read(text: bytes) -> Commit | Definition | Filling:
         return Commit(said["time"], said["apart"], tuple(said["watched"]))
     values = {(name, column): value for name, column, value in said["values"]}
     stage = Stage(said.get("stage", Stage.WHOLE))
-    return Definition(said["defined"], said["time"], said["sizes"], values, tuple(said["made"]), stage)
+    altered = {"altered": said["altered"]} if "altered" in said else {}
+    anew = tuple(said.get("anew", ()))  # which earlier releases did not know
+    return Definition(said["defined"], said["time"], said["sizes"], values, tuple(said["made"]), stage, altered, anew)

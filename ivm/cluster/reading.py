@@ -92,11 +92,14 @@ class ShardedView:
 
 @dataclass(frozen=True, slots=True)
 class PlannedView:
-    """A view before it is installed: how it is distributed, what it reads, by which sizes that was planned."""
+    """A view before it is installed: how it is distributed, what it reads, by which sizes that was planned, and of
+    which relation.
+    """
 
     view: ShardedView
     tables: frozenset[str]
     sizes: Mapping[str, float]
+    relation: Relation
 
 
 @dataclass(frozen=True, slots=True)

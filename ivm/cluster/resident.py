@@ -14,29 +14,26 @@ import pyarrow.compute as pc
 from catalog.catalog import Catalog
 from catalog.errors import NumericError, StorageError
 from catalog.names import key
-from catalog.schema import Table, View
 from ivm.cluster import orders
-from ivm.cluster.defining import Defining, Known, New, over_rows
+from ivm.cluster.declaring import declared
+from ivm.cluster.defining import Defining, Known, over_rows
 from ivm.cluster.filling import Done, Filling
-from ivm.cluster.guards import Guard, at_home, guards_of
-from ivm.cluster.placing import placement_of
+from ivm.cluster.guards import Guard, guarded_anew, guards_of
+from ivm.cluster.planning import is_kept
 from ivm.cluster.protocol import Message, Order, Told
 from ivm.cluster.routing import arrived, routed
 from ivm.cluster.saving import loaded, saved
 from ivm.cluster.shard import Sent, Shard
 from ivm.cluster.telling import Teller
 from ivm.cluster.wire import Boxes, changes_in, channels_in, messages_of
-from ivm.distribute.distribute import Distributed, distribute
+from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import is_repeated
 from ivm.durable.restore import bound_again
-from ivm.engine.tables import Declared
 from ivm.engine.view_changes import view_changes
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
-from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Delta
-from ivm.transform.pipeline import optimize
 
 
 class Resident:
@@ -98,13 +95,8 @@ class Resident:
             self.engine.undo()
             self._committing = False
         if self._defining is not None:
-            for new in self._defining.new:
-                if new.installed is not None and not self._defining.is_filled:
-                    new.installed.node.owners.pop(new.view.name, None)
-            self.engine.sweep()
+            self._defining.undo(self.engine)
             self._tidy()
-            for name, declared in self._defining.before.items():
-                self.engine.put_table(name, declared)
             self._defining = None
 
     def keep(self) -> None:
@@ -146,23 +138,23 @@ class Resident:
             name: [dict(sizes), [[*place, value] for place, value in values.items()]]
             for name, (sizes, values) in self._planned.items()
         }
-        return saved(self.engine, self.catalog, planned, {**self._channels.by_name, **self.views})
+        cut: dict[str, Channel | Distributed] = {**self._channels.by_name, **self.views}
+        return saved(self.engine, self.catalog, planned, self._channels.editions, cut)
 
     def load(self, pieces: Iterable[bytes]) -> None:
         """Be what was saved."""
         self.catalog = loaded(self.engine, pieces, self._plan_again)
 
-    def _plan_again(self, catalog: Catalog, planned: Mapping[str, Any]) -> None:
+    def _plan_again(self, catalog: Catalog, planned: Mapping[str, Any], editions: Mapping[str, int]) -> None:
         """Make all views, as they were planned; what their nodes keep is at hand."""
+        self._channels = Channels((), editions)
         guards = {each.name: each for table in catalog.tables for each in guards_of(table, catalog)}
         for name, (sizes, values) in planned.items():
             known = sizes, {(table, column): value for table, column, value in values}
-            defining = Defining(catalog, self.engine.time, (), {}, known)
-            self._plan(defining, guards.get(name) or catalog.view(name))
-            for channel in defining.channels():
-                self._open(channel, ())
-                self.engine.send(channel, defining.sizes)
-            self._install(defining)
+            defining = self._made(catalog, self.engine.time, known)
+            defining.plan(guards.get(name) or catalog.view(name))
+            for level in range(1, defining.level + 1):
+                defining.fill(self.engine, level, lambda channel: self._open(channel, ()))
             self._defined(defining)
         for view in catalog.views:
             if not view.maintained:
@@ -205,8 +197,9 @@ class Resident:
         view = definition.catalog(Catalog()).view(name)
         catalog = self.catalog.fixed()
         catalog.content = {**catalog.content, key(name): view}
-        defining = Defining(catalog, self.engine.time, (), {}, (definition.sizes, definition.values))
-        self._plan(defining, view)
+        defining = self._made(catalog, self.engine.time, (definition.sizes, definition.values))
+        defining.plan(view)
+        self._channels = defining.channels
         self._begun = Filling(self.engine, self.number, self._shards, defining.new[0], defining.sizes)
         return []
 
@@ -254,80 +247,39 @@ class Resident:
     def _filled(self, defining: Defining, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
         """Fill what is new, a level: take in what has arrived, and let each fragment of the level send its rows."""
         boxes: Boxes = {}
-        rows, channels = channels_in(given) if level > 1 else {}, defining.channels()
-        for channel in channels:
-            if channel.level + 1 == level:
-                self._open(channel, rows.get(channel.name, ()))
-        for channel in channels:
-            if channel.level == level:
-                self.engine.send(channel, defining.sizes)
-                for delta in self.engine.sent(channel.name):
-                    self._post(boxes, channel, delta)
-        if level == order.levels:
-            self._install(defining)
+        rows = channels_in(given) if level > 1 else {}
+        leaving = defining.fill(self.engine, level, lambda channel: self._open(channel, rows.get(channel.name, ())))
+        for channel in leaving:
+            for delta in self.engine.sent(channel.name):
+                self._post(boxes, channel, delta)
         return messages_of(boxes)
 
+    def _made(self, catalog: Catalog, time: int, known: Known, anew: Sequence[str] = ()) -> Defining:
+        """A definition of which nothing is planned yet."""
+        return Defining(catalog, time, known, self._shards, self.views, self._channels.copy(anew))
+
     def _begin(self, definition: orders.Definition, payloads: Sequence[bytes]) -> None:
-        catalog, old = definition.catalog(self.catalog), self.catalog
-        new = [entry for name, entry in catalog.content.items() if old.content.get(name) is not entry]
-        gone = [entry.name for name, entry in old.content.items() if name not in catalog.content]
+        catalog, old, anew = definition.catalog(self.catalog), self.catalog, definition.anew
+        known = definition.sizes, definition.values
+        defining = self._defining = self._made(catalog, definition.time, known, anew)
+        defining.gone = [entry.name for name, entry in old.content.items() if name not in catalog.content]
         rows = {change.table.name: change.data for change in changes_in(payloads, catalog)}
-        tables = {
-            each.name: self._declared(at_home(each, catalog.table), each.name in definition.made, rows, definition.time)
-            for each in new
-            if isinstance(each, Table)
-        }
-        known, is_filled = (definition.sizes, definition.values), definition.stage is orders.Stage.FILLED
-        defining = self._defining = Defining(catalog, definition.time, gone, tables, known, is_filled=is_filled)
-        if is_filled:
-            defining.new = [self._under_way().new]
+        defining.tables = declared(self.engine.tables, definition, old, catalog, rows)
+        if definition.stage is orders.Stage.FILLED:
+            defining.is_filled, defining.new = True, [self._under_way().new]
             return
         self._check_nothing_is_filled()
-        for entry in new:
-            if isinstance(entry, Table):
-                self._guard(defining, entry, entry.name in definition.made)
-            elif entry.maintained:
-                self._plan(defining, entry)
-
-    def _guard(self, defining: Defining, table: Table, is_new: bool) -> None:
-        """Plan the guards of a table that are not there yet; they read it as it is to be."""
-        name, guards = table.name, guards_of(table, defining.catalog)
-        if guards and is_new:
-            tables = self.engine.tables
-            defining.before[name] = tables.indexed(tables[name].table) if name in tables else None
-            self.engine.put_table(name, defining.tables[name])
-        for guard in guards:
-            if is_new or guard.name not in self.guards:
-                self._plan(defining, guard)
-
-    def _plan(self, defining: Defining, wanted: View | Guard) -> None:
-        """Add what is wanted to what is new."""
-        catalog, (sizes, values) = defining.catalog, defining.known
-        channels = self._channels.copy()
-        placed = {each.name: (placement_of(each), 1) for each in catalog.tables}
-        placed |= {name: (each.placement, each.level) for name, each in self.views.items()}
-        if isinstance(wanted, Guard):
-            found = distribute(optimize(wanted.relation), placed, sizes, values, channels, self._shards)
-            defining.new.append(New(wanted.view, found, guard=wanted))
-        else:
-            bound = bound_again(wanted, catalog)
-            found = distribute(optimize(bound.relation), placed, sizes, values, channels, self._shards)
-            defining.new.append(New(wanted, found, bound.oracle_sql))
-        self._channels = channels
-        defining.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
-
-    def _install(self, defining: Defining) -> None:
-        """Fill what is new, all that it reads being there. ConstraintError for a guard that has rows."""
-        for new in defining.new:
-            new.installed = self.engine.view_of(new.view, new.distributed.relation, defining.sizes)
-            new.installed.node.owners[new.view.name] = None  # nobody sweeps it away when another one is put
-            if new.guard is not None and len(new.installed.log):
-                raise new.guard.refusal(new.installed.contents(self.engine.dictionary).rows())
-
-    def _declared(self, table: Table, is_new: bool, rows: Mapping[str, ArrowRows], time: int) -> Declared:
-        """A new table, or the one there is with other indexes."""
-        tables = self.engine.tables
-        return tables.made(table, rows.get(table.name), time) if is_new else tables.indexed(table)
+        defining.begin(self.engine, definition.made, anew)
+        new = [view for view in catalog.views if view.maintained and old.find(view.name) is not view]
+        defining.kept = [view for view in new if is_kept(view, old, anew)]
+        for view in new:
+            if view not in defining.kept:
+                defining.plan(view)
+        for table in guarded_anew(old, catalog, anew):
+            for guard in guards_of(table, catalog):
+                is_there = guard.name in self.guards and table.name not in definition.made
+                if not is_there or not set(anew).isdisjoint(guard.view.uses):
+                    defining.plan(guard)
 
     def _defined(self, defining: Defining) -> None:
         """The definition takes effect. It may be interrupted, and called again."""
@@ -336,31 +288,25 @@ class Resident:
             self.engine.is_filling = False  # from here on what is new is as what is there
             self._filling = None
         guards = {each.name for new in defining.catalog.tables for each in guards_of(new, defining.catalog)}
-        for name in [*defining.gone, *(each for each in self.guards if each not in guards)]:
-            if name in self.views or name in self.engine.views:
-                self.engine.put(name, None, None)
-                for known in (self.views, self.guards, self._planned):
-                    known.pop(name, None)
-            else:
-                self.engine.put_table(name, None)
-        for name, declared in defining.tables.items():
-            self.engine.put_table(name, declared)
-        self.engine.reach(defining.time)
+        gone = [*defining.gone, *(each for each in self.guards if each not in guards)]
+        defining.put(self.engine, gone)
+        for name in gone:
+            for known in (self.views, self.guards, self._planned):
+                known.pop(name, None)
         for new in defining.new:
             name = new.view.name
-            self.engine.put(name, new.installed, new.oracle_sql)
             self.views[name] = new.distributed
             self._planned = {each: by for each, by in self._planned.items() if each != name} | {name: defining.known}
             if new.guard is not None:
                 self.guards[name] = new.guard
-        self.catalog = defining.catalog
+        self.catalog, self._channels = defining.catalog, defining.channels
         self._tidy()
 
     def _tidy(self) -> None:
         """Let go of channels that no view needs, and of the rows that were sent to fill what is new."""
         filled = [each.new.distributed for each in (self._filling, self._begun) if each is not None]
-        needed = self._channels.needed(each.relation for each in (*self.views.values(), *filled))
-        self._channels = Channels(needed.values())
+        self._channels = self._channels.only(each.relation for each in (*self.views.values(), *filled))
+        needed = self._channels.by_name
         self.engine.readers = self._readers()
         if self._filling is None:
             for name in self.engine.arriving:

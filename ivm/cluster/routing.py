@@ -81,10 +81,13 @@ def arrived(
 
 
 def change_parts(change: Change, place: Hashed, shards: int) -> Iterator[tuple[int, Change]]:
-    """What each shard gets of the changes of a table whose rows are hashed by `place`."""
+    """What each shard gets of the changes of a table whose rows are hashed by `place`, which are columns of its key, if
+    it has one; rows that all go may have these alone.
+    """
     rows, table = change.data, change.table
     fields = [table.fields[c] for c in place.columns]
-    columns = [_in_one(rows.column(c)) for c in place.columns]
+    has_all = rows.num_columns == len(table.fields)
+    columns = [_in_one(rows.column(c if has_all else table.key_indexes.index(c))) for c in place.columns]
     chosen = shards_of(columns, [field.type for field in fields], rows.num_rows, shards)
     for shard in np.unique(chosen).tolist():
         taken = np.flatnonzero(chosen == shard)

@@ -43,12 +43,16 @@ _OPTIONS = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=False)
 
 
 def saved(
-    engine: Shard, catalog: Catalog, planned: Mapping[str, Any], cut: Mapping[str, Channel | Distributed]
+    engine: Shard,
+    catalog: Catalog,
+    planned: Mapping[str, Any],
+    editions: Mapping[str, int],
+    cut: Mapping[str, Channel | Distributed],
 ) -> Iterator[bytes]:
     """The pieces, of what there is now; another thread may read them while commits go on.
 
-    `planned`: plain values by which each view was distributed. `cut`: what came of that, by the names of channels and
-    views. Cost now: that of the number of tables and states.
+    `planned`: plain values by which each view was distributed. `editions`: see `Channels`. `cut`: what came of
+    that, by the names of channels and views. Cost now: that of the number of tables and states.
     """
     identities = Identities()
     tables: dict[str, RowsReader] = {}
@@ -61,6 +65,7 @@ def saved(
         "time": engine.time,
         "defined": definition_of(catalog),
         "planned": planned,
+        "editions": dict(editions),
         "tables": {name: -(-reader.rows // RANGE) for name, reader in tables.items()},
         "states": {plan: [len(state) for state in each] for plan, each in states.items()},
     }
@@ -89,7 +94,11 @@ def _pieces(
     yield json.dumps({"of": of} | plain_plans({name: plan for name, (_, plan) in plans.items()})).encode()
 
 
-def loaded(engine: Shard, pieces: Iterable[bytes], plan_again: Callable[[Catalog, Mapping[str, Any]], None]) -> Catalog:
+def loaded(
+    engine: Shard,
+    pieces: Iterable[bytes],
+    plan_again: Callable[[Catalog, Mapping[str, Any], Mapping[str, int]], None],
+) -> Catalog:
     """Bring a new engine to where it was saved; what exists there. `plan_again` makes the views, as they were planned.
 
     StorageError where the pieces are of another release, which plans otherwise. Earlier ones kept no plans: what they
@@ -109,7 +118,7 @@ def loaded(engine: Shard, pieces: Iterable[bytes], plan_again: Callable[[Catalog
     engine.renderer.saved, plans = _Saved(states), next(left, None)
     engine.planned_once = None if plans is None else _Plans(json.loads(plans))
     try:
-        plan_again(catalog, head["planned"])
+        plan_again(catalog, head["planned"], head.get("editions", {}))  # which earlier releases did not know
     finally:
         engine.renderer.saved = engine.planned_once = None
     return catalog

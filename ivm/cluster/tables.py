@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from catalog.altering import Altered
+from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.names import written
 from catalog.schema import Table
@@ -39,6 +41,11 @@ class NewTable:
     table: Table
     rows: ArrowRows | None = None
 
+    @property
+    def store(self) -> NewTable:
+        """What stands where an engine has the rows: they are at the shards."""
+        return self
+
 
 @dataclass(slots=True)
 class ShardedTable:
@@ -53,6 +60,11 @@ class ShardedTable:
     def count(self) -> int:
         """The rows that there are; no shard sends them for that."""
         return int(self._sizes()[self.table.name])
+
+    def nulls(self, column: int) -> int:
+        """In how many rows a column is NULL."""
+        found = self._ask(Question("nulls", self.table.name, keys=((column,),)))
+        return sum(each["nulls"][0].as_py() for each in found)
 
     def reading(self) -> Callable[[], pa.Table]:
         """What makes an Arrow table of the rows there are now, whatever happens meanwhile."""
@@ -72,6 +84,20 @@ class ShardedTables(dict[str, ShardedTable]):
         """A new table. UnsupportedError for a primary key that no shard can check by what it has."""
         self._check(table, placement_of(table))
         return NewTable(table, rows)
+
+    def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> NewTable:
+        """The table there is as it is to be; shards know what the rows hold in columns that are new."""
+        return NewTable(change.table)
+
+    def referring(self, catalog: Catalog, declared: NewTable) -> dict[str, NewTable]:
+        """The other tables of `catalog` whose foreign keys are checked against a table that is to be another."""
+        name = declared.table.name
+        others = [each for each in catalog.tables if each.name != name]
+        return {
+            each.name: NewTable(each)
+            for each in others
+            if any(foreign.enforced and foreign.table == name for foreign in each.foreign_keys)
+        }
 
     def indexed(self, table: Table) -> NewTable:
         """The table there is, with the indexes that `table` has."""

@@ -286,8 +286,8 @@ class Graph:
         """The earliest time that is to be readable after a commit: `since`, or what somebody reads who is not done."""
         if self.installation is not None:
             since = min(since, self.installation.since)
-        for each in self.still_read.each():
-            since = min(since, each.time)
+        if self.still_read:
+            since = min(since, *(each.time for each in self.still_read.each()))
         return since
 
     def seal(self, time: int, since: int) -> None:

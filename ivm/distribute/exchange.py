@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from types import MappingProxyType
 
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
@@ -23,6 +24,7 @@ BALANCED = 100 * SHARDS
 _EACH_ROW = 2.0
 """What a row that is sent costs beside its columns."""
 _DIGITS = 12
+_NEVER: Mapping[str, int] = MappingProxyType({})
 LEVEL = 100_000.0
 """What another level costs: as much as so many values that are sent and kept."""
 
@@ -142,10 +144,15 @@ class Exchanges:
 
 
 class Channels:
-    """The channels that there are, by what they carry: equal ones of several views are one."""
+    """The channels that there are, by what they carry: equal ones of several views are one.
 
-    def __init__(self, channels: Iterable[Channel] = ()) -> None:
+    `editions`: how often the tables and views of these names have become others. What carries their rows now is another
+    channel than what carried those before, so that both may be there at once.
+    """
+
+    def __init__(self, channels: Iterable[Channel] = (), editions: Mapping[str, int] = _NEVER) -> None:
         self.by_name = {each.name: each for each in channels}
+        self.editions = editions
         self._identities = Identities()
 
     def channel(self, wanted: Channel) -> Channel:
@@ -153,16 +160,30 @@ class Channels:
 
         It is called by what it is, so that it has the same name wherever it is made.
         """
-        content = f"{self._identities.of(wanted.relation)} {wanted.to!r}"
+        read = sorted({node.name for node in nodes(wanted.relation) if isinstance(node, Get)} & self.editions.keys())
+        editions = "".join(f" {name} {self.editions[name]}" for name in read)
+        content = f"{self._identities.of(wanted.relation)} {wanted.to!r}{editions}"
         name = f"exchange {sha256(content.encode()).hexdigest()[:_DIGITS]}"
         return self.by_name.setdefault(name, replace(wanted, name=name))
 
-    def copy(self) -> Channels:
-        """The same, to be changed."""
-        return Channels(self.by_name.values())
+    def copy(self, anew: Iterable[str] = ()) -> Channels:
+        """The same, to be changed; the tables and views of these names are to be others."""
+        more = {name: self.editions.get(name, 0) + 1 for name in anew}
+        return Channels(self.by_name.values(), {**self.editions, **more})
 
-    def needed(self, relations: Iterable[Relation]) -> dict[str, Channel]:
+    def joined(self, others: Iterable[Channels]) -> Channels:
+        """These and those of `others`, which may know of later editions."""
+        found, editions = dict(self.by_name), dict(self.editions)
+        for each in others:
+            found |= each.by_name
+            editions |= {name: max(edition, editions.get(name, 0)) for name, edition in each.editions.items()}
+        return Channels(found.values(), editions)
+
+    def only(self, relations: Iterable[Relation]) -> Channels:
         """Those that relations read, and that these read in turn."""
+        return Channels(self._needed(relations), self.editions)
+
+    def _needed(self, relations: Iterable[Relation]) -> Iterable[Channel]:
         found: dict[str, Channel] = {}
         pending = list(relations)
         while pending:
@@ -171,7 +192,7 @@ class Channels:
                 if channel is not None and channel.name not in found:
                     found[channel.name] = channel
                     pending.append(channel.relation)
-        return found
+        return found.values()
 
 
 def cheapest(options: Iterable[Option]) -> tuple[Option, ...]:

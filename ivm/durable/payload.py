@@ -106,10 +106,11 @@ def transaction_payload(
     """What the record of a commit says with which other things come to exist; see `definition_payload`."""
     head, bodies = _committed(commit, streams)
     none = [{"table": name, "bytes": 0} for name in made]
-    return [*_head(head | {"made": none} | _kept(altered) | definition_of(new, old)), *bodies]
+    return [*_head(head | {"made": none} | altered_head(altered) | definition_of(new, old)), *bodies]
 
 
-def _kept(altered: Sequence[Altered]) -> dict[str, Any]:
+def altered_head(altered: Sequence[Altered]) -> dict[str, Any]:
+    """What a head says of tables that keep their rows; `read_altered` reads it."""
     kept = [{"table": each.table.name, "was": each.old.name, "taken": each.taken} for each in altered]
     return {"altered": kept} if kept else {}
 
@@ -140,7 +141,7 @@ def definition_payload(
     for name, rows in made.items():
         pieces = [] if rows is None else streams.pieces(name, rows, None, None)
         heads.append({"table": name, "bytes": _add(bodies, pieces)})
-    return [*_head({"time": time, "made": heads} | _kept(altered) | definition_of(new, old)), *bodies]
+    return [*_head({"time": time, "made": heads} | altered_head(altered) | definition_of(new, old)), *bodies]
 
 
 def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
@@ -217,7 +218,7 @@ def read_made(head: dict[str, Any], payload: pa.Buffer, at: int) -> dict[str, pa
     return {each["table"]: read_stream(stream)[0] if each["bytes"] else None for each, stream in made}
 
 
-def read_altered(head: dict[str, Any], old: Catalog, new: Catalog) -> list[Altered]:
+def read_altered(head: Mapping[str, Any], old: Catalog, new: Catalog) -> list[Altered]:
     """The tables that keep their rows, as they were and as they are."""
     found = head.get("altered", ())  # which earlier releases did not know
     return [Altered(old.table(each["was"]), new.table(each["table"]), tuple(each["taken"])) for each in found]

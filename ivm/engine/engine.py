@@ -57,8 +57,8 @@ _NONE: Mapping[str, float] = MappingProxyType({})
 class Engine:
     """Tables and views at one logical time. The database holds a lock around every call, but where none is needed."""
 
-    is_whole = True
-    """All rows are here, not spread over shards."""
+    is_whole, plans_again = True, False
+    """All rows are here, not spread over shards; there, what is loaded is planned again by the texts of views."""
 
     def __init__(
         self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
@@ -145,9 +145,10 @@ class Engine:
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
-        it is given; it returns once the caller is alone again. `renderer`: see `beside`.
+        it is given; it returns once the caller is alone again. `renderer`: see `beside`; it has the view then.
         """
-        started, plan, renderer = perf_counter(), planned.plan, renderer or self.renderer
+        views, renderer = {} if renderer is None else renderer.views, renderer or self.renderer
+        started, plan = perf_counter(), planned.plan
         if self._memory_limit is not None:
             check_limit(definition.name, total(self.estimate(plan).values()), self.state_bytes(), self._memory_limit)
         if not self._sharing:
@@ -155,7 +156,7 @@ class Engine:
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
-        node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
+        views[definition.name] = node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
         millis = planned.millis + (perf_counter() - started) * 1e3
         return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
 
@@ -210,9 +211,7 @@ class Engine:
 
     def beside(self, tables: Mapping[str, TableStore], views: Set[str]) -> Renderer:
         """What renders views that are to take the place of others, and reads these `tables` in place of those of their
-        names, and none of what reads those, nor what reads `views`, though they are there.
-
-        The caller puts each view that it installs among its `views`. Cost: looks at all nodes.
+        names, and none of what reads those, nor what reads `views`, though they are there. Cost: looks at all nodes.
         """
         return beside(self.renderer, {**self.tables, **tables}, set(tables), views)
 
@@ -353,7 +352,7 @@ class Engine:
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             self.tables.check(deltas, graph.marks)
-        changed = graph.step(self.renderer.given(deltas))
+        changed = graph.step(given) if (given := self.renderer.given(deltas)) else {}
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
         told = self.listeners.told(partial(self._changes, changed), views) if views else ()
         if self._errands.out:

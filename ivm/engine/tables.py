@@ -152,8 +152,10 @@ class Tables(dict[str, TableStore]):
         self.constrained: dict[str, Declared] = {}
         """Those that have constraints beside their keys."""
 
-    def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> Declared:
-        """A new table, with `rows` that have been checked, as of `time`.
+    def made(
+        self, table: Table, rows: ArrowRows | None = None, time: int = 0, others: Mapping[str, Declared] = _NONE
+    ) -> Declared:
+        """A new table, with `rows` that have been checked, as of `time`. `others`: see `declared`.
 
         BindError, TypeMismatchError or UnsupportedError for a CHECK that cannot be computed.
         """
@@ -161,14 +163,14 @@ class Tables(dict[str, TableStore]):
         if rows is not None and rows.num_rows:
             store.apply(rows, None, time)
             store.seal(time + 1, time)
-        return self.declared(table, store)
+        return self.declared(table, store, others=others)
 
-    def indexed(self, table: Table) -> Declared:
+    def indexed(self, table: Table, others: Mapping[str, Declared] = _NONE) -> Declared:
         """The table there is, declared as `table`, whose columns are the same, of other names perhaps, with the indexes
-        that it has; see `Declared.indexed`.
+        that it has; see `Declared.indexed`. `others`: see `declared`.
         """
         there = self.constrained.get(table.name)
-        return self.declared(table, self[table.name], {} if there is None else there.unique)
+        return self.declared(table, self[table.name], {} if there is None else there.unique, others)
 
     def declared(
         self,

@@ -14,7 +14,7 @@ from catalog.types import VARCHAR, Kind, SqlType
 from ivm.intake.intervals import as_intervals, intervals_of, is_time_span
 from ivm.intake.json_texts import check_json
 from ivm.intake.nested_cast import nested_cast
-from ivm.trace.columns.arrow import arrow_type, is_direct, is_text
+from ivm.trace.columns.arrow import array_from, arrow_type, is_direct, is_text
 from ivm.trace.columns.stand_ins import UUID_BYTES, to_enum, to_uuids
 
 _INTEGER_DIGITS = 20
@@ -23,6 +23,9 @@ _MOST_BYTES = 2**31 - 1
 _FORMS: dict[Kind, str] = {
     Kind.DATE: "YYYY-MM-DD",
     Kind.TIMESTAMP: "YYYY-MM-DD HH:MM:SS, without a time zone and with at most 6 decimals",
+    Kind.TIMESTAMP_S: "YYYY-MM-DD HH:MM:SS, without a time zone and decimals",
+    Kind.TIMESTAMP_MS: "YYYY-MM-DD HH:MM:SS, without a time zone and with at most 3 decimals",
+    Kind.TIMESTAMP_NS: "YYYY-MM-DD HH:MM:SS of the years 1678 to 2261, without a time zone and with at most 9 decimals",
     Kind.TIMESTAMPTZ: "YYYY-MM-DD HH:MM:SS with Z or +HH:MM, and with at most 6 decimals",
     Kind.TIME: "HH:MM:SS, with at most 6 decimals",
     Kind.INTERVAL: "numbers with their units, such as '1 month 2 days', and a time as HH:MM:SS",
@@ -112,7 +115,7 @@ def _is_text(given: pa.DataType) -> bool:
 def _goes_into(given: pa.DataType, type: SqlType) -> bool:
     if type.is_numeric:
         return bool(arrow.is_integer(given) or arrow.is_decimal(given) or arrow.is_floating(given))
-    if type.kind in (Kind.DATE, Kind.TIMESTAMP):
+    if type.is_moment and type.kind is not Kind.TIMESTAMPTZ:
         return bool(arrow.is_date(given) or (arrow.is_timestamp(given) and given.tz is None))
     if type.kind is Kind.TIMESTAMPTZ:
         return bool(arrow.is_timestamp(given) and given.tz is not None)
@@ -180,10 +183,17 @@ def from_texts(values: Sequence[Any], type: SqlType) -> pa.ChunkedArray:
     is no value of the type, and what `exact_cast` raises for the others. Cost: some passes; one in Python.
     """
     read = _read(pa.array([v if isinstance(v, str) else None for v in values], pa.string()), type)
-    others = pa.chunked_array([pa.array([None if isinstance(v, str) else v for v in values])])
+    others = pa.chunked_array([inferred([None if isinstance(v, str) else v for v in values], type)])
     if others.null_count < len(others):
         read = pc.coalesce(read, exact_cast(others, type).cast(read.type))
     return pa.chunked_array([read]) if isinstance(read, pa.Array) else read
+
+
+def inferred(values: Sequence[Any], type: SqlType) -> pa.Array | pa.ChunkedArray:
+    """The array that Arrow makes of values for a column of `type`, and of pandas' moments with the nanoseconds."""
+    array = array_from(values)
+    is_cut = type.kind is Kind.TIMESTAMP_NS and array.type == pa.timestamp("us")
+    return pa.array(values, arrow_type(type)) if is_cut else array
 
 
 def _read(texts: pa.Array, type: SqlType) -> pa.Array:

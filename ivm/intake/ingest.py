@@ -13,7 +13,7 @@ from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT, Kind, SqlType
 from ivm.intake.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
-from ivm.intake.exact_cast import TextError, exact_cast, from_texts, is_written
+from ivm.intake.exact_cast import TextError, exact_cast, from_texts, inferred, is_written
 from ivm.intake.generated import GeneratedColumns
 from ivm.intake.json_texts import json_of
 from ivm.intake.nested_cast import nested_array
@@ -21,7 +21,7 @@ from ivm.intake.python_rows import plain_rows
 from ivm.intake.remedies import Remedy, of_arrow, of_columns, of_frame, of_values
 from ivm.intake.spark_casts import is_variant
 from ivm.intake.well_formed import check_shown, check_well_formed
-from ivm.trace.columns.arrow import array_from, arrow_type
+from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Bools, Ints, every
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.changes import within_bounds
@@ -141,9 +141,9 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            rows, times, diffs, addresses = taken
-            rows, addresses = self._generated(rows, addresses)
-            taken = rows, times, diffs, addresses
+            rows, times, diffs, _ = taken
+            if self.generated is not None:
+                taken = self.generated.completed(rows), times, diffs, None
             return taken if diffs is None else self._counted(taken, self.fields)
         given = self._renamed(self._as_table(data))
         table = given.table
@@ -369,7 +369,7 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
         if nested is not None:
             raise TypeError(f"it holds a {nested.__name__}")
     try:
-        array = array_from(values)
+        array = inferred(values, field.type)
     except (ValueError, OverflowError, pa.ArrowException):
         if is_written(field.type) and any(isinstance(value, str) for value in values):
             return from_texts(values, field.type)

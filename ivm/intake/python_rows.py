@@ -1,8 +1,7 @@
 """Rows of plain Python values as Arrow data of a table's own types, without a look at what types they might have else.
 
-That is how most programs hand in a row or a few. A value is plain if its class is the one that Python has for the
-column's type: an int for BIGINT, a date for DATE. All else goes the general way, `ivm.intake.ingest`, which infers
-types and casts, and knows what to say of what does not fit.
+That is how most programs hand in a row or a few. All that is not plain (see `ivm.intake.plain_values`) goes the general
+way, `ivm.intake.ingest`, which infers types and casts, and knows what to say of what does not fit.
 
 Values are written to where Arrow reads them: to a page, which has room for more rows. Those that came are a slice of
 it, and nobody writes to them again.
@@ -10,9 +9,7 @@ it, and nobody writes to them again.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Container, Iterable, Sequence
-from decimal import Decimal
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -22,11 +19,13 @@ import pyarrow as pa
 from catalog.json_texts import is_json
 from catalog.schema import Field
 from catalog.types import MAX_DIGITS, Kind, SqlType
+from ivm.intake.plain_values import Makers, makers_of
 from ivm.kernels.memory.exported import BYTES, OFFSET_BYTES
 from ivm.kernels.memory.places import ADDRESS, BIT, SIZE, STRIDE, VALIDITY, WORDS
 from ivm.trace.columns.arrow import arrow_type, item_of
 from ivm.trace.columns.column import Array, Ints
 from ivm.trace.columns.exported import Located, stride_of, taken_from
+from ivm.trace.columns.stand_ins import enum_labels
 
 MOST_ROWS = 1 << 12
 """Beyond so many rows Arrow is the quicker one, whatever it has to find out."""
@@ -36,10 +35,7 @@ _ROW_BYTES, _LONG = 16, 1 << 8
 """Bytes of text of a row that a page has room for in each column; with more of them rows have a page for themselves."""
 _MOST_BYTES = 2**31 - 1
 _ENDS = np.dtype(np.int32)
-_EPOCH = datetime.datetime(1970, 1, 1)
-_EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
-_MICROSECOND = datetime.timedelta(microseconds=1)
-_MOST_DIGITS = 40
+_UUID_SIZE = 36
 _PAIR, _LOW = 16, (1 << 64) - 1
 _pack = Struct("<Qq").pack_into
 
@@ -49,10 +45,10 @@ class _FullError(Exception):
 
 
 class _Numbers:
-    """Room in a page for a column of numbers of one size: plain values of some classes, as `made` has them stored."""
+    """Room in a page for a column of numbers of one size, of values that are made into them."""
 
-    def __init__(self, items: Array, classes: Container[type], made: Callable[[Any], Any] | None) -> None:
-        self._items, self._classes, self._made = items, classes, made
+    def __init__(self, items: Array, makers: Makers) -> None:
+        self._items, self._makers = items, makers
 
     def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
         """Write values, at least one, from row `at` on: in physical form if that `is_stored`; whether some are NULL.
@@ -60,11 +56,7 @@ class _Numbers:
         ValueError or OverflowError where one is not plain, or does not fit; _FullError where the room does not do.
         """
         if not is_stored:
-            for value in values:
-                if type(value) not in self._classes:
-                    raise ValueError(value)
-            if self._made is not None:
-                values = [self._made(value) for value in values]
+            values = _made(values, self._makers)
         elif None in values:
             raise ValueError("it is NULL")
         if len(values) == 1:
@@ -83,35 +75,21 @@ class _Numbers:
 
 
 class _Pairs:
-    """Room for numbers of 128 bits that stay below a bound: so many parts of one, `scale`, if they come plain."""
+    """Room for numbers of 128 bits that stay below a bound."""
 
-    def __init__(self, rows: int, classes: Container[type], scale: int, bound: int) -> None:
+    def __init__(self, rows: int, makers: Makers, bound: int) -> None:
         self._bytes = bytearray(_PAIR * rows)
-        self._classes, self._scale, self._bound = classes, scale, bound
+        self._makers, self._bound = makers, bound
 
     def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
         """See `_Numbers.put`."""
         bound = self._bound
-        for value in values:
-            number = value if is_stored else self._scaled(value)
+        for number in values if is_stored else _made(values, self._makers):
             if number is None or not -bound < number < bound:
-                raise OverflowError(value)
+                raise OverflowError(number)
             _pack(self._bytes, _PAIR * at, number & _LOW, number >> 64)
             at += 1
         return False
-
-    def _scaled(self, value: Any) -> int:
-        if type(value) not in self._classes:
-            raise ValueError(value)
-        if type(value) is int:
-            return value * self._scale
-        if not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
-            raise ValueError("it takes long to write it out")
-        number, parts = value.as_integer_ratio()
-        scaled, rest = divmod(number * self._scale, parts)
-        if rest:
-            raise ValueError("it has more decimals")
-        return int(scaled)
 
     def skip(self, at: int) -> None:
         """See `_Numbers.skip`."""
@@ -148,19 +126,17 @@ class _Bits:
 
 
 class _Bytes:
-    """Room for texts or strings of bytes, `class_`, one after the other."""
+    """Room for texts or strings of bytes, one after the other."""
 
-    def __init__(self, rows: int, size: int, class_: type) -> None:
+    def __init__(self, rows: int, size: int, makers: Makers) -> None:
         self._ends = np.zeros(rows + 1, _ENDS).data
         self._bytes, self._size = memoryview(bytearray(size)), size
-        self._class: Any = class_
+        self._makers = makers
 
     def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
-        """See `_Numbers.put`."""
+        """See `_Numbers.put`; what is in physical form otherwise is a text here."""
         ends, begin = self._ends, self._ends[at]
-        for value in values:
-            if type(value) is not self._class:
-                raise ValueError(value)
+        for value in _made(values, self._makers):
             given = value.encode() if isinstance(value, str) else value
             end = begin + len(given)
             if end > self._size:
@@ -203,14 +179,22 @@ class _Nullable:
 
 
 class _Column(NamedTuple):
-    """A column of a page: its Arrow type, the bytes from a value to the next (see `stride_of`), whether some may be
-    NULL, and what makes room for so many rows, and bytes.
+    """A column of a page: its type, and Arrow's, the bytes from a value to the next (see `stride_of`), whether some may
+    be NULL, and what makes room for so many rows, and bytes.
     """
 
+    type: SqlType
     arrow: pa.DataType
     stride: int
     nullable: bool
     room: Callable[[int, int], _Room]
+
+    def array(self, rows: int, buffers: Sequence[pa.Buffer | None]) -> pa.Array:
+        """An array over these buffers."""
+        if self.type.kind is not Kind.ENUM:
+            return pa.Array.from_buffers(self.arrow, rows, buffers)
+        places = pa.Array.from_buffers(self.arrow.index_type, rows, buffers)
+        return pa.DictionaryArray.from_arrays(places, enum_labels(self.type))
 
 
 class _Page:
@@ -223,10 +207,10 @@ class _Page:
         """Of each column which word of its place says that some value is NULL, and what it says then."""
         first, each = np.zeros((2, len(columns), WORDS), np.int64)
         arrays = []
-        for place, (arrow, stride, nullable, room_for) in enumerate(columns):
-            room, validity, missing = room_for(most, size), None, (OFFSET_BYTES, 0)
-            buffers, put = room.buffers(), room.put
-            if nullable:
+        for place, column in enumerate(columns):
+            room, validity, missing = column.room(most, size), None, (OFFSET_BYTES, 0)
+            buffers, put, stride = room.buffers(), room.put, column.stride
+            if column.nullable:
                 either = _Nullable(room, most)
                 put, (validity,) = either.put, either.there.buffers()
             if stride:
@@ -239,7 +223,7 @@ class _Page:
                 each[place, ADDRESS] = _ENDS.itemsize
             self._puts.append(put)
             self._missing.append(missing)
-            arrays.append(pa.Array.from_buffers(arrow, most, [validity, *buffers]))
+            arrays.append(column.array(most, [validity, *buffers]))
         self._batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         self._places: Ints = first + each * np.arange(most)[:, None, None] if shared else first[None]
 
@@ -281,10 +265,10 @@ class PlainRows:
     def __init__(self, fields: Sequence[Field], rooms: Sequence[Callable[[int, int], _Room]]) -> None:
         self._schema = pa.schema([(field.name, arrow_type(field.type)) for field in fields])
         self._columns = [
-            _Column(given, stride_of(given, field.type), field.nullable, room)
+            _Column(field.type, given, stride_of(given, field.type), field.nullable, room)
             for given, field, room in zip(self._schema.types, fields, rooms, strict=True)
         ]
-        self._texts = [place for place, field in enumerate(fields) if field.type.kind in _BYTES]
+        self._texts = [(place, field.type.kind) for place, field in enumerate(fields) if field.type.kind in _BYTES]
         self._idle: list[_Page] = []
 
     def batch(self, count: int, columns: Sequence[Sequence[Any]], stored: Container[int] = ()) -> Located | None:
@@ -310,7 +294,7 @@ class PlainRows:
 
     def _page(self, count: int, columns: Sequence[Sequence[Any]]) -> _Page:
         """One that these rows fit in, and more like them if they are few and short."""
-        size = sum(_size(value) for place in self._texts for value in columns[place])
+        size = sum(_UUID_SIZE if kind is Kind.UUID else _size(v) for place, kind in self._texts for v in columns[place])
         if size > _MOST_BYTES:
             raise OverflowError(size)
         shared, rows = count <= _FEW and size <= _LONG, _PAGE_ROWS if len(self._columns) <= _WIDE else _FEW
@@ -325,21 +309,34 @@ def plain_rows(fields: Sequence[Field]) -> PlainRows | None:
 
 
 def _room_for(type_: SqlType) -> Callable[[int, int], _Room] | None:
-    kind = type_.kind
-    if kind is Kind.DECIMAL:
-        return lambda rows, _: _Pairs(rows, (int, Decimal), 10**type_.scale, 10**type_.precision)
-    if kind is Kind.HUGEINT:
-        return lambda rows, _: _Pairs(rows, (int,), 1, 10**MAX_DIGITS)
-    if kind in _BYTES:
-        room = _Json if kind is Kind.JSON else _Bytes
-        return lambda rows, size: room(rows, size, _BYTES[kind])
+    kind, makers = type_.kind, makers_of(type_)
     if kind is Kind.BOOLEAN:
         return lambda rows, _: _Bits(rows)
-    if kind.bits or kind in _WORDS:
-        classes, made = ((int,), None) if kind.bits else _WORDS[kind]
-        dtype = np.dtype(item_of(arrow_type(type_)))
-        return lambda rows, _: _Numbers(np.zeros(rows, dtype), classes, made)
-    return None
+    if makers is None:
+        return None
+    if kind in (Kind.DECIMAL, Kind.HUGEINT):
+        bound = 10 ** (type_.precision if kind is Kind.DECIMAL else MAX_DIGITS)
+        return lambda rows, _: _Pairs(rows, makers, bound)
+    if kind in _BYTES:
+        room = _Json if kind is Kind.JSON else _Bytes
+        return lambda rows, size: room(rows, size, makers)
+    given = arrow_type(type_)
+    dtype = np.dtype(item_of(given.index_type if kind is Kind.ENUM else given))
+    return lambda rows, _: _Numbers(np.zeros(rows, dtype), makers)
+
+
+def _made(values: Sequence[Any], makers: Makers) -> Sequence[Any]:
+    """The stored forms of values; ValueError where one is not plain."""
+    kinds = set(map(type, values))
+    try:
+        if len(kinds) > 1:
+            made = {kind: makers[kind] for kind in kinds}
+            return [value if (make := made[type(value)]) is None else make(value) for value in values]
+        (kind,) = kinds
+        make = makers[kind]
+        return values if make is None else list(map(make, values))
+    except KeyError as error:
+        raise ValueError(f"{error} is not plain") from error
 
 
 def _size(value: Any) -> int:
@@ -349,22 +346,4 @@ def _size(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes) else 0
 
 
-def _days(value: datetime.date) -> int:
-    return value.toordinal() - _EPOCH_DAY
-
-
-def _moments(value: datetime.datetime) -> int:
-    if value.tzinfo is not None:
-        raise ValueError("it has a time zone")
-    return (value - _EPOCH) // _MICROSECOND
-
-
-_BYTES: dict[Kind, type] = {Kind.VARCHAR: str, Kind.JSON: str, Kind.BLOB: bytes}
-_WORDS: dict[Kind, tuple[tuple[type, ...], Callable[[Any], int] | None]] = {
-    Kind.FLOAT: ((), None),
-    Kind.DOUBLE: ((float,), None),
-    Kind.DATE: ((datetime.date,), _days),
-    Kind.TIMESTAMP: ((datetime.datetime,), _moments),
-    Kind.TIMESTAMPTZ: ((), None),
-}
-"""By kind the classes of plain values, none where values come stored alone, and how they are stored."""
+_BYTES = (Kind.VARCHAR, Kind.JSON, Kind.BLOB, Kind.UUID)

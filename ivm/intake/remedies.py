@@ -10,7 +10,7 @@ import pyarrow.types as arrow
 
 from catalog.names import key, quoted
 from catalog.schema import Field
-from catalog.types import Kind
+from catalog.types import TIMESTAMPS, Kind
 from ivm.intake.spark_casts import cast_to_write
 
 Remedy = Callable[[pa.Field, Field], str]
@@ -20,7 +20,9 @@ _TAKEN: dict[Kind, str] = {
     Kind.BOOLEAN: "bool",
     Kind.DECIMAL: "Decimal, int, or text such as '1.50'",
     Kind.DATE: "date, or text such as '2020-02-29'",
-    Kind.TIMESTAMP: "datetime without a time zone, or text such as '2020-02-29 12:00:00'",
+    **dict.fromkeys(
+        (type_.kind for type_ in TIMESTAMPS), "datetime without a time zone, or text such as '2020-02-29 12:00:00'"
+    ),
     Kind.TIMESTAMPTZ: "datetime with a time zone, or text such as '2020-02-29 12:00:00Z'",
     Kind.TIME: "time without a time zone, or text such as '12:00:00'",
     Kind.INTERVAL: "timedelta, or text such as '1 month 2 days'",

@@ -25,6 +25,8 @@ _NAMES: dict[Kind, str] = {
     Kind.DOUBLE: "DOUBLE",
     Kind.DATE: "DATE",
     Kind.TIMESTAMP: "TIMESTAMP_NTZ",
+    Kind.TIMESTAMP_S: "TIMESTAMP_NTZ",
+    Kind.TIMESTAMP_MS: "TIMESTAMP_NTZ",
     Kind.TIMESTAMPTZ: "TIMESTAMP",
     Kind.TIME: "TIME",
     Kind.BLOB: "BINARY",
@@ -33,7 +35,9 @@ _PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def spark_type(type: SqlType) -> str:
-    """The type of Spark's that holds all values of `type`; it has no unsigned numbers, and texts for UUID and ENUM."""
+    """The type of Spark's that holds all values of `type`; it has no unsigned numbers, and texts for UUID, ENUM and
+    what has nanoseconds.
+    """
     if type.is_nested:
         return _nested_type(type)
     if type.kind is Kind.DECIMAL:

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
-from catalog.types import MAX_NARROW_DIGITS, Kind
+from catalog.types import MAX_NARROW_DIGITS, TIMESTAMP_NS, Kind
 from ivm.kernels.memory.in_place import all_within, decimals_fit
 from ivm.trace.columns.arrow import parts_of, types_within
 from ivm.trace.columns.column import readonly, validity_mask
+from sql.ir.limits import limits
 
 _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string(): pa.binary(),
@@ -23,10 +24,17 @@ _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string_view(): pa.binary_view(),
 }
 
+
+def _shown(per_second: int, units: str) -> tuple[int, int, str, Any]:
+    return -62_135_596_800 * per_second, 253_402_300_800 * per_second - 1, units, np.int64
+
+
 SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
     Kind.DATE: (-719_162, 2_932_896, "days", np.int32),
-    Kind.TIMESTAMP: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
-    Kind.TIMESTAMPTZ: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
+    **dict.fromkeys((Kind.TIMESTAMP, Kind.TIMESTAMPTZ), _shown(1_000_000, "microseconds")),
+    Kind.TIMESTAMP_S: _shown(1, "seconds"),
+    Kind.TIMESTAMP_MS: _shown(1000, "milliseconds"),
+    Kind.TIMESTAMP_NS: (*limits(TIMESTAMP_NS), "nanoseconds", np.int64),
 }
 """Of types whose values Python cannot all show: the first and last that it can, since 1970-01-01; see `check_shown`."""
 
@@ -69,10 +77,11 @@ def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
         for part, type_ in zip(parts_of(column), types_within(field.type), strict=True):
             check_shown(part, Field(field.name, type_), what)
         return
-    limits = SHOWN.get(field.type.kind)
-    if limits is None:
+    shown = SHOWN.get(field.type.kind)
+    if shown is None:
         return
-    first, last, unit, item = limits
+    first, last, unit, item = shown
+    years = "1677 to 2262" if field.type == TIMESTAMP_NS else "1 to 9999"
     before = 0
     for chunk in column.chunks:
         n = len(chunk)
@@ -86,7 +95,7 @@ def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
                 if len(rows):
                     raise TypeMismatchError(
                         f"cannot read data for {what}: column {field.name!r}, row {before + int(rows[0])} counted from "
-                        f"0: {int(values[rows[0]])} {unit} from 1970-01-01 lie outside the years 1 to 9999, which is "
+                        f"0: {int(values[rows[0]])} {unit} from 1970-01-01 lie outside the years {years}, which is "
                         f"what {field.type} holds (infinity is not a value either); give NULL, or the first or last day"
                     )
         before += n

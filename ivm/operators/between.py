@@ -24,7 +24,7 @@ def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType)
         with np.errstate(invalid="ignore", over="ignore"):
             mixed = np.where(share == 0, first, first * (1.0 - share) + second * share)
             return mixed.astype(np.float32).astype(np.float64) if result.kind is Kind.FLOAT else mixed
-    if result.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+    if result.is_moment:
         mixed = low.astype(np.float64) * (1.0 - share) + high.astype(np.float64) * share
         rounded = np.copysign(np.floor(np.abs(mixed) + 0.5), mixed).astype(np.int64)
         return np.where(share == 0, low, rounded)

@@ -1,41 +1,44 @@
 """Threshold join: a stage that looks rows up by a bound, and visits only those on which a change of it does not cancel.
 
-Changes that are equal in key, in all that is read later, and in time differ in their bounds alone. Over the order of
-values, the sum of the diffs of those whose bound admits a value is a step function; the rows where it is zero are met
-by retractions and insertions alike. Only the steps that are not zero are read.
+Changes that are equal in key, in all that is read later, and in time differ in their bounds alone, one of each or two.
+Over the order of values, the sum of the diffs of those whose bounds admit a value is a step function; the rows where it
+is zero are met by retractions and insertions alike. Only the steps that are not zero are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
+from ivm.kernels.ordered.threshold_join import GT, LE, RANGE, moved_ranges, moved_windows
 from ivm.operators.stage import Meeting
 from ivm.trace.columns.column import Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
 from ivm.trace.index.follower import Lookup
 from ivm.trace.index.keys import KeyLayout
-from ivm.trace.ordered.ordered_arrangement import OrderedArrangement, Ranges, Valued
+from ivm.trace.ordered.ordered_arrangement import OrderedArrangement, Ranges
 
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
+Bounds = Callable[[Delta], Sequence[Column]]
+"""Computes the bounds of each row of a delta that is not empty; may raise NumericError."""
 
 
 @dataclass(frozen=True, eq=False)
 class ThresholdJoin(Meeting):
-    """Finds the rows of the key whose value stands in `comparison` to `bound`.
+    """Finds the rows of the key whose value stands in each of `comparisons` to the one of `bounds` at its place.
 
-    `carried` are the columns bound before that are read later but for the bound, and `carried_layout` tells whether
-    they are equal. A program tests the comparison once more, as all predicates. `visits[0]`: rows visited so far.
+    There is one comparison, or two: a gt or ge, then a lt or le. `carried` are the columns bound before that are read
+    later but for the bounds, and `carried_layout` tells whether they are equal. A program tests the comparisons once
+    more, as all predicates. `visits[0]`: rows visited so far.
     """
 
     lookup: OrderedArrangement
-    comparison: str
-    bound: Valued
+    comparisons: tuple[str, ...]
+    bounds: Bounds
     carried: tuple[int, ...]
     carried_layout: KeyLayout
     visits: list[int] = field(default_factory=lambda: [0])
@@ -55,15 +58,17 @@ class ThresholdJoin(Meeting):
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
         changes, key = delta, self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
-        values = self.bound(delta)
+        bounds = self.bounds(delta)
         words, missing = key
-        if values.valid is not None:
-            missing = ~values.valid if missing is None else missing | ~values.valid
+        for bound in bounds:
+            if bound.valid is not None:
+                missing = ~bound.valid if missing is None else missing | ~bound.valid
         if missing is not None and missing.any():  # NULL equals and compares to nothing
             kept = np.flatnonzero(~missing)
-            changes, words, values = delta.take(kept), words[kept], Column(values.values[kept])
+            changes, words = delta.take(kept), words[kept]
+            bounds = [Column(bound.values[kept]) for bound in bounds]
         if len(changes):
-            yield from self._met(changes, self._ranges(changes, words, values))
+            yield from self._met(changes, self._ranges(changes, words, bounds))
         if self.lookup.has_unordered:  # a program says what of the rows that no value can be computed of
             words, dropped = key
             wanted = np.arange(len(delta)) if dropped is None else np.flatnonzero(~dropped)
@@ -77,31 +82,40 @@ class ThresholdJoin(Meeting):
             yield changes.with_diffs(None).take(within).bind(met, self.offset, self.width).with_diffs(diffs)
         self.visits[0] += ranges.visited
 
-    def _ranges(self, changes: Delta, key: Ints, values: Column) -> Ranges:
+    def _ranges(self, changes: Delta, key: Ints, bounds: Sequence[Column]) -> Ranges:
         """The ranges of values that the changes concern."""
         lookup, n = self.lookup, len(changes)
-        words, ahead = self._words(changes, key, values)
+        words, ahead = self._words(changes, key, bounds)
         by = words.T[::-1]
         if lookup.physical is Physical.CODE:
-            order = np.lexsort((lookup.dictionary.now().ranks(values.values), *by[1:]))
+            values = np.concatenate([bound.values for bound in bounds])
+            by = np.stack([lookup.dictionary.now().ranks(values), *by[1:]])
+        first, *second = (COMPARISONS[each] for each in self.comparisons)
+        ranges, diffs = np.empty((len(words), RANGE), np.int64), readonly_diffs(changes.diffs)
+        if second:
+            begins, ends = first == GT, second[0] == LE
+            order, links = np.lexsort((np.repeat((begins, ends), n), *by)), np.empty((2, n), np.int64)
+            found = moved_windows(words, ahead, lookup.keyed, order, diffs, begins + 2 * ends, links, ranges)
         else:
             order = np.lexsort(by)
-        comparison = COMPARISONS[self.comparison]
-        if comparison <= LE:
-            order = order[::-1].copy()
-        ranges, diffs = np.empty((n, RANGE), np.int64), readonly_diffs(changes.diffs)
-        found = moved_ranges(words, ahead, lookup.keyed, order, diffs, comparison, ranges)
+            if first <= LE:
+                order = order[::-1].copy()
+            found = moved_ranges(words, ahead, lookup.keyed, order, diffs, first, ranges)
         return Ranges(words, ahead, ranges[:found])
 
-    def _words(self, changes: Delta, key: Ints, values: Column) -> tuple[Ints, int]:
-        """Words that are equal where changes cancel, how many of them the order does not know, then those of bounds."""
+    def _words(self, changes: Delta, key: Ints, bounds: Sequence[Column]) -> tuple[Ints, int]:
+        """Words that are equal where changes cancel, how many of them the order does not know, then those of bounds.
+
+        Those of all changes with one bound come before those with the next one.
+        """
         n, carried = len(changes), self.carried_layout.words if self.carried else 0
         ahead = carried + (not isinstance(changes.times, int))
-        words = np.empty((n, ahead + self.lookup.width), np.int64)
+        words = np.empty((len(bounds), n, ahead + self.lookup.width), np.int64)
         if carried:
             packed, _ = self.carried_layout.pack([changes.column(c) for c in self.carried], n)
-            words[:, :carried] = packed.reshape(n, carried)
+            words[:, :, :carried] = packed.reshape(n, carried)
         if ahead > carried:
-            words[:, carried] = changes.times
-        self.lookup.put(words[:, ahead:], key, values)
-        return words, ahead
+            words[:, :, carried] = changes.times
+        for each, bound in zip(words, bounds, strict=True):
+            self.lookup.put(each[:, ahead:], key, bound)
+        return words.reshape(len(bounds) * n, -1), ahead

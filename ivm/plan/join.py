@@ -30,11 +30,18 @@ class BoundPlan:
     `comparison` is lt, le, eq, ge or gt; `scalar` is over the columns bound before. `carried`: the columns bound before
     that are read later but for the comparison. Changes that are equal in key and `carried` cancel on the rows that
     are on the same side of the bound of each, so that only the others are visited.
+    `other`: a comparison in the other direction, and with what, that the same value has to stand in as well, if any.
     """
 
     comparison: str
     scalar: Scalar
     carried: tuple[int, ...]
+    other: tuple[str, Scalar] | None = None
+
+    @property
+    def sides(self) -> tuple[tuple[str, Scalar], ...]:
+        """Each comparison, and what it is with."""
+        return ((self.comparison, self.scalar), *(() if self.other is None else (self.other,)))
 
 
 @compared_once

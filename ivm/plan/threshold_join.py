@@ -16,6 +16,7 @@ from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
 from ivm.plan.join import BoundPlan, RacePlan, StagePlan, lookups_of
 from ivm.plan.mfp import Mfp, peel
+from sql.ir.conditions import is_opposite
 from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Filter, Join, Project, Reduce, Relation
@@ -69,14 +70,19 @@ _Sides = tuple[Scalar, str, Scalar]
 def _bounded(
     stage: StagePlan, read: set[int], own: range, source: range, fitting: list[tuple[Scalar, _Sides]]
 ) -> StagePlan:
-    """The stage with one of the comparisons for its bound: one that the source moves first, an equality first."""
-    predicate, (value, comparison, scalar) = min(
-        fitting, key=lambda f: (columns_of(f[1][2]).isdisjoint(source), f[1][1] != "eq")
-    )
-    others = (columns_of(p) for p in stage.predicates if p != predicate)
+    """The stage with one of the comparisons for its bound: one that the source moves first, an equality first.
+
+    One of the same value in the other direction is a bound, too.
+    """
+    ranked = sorted(fitting, key=lambda f: (columns_of(f[1][2]).isdisjoint(source), f[1][1] != "eq"))
+    predicate, (value, comparison, scalar) = ranked[0]
+    opposite = next((f for f in ranked if f[1][0] == value and is_opposite(f[1][1], comparison)), None)
+    tested = (predicate,) if opposite is None else (predicate, opposite[0])
+    others = (columns_of(p) for p in stage.predicates if p not in tested)
     carried = sorted(c for c in read.union(*others) if c not in own and c not in stage.stream)
     arrangement = replace(stage.arrangement, value=remap(value, lambda c: c - own.start))
-    return replace(stage, arrangement=arrangement, bound=BoundPlan(comparison, scalar, tuple(carried)))
+    other = None if opposite is None else opposite[1][1:]
+    return replace(stage, arrangement=arrangement, bound=BoundPlan(comparison, scalar, tuple(carried), other))
 
 
 def _sides(predicate: Scalar, own: range) -> _Sides | None:

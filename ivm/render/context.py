@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
@@ -119,16 +119,24 @@ class RenderContext(ABC):
 
     def valued(self, scalar: Scalar, row: Row) -> Valued:
         """What computes `scalar` for each row of a delta."""
-        if isinstance(scalar, Column):
-            return lambda delta: delta.column(scalar.index)
-        program = self.program(Mfp(len(row), (scalar,), (), (len(row),)), row)
+        computed = self.computed((scalar,), row)
+        return lambda delta: computed(delta)[0]
 
-        def valued(delta: Delta) -> Values:
+    def computed(self, scalars: Sequence[Scalar], row: Row) -> Callable[[Delta], list[Values]]:
+        """What computes each of `scalars` for each row of a delta, in one pass."""
+        if all(isinstance(scalar, Column) for scalar in scalars):
+            columns = [scalar.index for scalar in scalars if isinstance(scalar, Column)]
+            return lambda delta: [delta.column(column) for column in columns]
+        width = len(row)
+        places = tuple(s.index if isinstance(s, Column) else width + i for i, s in enumerate(scalars))
+        program = self.program(Mfp(width, tuple(scalars), (), places).pruned(), row)
+
+        def computed(delta: Delta) -> list[Values]:
             result = program.run(delta)
             assert result is not None, "a program without predicates passes every row"
-            return result.column(0)
+            return [result.column(place) for place in range(len(places))]
 
-        return valued
+        return computed
 
 
 def types_of(row: Row) -> tuple[tuple[SqlType, bool], ...]:

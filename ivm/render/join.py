@@ -22,6 +22,7 @@ from ivm.render.wants import wants_of
 from ivm.trace.columns.computed import TextFunction
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement
+from sql.ir.functions import DIRECTIONS
 from sql.ir.rebuild import Row
 from sql.ir.scalar import Scalar, columns_of
 
@@ -105,8 +106,9 @@ def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: R
         return HalfJoin(lookup, *placed, stage.unique)
     assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
-    valued = context.valued(bound.scalar, joined)
-    return ThresholdJoin(lookup, *placed, bound.comparison, valued, bound.carried, carried)
+    sides = sorted(bound.sides, key=lambda side: -DIRECTIONS.get(side[0], 0))
+    comparisons, scalars = zip(*sides, strict=True)
+    return ThresholdJoin(lookup, *placed, comparisons, context.computed(scalars, joined), bound.carried, carried)
 
 
 def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:

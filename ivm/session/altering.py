@@ -54,11 +54,6 @@ def alter(core: Core, statement: Alter) -> None:
     entry, change = core.catalog.find(statement.name), statement.change
     if entry is None and statement.if_exists:
         return
-    if core.distribution is not None:
-        raise UnsupportedError(
-            f"cannot alter {statement.name!r}: ALTER is not supported in a database over shards; create another table "
-            "or view in its place"
-        )
     check_reserved(statement.name, "alter")
     if isinstance(change, Rename):
         check_reserved(change.name)
@@ -84,15 +79,16 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         work.catalog.drop_view(name)
     _define(work, change, gone)
     old, table, engine = change.old, change.table, core.engine
-    values, text = _new_values(core, change), _rows_text(change, asked)
+    values, text = _new_values(core, change), _rows_text(change, asked, core.moves(change))
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
     is_anew = bool(text) or change.is_stored_anew
-    if not engine.is_whole and (is_anew or old.unique_constraints != table.unique_constraints):
+    if not (engine.is_whole or engine.plans_again) and (is_anew or old.unique_constraints != table.unique_constraints):
         raise UnsupportedError(
             f"cannot alter table {old.name} so in a transaction, since all of its rows would be looked at or kept "
             "anew; ROLLBACK, and do it before BEGIN or after COMMIT"
         )
-    again = None if is_anew else _meeting_nulls(work, change)
+    is_other = is_anew or (engine.plans_again and _read_otherwise(change))
+    again = None if is_other else _meeting_nulls(work, change)
     work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
     with dropping(core), core.lock:
         if text and engine.tables[old.name].last_time != seen:  # what others have committed is not to be lost
@@ -100,8 +96,8 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         tables = engine.tables
         _check_nulls(core, change)
         declared = tables.made(table, rows, engine.time) if text else tables.altered(change, values)
-        stores = dict.fromkeys((old.name, table.name), declared.store) if is_anew else {}
-        renderer = engine.beside(stores, set(again or ())) if work.planned else None
+        stores = dict.fromkeys((old.name, table.name), declared.store) if is_other else {}
+        renderer = engine.beside(stores, set(work.planned)) if work.planned or stores else None
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
         others = {name: put for name, (put, _) in views.items()} if isinstance(asked, SetType) else {}
         tell = succession(core, work.catalog, others | dict.fromkeys(gone))
@@ -228,20 +224,28 @@ def _check_nulls(core: Core, change: Altered) -> None:
                 )
 
 
-def _rows_text(change: Altered, asked: Alteration) -> str:
-    """The SELECT of the rows as they are to be, where all are written anew; empty if not."""
-    values = [quoted(each.name) for each in change.old.fields]
+def _rows_text(change: Altered, asked: Alteration, moves: bool) -> str:
+    """The SELECT of the rows as they are to be, where all are written anew, as they are if they move; empty if not."""
+    old, new = change.old.fields, iter(change.new)
+    values = [
+        default_text(change.table, next(new)) if place is None else quoted(old[place].name) for place in change.taken
+    ]
     match asked:
         case AddColumn(default=default) if default is not None and not default.constant:
-            values.append(default_text(change.table, asked.field))
+            pass
         case AddKey(is_primary=True):
             pass
         case SetType():
             values[change.old.index(asked.column)] = f"CAST({asked.using} AS {asked.type})"
-        case _:
+        case _ if not moves:
             return ""
     named = (f"{value} AS {quoted(each.name)}" for value, each in zip(values, change.table.fields, strict=True))
     return f"SELECT {', '.join(named)} FROM {quoted(change.old.name)}"
+
+
+def _read_otherwise(change: Altered) -> bool:
+    """Whether what views know of a table is something else: all but the defaults of its columns."""
+    return replace(change.old, defaults=()) != replace(change.table, defaults=())
 
 
 def _rows(core: Core, change: Altered, text: str) -> pa.Table:
@@ -255,17 +259,19 @@ def _rename_view(core: Core, view: View, name: str) -> None:
     work, engine = Redefining.of(core), core.engine
     renamed = replace(view, name=name)
     work.catalog.alter(view.name, renamed)
+    if engine.plans_again:
+        work.redefine(renamed, renamed.unnamed or renamed.sql)
     for each in work.readers(view.name):
         text = each.unnamed or each.sql
         if view.name in each.uses:
             text = renamed_text(bind(text, work.old), view.name, name)
         work.redefine(each, text, renames=True)
     if view.maintained:
-        work.plan(core, {name: engine.sizes({view.name})[view.name]})
+        work.plan(core, {name: engine.sizes()[view.name]})
     with dropping(core), core.lock:
         there = engine.views.get(view.name)
-        renderer = engine.beside({}, {view.name}) if work.planned else None
-        if renderer is not None and there is not None:
+        renderer = engine.beside({}, {view.name, *work.planned}) if work.planned else None
+        if renderer is not None and there is not None and not engine.plans_again:
             renderer.views[name] = there.node
         moved = None if there is None else replace(there, definition=renamed)
         views = {view.name: (None, None), name: (moved, engine.oracle_sql[view.name])} | work.installed(core, renderer)

@@ -109,7 +109,7 @@ def _insert_or(
     """Put rows into the transaction that may meet others; those that are put into the table."""
     with core.lock:
         table = core.catalog.table(statement.table)
-        keys = conflict_columns(statement, conflict, table)
+        keys = conflict_columns(table, conflict)
         places = [table.places(key) for key in keys]
         store, dictionary = core.engine.tables[table.name], core.engine.dictionary
         if core.some_rows is not None:
@@ -117,11 +117,13 @@ def _insert_or(
         without, meeting, met = conflicts(store, dictionary, places, rows)
     fresh = rows.take(without)
     tx.insert(table.name, fresh)
-    if conflict.action == "nothing" or len(meeting) == 0:
+    if conflict.action == "nothing":
         return fresh
     given = {OLD: _numbered(met, table), NEW: _numbered(rows.take(meeting), table)}
-    both = ask(rows_after_conflict(statement, conflict, table, columns, keys[0]), given)
-    return pa.concat_tables([_replace(both, table, tx), fresh])
+    both = ask(
+        rows_after_conflict(statement, conflict, table, columns, keys[0]), given
+    )  # also of none: it may be wrong
+    return pa.concat_tables([_replace(both, table, tx), fresh]) if both.num_rows else fresh
 
 
 def _delete(core: Core, statement: Delete, tx: Transaction, ask: Ask) -> Result:

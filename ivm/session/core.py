@@ -95,6 +95,10 @@ class Core:
         if self.read_only:
             raise AccessError(f"cannot change database {self.read_only}: it was opened with read_only; open it without")
 
+    def moves(self, change: Altered) -> bool:
+        """Whether rows would be elsewhere if a table were altered so; see `ShardedCore`."""
+        return False
+
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
         """The caller has `definitions`. BindError if this thread creates a view just now."""
         if self.engine.is_installing:
@@ -211,7 +215,8 @@ class Core:
                     time, owed = engine.time, engine.texts_owed
                 else:
                     for change in changes:
-                        check_times(change.table, change.times, engine.time)
+                        if change.times is not None:
+                            check_times(change.table, change.times, engine.time)
                     time, owed = self.clock.commit(engine, changes, batch), engine.tidy_texts()
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet

@@ -243,7 +243,8 @@ class Database(WithFunctions):
         if mode not in _MODES:
             one_of(mode, _MODES, "mode")
         core = self._open
-        self._transactions.check_none("db.apply")
+        if self._transactions.of_thread.begun is not None:
+            self._transactions.check_none("db.apply")
         given = changes if type(changes) is dict else rows_by_table(changes)
         numbered = None if batch is None else batch_of(batch)
         named = core.settings.names.given

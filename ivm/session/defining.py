@@ -190,7 +190,8 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     name = statement.name
     readers: Sequence[Definition] = ()
     if statement.replace and old is not None:
-        readers = catalog.dependents(old.name) if core.engine.is_whole else ()
+        engine = core.engine
+        readers = catalog.dependents(old.name) if engine.is_whole or engine.plans_again else ()
         for reader in readers:
             catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first

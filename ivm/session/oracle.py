@@ -143,7 +143,7 @@ def recompute(
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
     """Equal as multisets: exactly, but DOUBLE within 1e-9 relative and FLOAT, which a last bit of a DOUBLE may round
-    up or down, within 1e-6. Raises VerificationError with differing rows.
+    up or down, within 1e-6; also within lists, structs and maps. Raises VerificationError with differing rows.
     """
     if found.num_columns != expected.num_columns:
         raise VerificationError(f"view {view}: {found.num_columns} columns, DuckDB has {expected.num_columns}")
@@ -160,6 +160,8 @@ def allowances(schema: pa.Schema) -> list[float]:
 
 
 def _allowed(type_: pa.DataType) -> float:
+    if pa.types.is_nested(type_):
+        return max((_allowed(type_.field(place).type) for place in range(type_.num_fields)), default=0.0)
     if not pa.types.is_floating(type_):
         return 0.0
     return TOLERANCE if pa.types.is_float64(type_) else SINGLE_TOLERANCE
@@ -188,6 +190,9 @@ def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float])
 def _close(left: pa.ChunkedArray, right: pa.ChunkedArray, tolerance: float) -> bool:
     if not left.is_null().combine_chunks().equals(right.is_null().combine_chunks()):
         return False
+    if pa.types.is_nested(left.type):
+        pairs = zip(*(map(_hashable, column.to_pylist()) for column in (left, right)), strict=True)
+        return all(_is_close(one, other, tolerance) for one, other in pairs)
     mine, theirs = (c.drop_null().to_numpy().astype(np.float64) for c in (left, right))
     return bool(np.isclose(mine, theirs, rtol=tolerance, atol=0.0, equal_nan=True).all())
 
@@ -219,12 +224,18 @@ def check_rest(
 def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ...]]:
     columns = [values_or_texts(column) for column in table.columns]
     for column, tolerance in zip(columns, allowed, strict=True):
-        if tolerance:
-            digits = digits_of(tolerance)
-            column[:] = [None if v is None else float(f"{v:.{digits}e}") for v in column]
-        elif any(isinstance(v, list | dict) for v in column):
+        if any(isinstance(v, list | dict) for v in column):
             column[:] = map(_hashable, column)
+        if tolerance:
+            column[:] = [_shortened(v, digits_of(tolerance)) for v in column]
     return list(zip(*columns, strict=True))
+
+
+def _shortened(value: Any, digits: int) -> Any:
+    """A float, or those within what is nested, with so many digits behind the point."""
+    if isinstance(value, tuple):
+        return tuple(_shortened(each, digits) for each in value)
+    return float(f"{value:.{digits}e}") if isinstance(value, float) else value
 
 
 def _hashable(value: Any) -> Any:
@@ -255,14 +266,18 @@ def _match_closely(
 
 
 def _same(row: tuple[object, ...], other: tuple[object, ...], allowed: Sequence[float]) -> bool:
-    for mine, theirs, tolerance in zip(row, other, allowed, strict=True):
-        if mine == theirs or (tolerance and mine != mine and theirs != theirs):
-            continue
-        if not tolerance or not isinstance(mine, float) or not isinstance(theirs, float):
-            return False
-        if abs(mine - theirs) > 2 * tolerance * max(abs(mine), abs(theirs)):
-            return False
-    return True
+    return all(_is_close(*each) for each in zip(row, other, allowed, strict=True))
+
+
+def _is_close(mine: Any, theirs: Any, tolerance: float) -> bool:
+    """Whether two values, or what they are made of, differ by rounding only."""
+    if mine == theirs or (tolerance and mine != mine and theirs != theirs):
+        return True
+    if isinstance(mine, tuple) and isinstance(theirs, tuple) and len(mine) == len(theirs):
+        return all(_is_close(one, other, tolerance) for one, other in zip(mine, theirs, strict=True))
+    if not tolerance or not isinstance(mine, float) or not isinstance(theirs, float):
+        return False
+    return abs(mine - theirs) <= 2 * tolerance * max(abs(mine), abs(theirs))
 
 
 def _some(rows: Counter[tuple[object, ...]]) -> str:

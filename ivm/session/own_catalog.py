@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import duckdb
@@ -16,11 +16,12 @@ from catalog.clock import CLOCK, READ, is_own
 from catalog.errors import UnsupportedError
 from catalog.macro import Macro, Macros
 from catalog.names import MAIN, as_literal, key, quoted
-from catalog.schema import Table
+from catalog.schema import Schema, Table
 from ivm.called_by_duckdb import let_call
 from ivm.duck import Use, connection, told
 from ivm.session.core import Core
 from ivm.shell.definitions import comment_texts, definition_text
+from sql.duckdb_text import no_answer
 from sql.schemas import spelled_text
 from sql.tree import CATALOG
 
@@ -56,12 +57,34 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
     with connection(Use.OWN, alone=True) as duck:
         let_call(duck, core.functions, catalog.functions.values())
         for statement in _definitions(catalog, texts, rows):
-            duck.execute(statement)
+            _define(duck, statement)
         path = ",".join((*core.settings.path, MAIN))
         duck.execute(f"SET search_path = {as_literal(path)}")
         _add_macros(duck, catalog.macros)
         duck.execute("SET lock_configuration = true")
         yield duck
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A CREATE VIEW of a text, and the columns that the view has."""
+
+    head: str
+    text: str
+    schema: Schema
+
+
+def _define(duck: duckdb.DuckDBPyConnection, statement: str | _Definition) -> None:
+    """Carry it out. A view that DuckDB does not take has its columns, and an error in the place of its rows: what there
+    is is told whatever the views are.
+    """
+    if isinstance(statement, str):
+        duck.execute(statement)
+        return
+    try:
+        duck.execute(f"{statement.head} AS {statement.text}")
+    except duckdb.Error:
+        duck.execute(f"{statement.head} AS {no_answer('DuckDB cannot read this view', statement.schema)}")
 
 
 def check_in_duckdb(core: Core, macro: Macro) -> None:
@@ -99,7 +122,7 @@ def _add_macros(duck: duckdb.DuckDBPyConnection, macros: Macros) -> None:
         duck.execute(replace(macro, overloads=tuple(bodies)).definition())
 
 
-def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, int]) -> Iterator[str]:
+def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, int]) -> Iterator[str | _Definition]:
     """CREATE for all there is but what is the engine's own, for a duckdb_tables() that knows how many rows tables have,
     and for a duckdb_functions() that does not tell of these two.
     """
@@ -126,7 +149,7 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
             if CLOCK.name in entry.uses:  # shown as what was written, under the names that has
                 text = text.replace(READ, "now()")
                 named += f" ({', '.join(quoted(field.name) for field in entry.schema)})"
-            yield f"CREATE {kind} {named} AS {spelled_text(text, catalog)}"
+            yield _Definition(f"CREATE {kind} {named}", spelled_text(text, catalog), entry.schema)
     if catalog.find(CLOCK.name) is not None:  # which was there for views that read it by its name
         yield f"DROP TABLE {quoted(CLOCK.name)}"
     yield from comment_texts(catalog)

@@ -74,7 +74,7 @@ class Pending:
     A moment of the past is kept for as long as somebody holds this. The caller of `__init__` has the database's lock.
     """
 
-    is_whole = False
+    is_whole = plans_again = False
     is_installing = False
     texts_owed = 0
     journal = None

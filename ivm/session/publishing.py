@@ -156,7 +156,6 @@ class _New:
         installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)
         self._made[view.name] = installed
         installed.node.owners[view.name] = None
-        renderer.views[view.name] = installed.node
         engine.sweep()  # the installation is over: what a change raises there is the commit's
         return installed, bound.oracle_sql
 

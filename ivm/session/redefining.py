@@ -109,7 +109,6 @@ class Redefining:
             definition, there = self.catalog.view(name), core.engine.views.get(name)
             if name in self.planned and renderer is not None:
                 there = core.engine.installed(definition, self.planned[name], pause or _alone, aside, renderer)
-                renderer.views[name] = there.node
             elif there is not None:
                 there = replace(there, definition=definition) if definition.maintained else None
             puts[name] = there, bound.oracle_sql

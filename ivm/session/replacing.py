@@ -29,7 +29,7 @@ def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQu
     for name, planned in work.planned.items():
         rehearse(core.engine, catalog.view(name), planned, core.lock)
     with dropping(core), core.lock:
-        renderer = core.engine.beside({}, set(work.bound)) if work.planned else None
+        renderer = core.engine.beside({}, set(work.bound)) if work.planned or core.engine.plans_again else None
         views = work.installed(core, renderer, core.pause, core.lock.aside)
         tell = succession(core, catalog, {name: installed for name, (installed, _) in views.items()})
 

@@ -19,6 +19,7 @@ from ivm.session.analyze import analyzed
 from ivm.session.core import Core
 from ivm.session.defining import define
 from ivm.session.explain import explain
+from ivm.session.plain_conflicts import put_plain
 from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
@@ -253,9 +254,9 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     if columns is not None:
         count = len(columns[0])
         rows = intake.values(named, columns, count, stored=True)
-        if rows is not None:
-            core.commit([Change(table, *rows)])
-            return counted(count)
+        done = None if rows is None else put_plain(core, table, intake, named, statement.conflict, rows)
+        if done is not None:
+            return done
     text = renamed(statement.text, core.settings.names, "duckdb")
     return run_statement(core, parse(text)[0], "duckdb")
 
@@ -293,10 +294,7 @@ def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
     table, intake, named = _columns(core, statement)
     columns = [params[place :: statement.width] for place in range(statement.width)]
     rows = intake.values(named, columns, statement.rows, stored=False)
-    if rows is None:
-        return None
-    core.commit([Change(table, *rows)])
-    return counted(statement.rows)
+    return None if rows is None else put_plain(core, table, intake, named, statement.conflict, rows)
 
 
 def _columns(core: Core, statement: PlainInsert | OpenInsert) -> tuple[Table, Intake, tuple[str, ...]]:

@@ -64,17 +64,22 @@ class Begun:
             self.core().publish()
 
 
+class _OfThread(threading.local):
+    begun: Begun | None = None
+
+
 class Transactions:
     """Of each thread the transaction that it has open, if it has: what other threads do is not in it."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._of_thread = threading.local()
+        self.of_thread = _OfThread()
+        """What this thread has `begun`, which each commit asks without a call."""
 
     @property
     def begun(self) -> Begun | None:
         """That of this thread."""
-        return getattr(self._of_thread, "begun", None)
+        return self.of_thread.begun
 
     @property
     def names(self) -> Names:
@@ -89,7 +94,7 @@ class Transactions:
             error = TransactionError("cannot start a transaction within a transaction; COMMIT or ROLLBACK first")
             begun.abort(error)
             raise error
-        self._of_thread.begun = Begun(self._core, read_only=read_only)
+        self.of_thread.begun = Begun(self._core, read_only=read_only)
 
     def commit(self) -> None:
         """Let everybody see what the transaction has changed, at one logical time, or end it with an error: then
@@ -100,16 +105,16 @@ class Transactions:
             begun.publish()
         finally:
             if not begun.error:
-                self._of_thread.begun = None
+                self.of_thread.begun = None
 
     def rollback(self) -> None:
         """Let go of all that the transaction has changed."""
         self._found("rollback")
-        self._of_thread.begun = None
+        self.of_thread.begun = None
 
     def check_none(self, what: str) -> None:
         """Raise TransactionError if this thread has one, of which `what` would be no part."""
-        if getattr(self._of_thread, "begun", None) is not None:  # without a call, since each commit asks
+        if self.of_thread.begun is not None:
             raise TransactionError(
                 f"cannot call {what}: this thread has begun a transaction, of which it would be no part; COMMIT or "
                 "ROLLBACK first, or write INSERT, UPDATE and DELETE"

@@ -48,7 +48,7 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     spread = f" PARTITIONED BY {_names(entry.partitioned_by)}" if entry.partitioned_by else ""
     spread += " REPLICATED" if entry.replicated else ""
     table = f"CREATE {temp}TABLE {called} (\n{columns}\n){spread}{f' WITH ({chosen})' if chosen else ''};"
-    return "\n".join([table, *(_index(called, each) for each in entry.indexes)])
+    return "\n".join([table, *(_index(called, each) for each in entry.indexes if each.columns)])
 
 
 def comment_texts(catalog: Catalog, entry: Table | View | None = None) -> Iterator[str]:

@@ -5,7 +5,8 @@ becomes
     ts > clock.now - INTERVAL 1 HOUR, over a join with the clock,
 
 of which the planner keeps the rows in the order of ts: when the clock moves, those between its old and its new place
-are visited, and no others. Each comparison has a clock of its own, so that a change of one moves one bound.
+are visited, and no others. Each comparison has a clock of its own, so that a change of one moves one bound; two of one
+expression that bound it from both sides share theirs, of which a change moves both.
 
 A comparison that stands within an expression (OR, CASE, FILTER) decides there between rows on which it is true, false,
 and NULL: a union of these three.
@@ -25,7 +26,7 @@ from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import as_certain, bottom_up, filtered, names, projected
 from sql.folded import folded
 from sql.ir.clock import NOW, READ, is_of_clock, reads_clock
-from sql.ir.conditions import comparison, is_null
+from sql.ir.conditions import comparison, is_null, is_opposite
 from sql.ir.functions import MIRRORED, NEGATED
 from sql.ir.rebuild import row, scalars_of, with_scalars
 from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, Union, Unnest, Window
@@ -186,14 +187,23 @@ def _over_computed(relation: Reduce | Window | Unnest) -> Relation:
 
 
 def _compared(relation: Relation, found: Iterable[tuple[Scalar, str, Scalar]]) -> Relation:
-    """The rows of `relation` that stand so to the clock: (expression, comparison, expression of the clock)."""
+    """The rows of `relation` that stand so to the clock: (expression, comparison, expression of the clock).
+
+    An expression that has to be between two places of one clock has both bounds of it.
+    """
     width = len(relation.schema)
     clocks: list[Relation] = []
     predicates: list[Scalar] = []
+    alone: dict[Scalar, tuple[int, str]] = {}  # the clocks of which an expression has one bound, and which
     for value, function, bound in found:
         place = width + len(clocks)
         if columns_of(value):
-            clocks.append(READ)
+            known = alone.get(value)
+            if known is not None and is_opposite(known[1], function):
+                place, _ = alone.pop(value)
+            else:
+                clocks.append(READ)
+                alone[value] = place, function
             predicates.append(comparison(function, value, _at(bound, place)))
         else:  # which then changes when its truth does, and not whenever the clock moves
             holds = comparison(function, value, _at(bound, 0))

@@ -76,7 +76,8 @@ class BindContext(Placed):
 
     `reads` are the places at which the text names what it uses, by where they begin.
     `cut` are LIMIT or OFFSET clauses, the first of the two of a block, and SELECTs with DISTINCT ON and no LIMIT, each
-    with the block's width. `grouped` are GROUP BY ALLs with the columns of the SELECT list that are their keys, from 1.
+    with the block's width. `grouped` are GROUP BY ALLs of which DuckDB does not see all keys, with the columns of the
+    SELECT list that are, from 1.
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
     that the block being bound may name, the nearest last. `awaited` says, by their keys, why names of WITH RECURSIVE
     cannot be read yet. `loops` are the names of the loops whose bindings are being bound.

@@ -11,7 +11,7 @@ from catalog.catalog import Catalog
 from catalog.errors import Error
 from catalog.names import key, twice
 from catalog.schema import Schema, Table, View
-from catalog.types import MAX_DIGITS, Kind
+from catalog.types import MAX_DIGITS, Kind, SqlType
 from sql.bind.clauses.order import bind_limit, bind_order
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
@@ -139,13 +139,18 @@ def _assigned(items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, 
 _LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "in", "not", "and", "or", "case", "coalesce")
 _EXACT = frozenset((*_LOGIC, "add", "sub", "mul", "neg", "div", "idiv", "mod", "cast"))
 _NUMBERS = frozenset(kind for kind in Kind if kind.bits) | {Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT, Kind.BOOLEAN}
-_KINDS = _NUMBERS | {Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}
+_MOMENTS = frozenset(kind for kind in Kind if SqlType(kind).is_moment)
+_KINDS = _NUMBERS | _MOMENTS | {Kind.TIME, Kind.VARCHAR, Kind.BLOB, Kind.UUID, Kind.ENUM}
 
 
 def _is_exact(bound: BoundRows) -> bool:
-    """Whether every value is certain to be DuckDB's, to the last bit and in its type. What is only kept is."""
+    """Whether every value is certain to be DuckDB's, to the last bit and in its type. What is only kept, or shown, is.
+
+    A nested value that is shown is not: DuckDB has a name for what is in a list.
+    """
     computed = (each for place, each in enumerate(bound.come) if not (isinstance(each, Column) and each.index == place))
-    return all(_is_certain(part) for scalar in (*bound.predicates, *bound.outputs, *computed) for part in walk(scalar))
+    shown = (each for each in bound.outputs if not isinstance(each, Column) or each.type.is_nested)
+    return all(_is_certain(part) for scalar in (*bound.predicates, *shown, *computed) for part in walk(scalar))
 
 
 def _is_certain(part: Scalar) -> bool:

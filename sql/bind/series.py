@@ -8,7 +8,7 @@ from itertools import islice
 from sqlglot import exp
 
 from catalog.schema import Field
-from catalog.types import BIGINT, DATE, INTERVAL, NULL, TIMESTAMP, VARCHAR, list_of
+from catalog.types import BIGINT, DATE, INTERVAL, NULL, TIMESTAMP, TIMESTAMPS, VARCHAR, list_of
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.ir.conditions import comparison
@@ -29,7 +29,7 @@ def bind_series_list(binder: Binder, node: exp.GenerateSeries) -> Scalar:
     """
     name = name_of(node)
     operands = _operands(binder, node)
-    if any(operand.type in (DATE, TIMESTAMP) for operand in operands[:2]):
+    if any(operand.type in (DATE, *TIMESTAMPS) for operand in operands[:2]):
         return _moments(binder, node, name, operands)
     args = [_integer(binder, name, operand) for operand in operands]
     args += [Literal(1, BIGINT)] * (3 - len(args))

@@ -67,6 +67,7 @@ class AggregateFunction:
         of_nothing: its value of a group without values, where that is not NULL.
         written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is; those
             that are not given are left out of the calls in it.
+        first: the same of one more argument, a number n: what it is of the n first, which is a list.
     """
 
     name: str
@@ -83,6 +84,7 @@ class AggregateFunction:
     called: tuple[str, ...] = ()
     of_nothing: float | None = None
     written: tuple[tuple[str, ...], str] | None = None
+    first: tuple[tuple[str, ...], str] | None = None
 
 
 _ACCUMULABLE, _EXTREME, _REWRITTEN = Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.REWRITTEN
@@ -96,6 +98,12 @@ def _written(name: str, takes: str, gives: str, parameters: str, text: str, *cal
     return AggregateFunction(
         name, _REWRITTEN, takes, gives, len(names), len(names), called=called, written=(names, text)
     )  # fmt: skip
+
+
+def _first(order: str, *others: str) -> tuple[tuple[str, ...], str]:
+    """The n first of x in an order, of the rows in which nothing that is read is NULL."""
+    known = " AND ".join(f"{name} IS NOT NULL" for name in ("x", *others))
+    return ("x", *others, "n"), f"list_slice(list(x ORDER BY {order}) FILTER (WHERE {known}), 1, n)"
 
 
 def _histogram(name: str, called: str, least: int) -> AggregateFunction:
@@ -142,8 +150,8 @@ _TABLE = (
     _deviation("stddev_pop", False),
     _deviation("var_samp", True, "variance"),
     _deviation("var_pop", False, "variance_pop"),
-    AggregateFunction("min", _EXTREME, "T", "T", repeats=False, of_parts="min", windowed=True),
-    AggregateFunction("max", _EXTREME, "T", "T", repeats=False, of_parts="max", windowed=True),
+    AggregateFunction("min", _EXTREME, "T", "T", repeats=False, of_parts="min", windowed=True, first=_first("x")),
+    AggregateFunction("max", _EXTREME, "T", "T", repeats=False, of_parts="max", windowed=True, first=_first("x DESC")),
     AggregateFunction(
         "bool_and", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False, called=("logical_and",)
     ),  # the least
@@ -156,8 +164,8 @@ _TABLE = (
         "first", _FIRST, "T", "T", skips_nulls=False, repeats=False, called=("first", "arbitrary")
     ),  # with ORDER BY the first, or its NULL
     AggregateFunction("last", _REWRITTEN, "T", "T", repeats=False),
-    AggregateFunction("arg_min", _FIRST, "T, U", "T", least=2, most=2, repeats=False),
-    AggregateFunction("arg_max", _FIRST, "T, U", "T", least=2, most=2, repeats=False),
+    AggregateFunction("arg_min", _FIRST, "T, U", "T", least=2, most=2, repeats=False, first=_first("y", "y")),
+    AggregateFunction("arg_max", _FIRST, "T, U", "T", least=2, most=2, repeats=False, first=_first("y DESC", "y")),
     # Whose value may be NULL in the row that is least or greatest; where NULL is the greatest, or the least.
     AggregateFunction("arg_min_null", _FIRST, "T, U", "T", least=2, most=2, skips_nulls=False, repeats=False),
     AggregateFunction("arg_max_null", _FIRST, "T, U", "T", least=2, most=2, skips_nulls=False, repeats=False),

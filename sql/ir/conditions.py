@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from catalog.types import BOOLEAN
+from sql.ir.functions import DIRECTIONS
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 
 
@@ -43,6 +44,11 @@ def conjuncts(predicates: Iterable[Scalar]) -> tuple[Scalar, ...]:
 def comparison(function: str, one: Scalar, other: Scalar) -> Call:
     """A comparison (eq, ne, lt, le, gt, ge, is_distinct) of two expressions of one type."""
     return Call(function, (one, other), BOOLEAN, function != "is_distinct" and (one.nullable or other.nullable))
+
+
+def is_opposite(one: str, other: str) -> bool:
+    """Whether two comparisons of a value, with a bound each, leave what is between the bounds."""
+    return DIRECTIONS.get(one, 0) * DIRECTIONS.get(other, 0) < 0
 
 
 def is_null(scalar: Scalar) -> Call:

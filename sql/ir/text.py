@@ -262,6 +262,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
     """The constant as SQL writes it; DOUBLE always with an exponent, so that it cannot be taken for DECIMAL."""
     if value is None:
         return "NULL"
+    if type_.is_moment and type_.kind is not Kind.DATE:
+        return f"{type_.kind.name} '{timestamp_text(int(value), type_.per_day)}'"
     match type_.kind:
         case Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
@@ -279,8 +281,6 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return _decimal(int(value), type_.scale)
         case Kind.DATE:
             return f"DATE '{date_text(int(value))}'"
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return f"{type_.kind.name} '{timestamp_text(int(value))}'"
         case Kind.TIME:
             return f"TIME '{time_text(int(value))}'"
         case Kind.INTERVAL:

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from catalog.names import by_key, key
-from catalog.types import BOOLEAN, JSON, NULL, TIME, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import (
+    BOOLEAN,
+    DATE,
+    JSON,
+    NULL,
+    TIME,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Kind,
+    SqlType,
+)
 
 
 def castable(source: SqlType, target: SqlType) -> bool:
@@ -15,9 +27,9 @@ def castable(source: SqlType, target: SqlType) -> bool:
     if source.kind is Kind.ENUM:
         return True
     if source.is_moment and target.is_moment:
-        return True
-    if source == TIMESTAMP and target == TIME:
-        return True
+        return (source, target) != (TIMESTAMP_NS, TIMESTAMP_S)  # as in DuckDB
+    if source.is_moment and target == TIME:
+        return source not in (DATE, TIMESTAMPTZ)
     return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
 
 

@@ -16,6 +16,7 @@ from catalog.types import (
     MAX_DIGITS,
     SMALLINT,
     TIMESTAMP,
+    TIMESTAMPS,
     TIMESTAMPTZ,
     UBIGINT,
     UINTEGER,
@@ -58,16 +59,13 @@ _BY_BITS: dict[str, SqlType] = {
 _INSTEAD = {
     _D.UINT128: "HUGEINT",
     _D.TIMETZ: "TIME",
-    _D.TIMESTAMP_S: "TIMESTAMP",
-    _D.TIMESTAMP_MS: "TIMESTAMP",
-    _D.TIMESTAMP_NS: "TIMESTAMP",
     **dict.fromkeys((_D.UNION, _D.VARIANT), "VARCHAR, filled by to_json(..), or columns of its parts"),
 }
 _DEFAULT_DECIMAL = (18, 3)
 _SUPPORTED = (
     "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, DECIMAL(p,s), "
-    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, JSON, BLOB, UUID, ENUM('a', 'b'), INTEGER[] "
-    "and other lists, STRUCT(a INTEGER, b VARCHAR) or MAP(VARCHAR, INTEGER)"
+    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS, TIMESTAMPTZ, VARCHAR, JSON, BLOB, "
+    "UUID, ENUM('a', 'b'), INTEGER[] and other lists, STRUCT(a INTEGER, b VARCHAR) or MAP(VARCHAR, INTEGER)"
 )
 
 
@@ -89,12 +87,13 @@ def declared_type(node: exp.DataType, source: SqlText, what: str, at: exp.Expr |
         return _BY_BITS[str(node.args["kind"]).lower()]
     name = text_of(node)
     # Lengths of text are read and, as DuckDB does, not enforced.
-    if kind in _TYPES and (not node.expressions or _TYPES[kind] == VARCHAR or _is_precise(node)):
+    if kind in _TYPES and (not node.expressions or _TYPES[kind] == VARCHAR):
         return _TYPES[kind]
+    if kind in _TYPES and _TYPES[kind] == TIMESTAMP and (digits := _digits(node)) is not None:
+        return TIMESTAMPS[-(-digits // 3)]
     instead = _INSTEAD.get(kind, _SUPPORTED)
     if kind in _TYPES:
         instead = f"{_TYPES[kind]}, without parentheses"
-        instead += "; date_trunc('second', x) cuts a time" if _TYPES[kind] == TIMESTAMP else ""
     source.refuse(at or node, f"{what} has type {name}, which is not supported; write {instead}")
 
 
@@ -107,10 +106,10 @@ def is_type(name: str) -> bool:
     return kind != _D.USERDEFINED or name.lower() in _BY_BITS
 
 
-def _is_precise(node: exp.DataType) -> bool:
-    """Whether this is a TIMESTAMP of microseconds: DuckDB's TIMESTAMP(4) to TIMESTAMP(6)."""
-    digits = [param.name for param in node.expressions]
-    return _TYPES[node.this] == TIMESTAMP and digits in (["4"], ["5"], ["6"])
+def _digits(node: exp.DataType) -> int | None:
+    """The decimals of the seconds of a TIMESTAMP(3), of which nine count at most; None if they are no number."""
+    written = [param.name for param in node.expressions]
+    return min(int(written[0]), 9) if len(written) == 1 and written[0].isdecimal() else None
 
 
 def _decimal(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:

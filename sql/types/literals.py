@@ -8,29 +8,26 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
-from catalog.calendar import DAY, date_text
 from catalog.json_texts import is_json
 from catalog.types import (
     BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
     HUGEINT,
     INTEGER,
     JSON,
     MAX_DIGITS,
     NULL,
-    TIMESTAMP,
-    TIMESTAMPTZ,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
 )
-from sql.ir.limits import TIMESTAMP_RANGE
+from sql.ir.limits import limits, moment_as
 from sql.ir.scalar import Literal, Value
+from sql.types.casts import castable
 from sql.types.texts import nearest_single, reader, single, writer
-from sql.types.unify import SIGNED, fits
+from sql.types.unify import SIGNED, common_type, fits
 
 _WIDE = Context(prec=100)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
@@ -102,7 +99,7 @@ def _as_json(text: str) -> Literal | None:
 def exactly(literal: Literal, target: SqlType) -> Literal | None:
     """The literal as a `target` if that is the same value, so that comparing with either is the same; else None."""
     numbers = all(type_.is_numeric and not type_.is_float for type_ in (literal.type, target))
-    moments = (literal.type, target) in ((TIMESTAMP, DATE), (TIMESTAMPTZ, DATE), (TIMESTAMPTZ, TIMESTAMP))
+    moments = _keeps_moments(target, literal.type)
     if literal.value is None or not (numbers or moments):
         return None
     if literal.type == target:
@@ -113,6 +110,11 @@ def exactly(literal: Literal, target: SqlType) -> Literal | None:
     except ValueError:
         return None
     return converted if back == literal else None
+
+
+def _keeps_moments(target: SqlType, type_: SqlType) -> bool:
+    """Whether a moment of `target`, cast to a type that both have in common, is compared as one of `type_`."""
+    return type_.is_moment and target.is_moment and common_type(target, type_) == type_
 
 
 def _exact(literal: Literal) -> Decimal | None:
@@ -175,21 +177,14 @@ def _fraction(literal: Literal) -> Fraction | None:
     return None if exact is None else Fraction(exact)
 
 
-def _to_date(literal: Literal, target: SqlType) -> Value:
-    return literal.value // DAY if literal.type.is_moment and isinstance(literal.value, int) else None
-
-
-def _to_timestamp(literal: Literal, target: SqlType) -> Value:
-    if literal.type == DATE and isinstance(literal.value, int):
-        micros = literal.value * DAY
-        if not TIMESTAMP_RANGE[0] <= micros <= TIMESTAMP_RANGE[1]:
-            raise ValueError(f"{date_text(literal.value)} is out of the range of {target}")
-        return micros
-    return literal.value if literal.type.is_moment else None
-
-
-def _to_time(literal: Literal, target: SqlType) -> Value:
-    return literal.value % DAY if literal.type == TIMESTAMP and isinstance(literal.value, int) else None
+def _to_moment(literal: Literal, target: SqlType) -> Value:
+    if not literal.type.is_moment or not castable(literal.type, target) or not isinstance(literal.value, int):
+        return None
+    value = moment_as(literal.value, literal.type, target)
+    least, greatest = limits(target)
+    if not least <= value <= greatest:
+        raise ValueError(f"{_to_text(literal, VARCHAR)} is out of the range of {target}")
+    return value
 
 
 def _to_text(literal: Literal, target: SqlType) -> Value:
@@ -203,10 +198,7 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.FLOAT: _to_single,
     Kind.DOUBLE: _to_double,
     Kind.BOOLEAN: lambda literal, _: None if (exact := _exact(literal)) is None else bool(exact),
-    Kind.DATE: _to_date,
-    Kind.TIMESTAMP: _to_timestamp,
-    Kind.TIMESTAMPTZ: _to_timestamp,
-    Kind.TIME: _to_time,
+    **{kind: _to_moment for kind in Kind if SqlType(kind).is_moment or kind is Kind.TIME},
     Kind.VARCHAR: _to_text,
 }
 

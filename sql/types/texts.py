@@ -9,15 +9,16 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from catalog.calendar import DAY, date_text, day_of, last_of_month, time_text, timestamp_text
-from catalog.intervals import interval_text
-from catalog.types import Kind, SqlType
+from catalog.intervals import NANOS, interval_text
+from catalog.types import TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_S, TIMESTAMPS, Kind, SqlType
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
-from sql.ir.limits import is_exact, limits
+from sql.ir.limits import is_exact, limits, moment_as
 from sql.types.calendar import interval
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
@@ -39,8 +40,8 @@ _SPACES = " \t\n\v\f\r"
 _MOST_EXPONENT = (1 << 15) - 1
 """DuckDB reads no number with a greater exponent."""
 _MOST_DAYS = (1 << 31) - 1
-_MOST_MICROS = (1 << 63) - 1
-"""A date of as many days, and a timestamp of as many microseconds, is infinity in DuckDB."""
+_MOST_UNITS = (1 << 63) - 1
+"""A date of as many days, and a timestamp of as many microseconds or nanoseconds, is infinity in DuckDB."""
 
 
 class InfinityError(ValueError):
@@ -178,20 +179,30 @@ def _date(text: str) -> int:
 
 
 def _timestamp(text: str) -> int:
-    days, time, _ = _moment(text)
-    return _within(days * DAY + time, text)
+    days, nanos, _ = _moment(text)
+    return _within(days * DAY + nanos // NANOS, text)
 
 
-def _within(micros: int, text: str) -> int:
-    if abs(micros) >= _MOST_MICROS:
-        raise _out_of_range(text, "TIMESTAMP")
-    return micros
+def _nanos(text: str) -> int:
+    days, nanos, _ = _moment(text)
+    return _within(days * DAY * NANOS + nanos, text, "TIMESTAMP_NS")
+
+
+def _in_units(type_: SqlType) -> Reader:
+    """Of a TIMESTAMP of larger units, of which what a TIMESTAMP holds is rounded."""
+    return lambda text: moment_as(_timestamp(text), TIMESTAMP, type_)
+
+
+def _within(units: int, text: str, type_: str = "TIMESTAMP") -> int:
+    if abs(units) >= _MOST_UNITS:
+        raise _out_of_range(text, type_)
+    return units
 
 
 def _instant(text: str) -> int:
     """A timestamp with its time zone, or without one in UTC, as the same moment in UTC."""
-    days, time, zone = _moment(text)
-    local = days * DAY + time
+    days, nanos, zone = _moment(text)
+    local = days * DAY + nanos // NANOS
     return _within(local - _offset(zone.strip(" "), local) * 1_000_000, text)
 
 
@@ -213,15 +224,15 @@ def _offset(zone: str, local: int) -> int:
 def _time(text: str) -> int:
     clock = _CLOCK_ALONE.fullmatch(text.lstrip(_SPACES))
     if clock is not None:
-        return _of_day(clock, text)
+        return _of_day(clock, text) // NANOS
     if _INFINITY.fullmatch(text.strip(_SPACES)):
         raise _wrong(text, "a time")
-    days, time, _ = _moment(text, "a time; write it as HH:MM:SS")
-    return _within(days * DAY + time, text) % DAY
+    days, nanos, _ = _moment(text, "a time; write it as HH:MM:SS")
+    return _within(days * DAY + nanos // NANOS, text) % DAY
 
 
 def _moment(text: str, what: str = "a timestamp; write it as YYYY-MM-DD HH:MM:SS") -> tuple[int, int, str]:
-    """The day, the microseconds of the time of day after it, and its time zone as it is written."""
+    """The day, the nanoseconds of the time of day after it, and its time zone as it is written."""
     bare = text.strip(_SPACES)
     if bare.lower() == "epoch":
         return 0, 0, ""
@@ -239,10 +250,10 @@ def _moment(text: str, what: str = "a timestamp; write it as YYYY-MM-DD HH:MM:SS
 
 def _of_day(clock: re.Match[str], text: str) -> int:
     hour, minute, second = int(clock[1]), int(clock[2] or 0), int(clock[3] or 0)
-    micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
-    if micros > DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
+    nanos = (hour * 3600 + minute * 60 + second) * 1_000_000_000 + int((clock[4] or "0").ljust(9, "0")[:9])
+    if nanos // NANOS > DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
         raise _no_time(text)
-    return micros
+    return nanos
 
 
 def _no_time(text: str) -> ValueError:
@@ -256,6 +267,9 @@ _READERS: dict[Kind, Reader] = {
     Kind.DATE: _date,
     Kind.TIMESTAMP: _timestamp,
     Kind.TIMESTAMPTZ: _instant,
+    Kind.TIMESTAMP_S: _in_units(TIMESTAMP_S),
+    Kind.TIMESTAMP_MS: _in_units(TIMESTAMP_MS),
+    Kind.TIMESTAMP_NS: _nanos,
     Kind.TIME: _time,
     Kind.BLOB: bytes_of,
     Kind.UUID: uuid_of,
@@ -265,7 +279,7 @@ _READERS: dict[Kind, Reader] = {
 _WRITERS: dict[Kind, Callable[[Any], str]] = {
     Kind.BOOLEAN: lambda value: "true" if value else "false",
     Kind.DATE: date_text,
-    Kind.TIMESTAMP: timestamp_text,
+    **{type_.kind: partial(timestamp_text, per_day=type_.per_day) for type_ in TIMESTAMPS},
     Kind.TIMESTAMPTZ: lambda micros: f"{timestamp_text(micros)}+00",
     Kind.TIME: time_text,
     Kind.UUID: str,

@@ -18,7 +18,7 @@ from catalog.types import (
     MAX_NARROW_DIGITS,
     NULL,
     SMALLINT,
-    TIMESTAMP,
+    TIMESTAMP_NS,
     TIMESTAMPTZ,
     TINYINT,
     VARCHAR,
@@ -104,7 +104,7 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
         # The one that holds the other, or the least with a sign that holds both.
         return next(t for t in (left, right, *SIGNED) if holds(t, left) and holds(t, right))
     if left.is_moment and right.is_moment:
-        return TIMESTAMPTZ if TIMESTAMPTZ in (left, right) else TIMESTAMP
+        return _common_moment(left, right)
     if left.is_nested and left.kind is right.kind:
         return common_nested(left, right)
     if left == BOOLEAN and right.is_integer:
@@ -140,6 +140,13 @@ def _by_place(left: SqlType, right: SqlType) -> SqlType | None:
     types = [common_type(one, other) for (_, one), (_, other) in zip(left.fields, right.fields, strict=True)]
     names = [one or other for (one, _), (other, _) in zip(left.fields, right.fields, strict=True)]
     return None if None in types else struct_of((n, t) for n, t in zip(names, types, strict=True) if t is not None)
+
+
+def _common_moment(left: SqlType, right: SqlType) -> SqlType | None:
+    """The finer of two; one with a time zone, which nanoseconds do not meet."""
+    if TIMESTAMPTZ in (left, right):
+        return None if TIMESTAMP_NS in (left, right) else TIMESTAMPTZ
+    return left if left.per_day >= right.per_day else right
 
 
 def _common_number(left: SqlType, right: SqlType) -> SqlType:

@@ -255,14 +255,6 @@ def test_a_column_that_views_read_gets_another_type(db: Database) -> None:
         assert told.fetch().num_rows == 0
 
 
-def test_over_shards_it_is_refused_by_name() -> None:
-    with ivm.connect(shards=2, compile="off") as db:
-        db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY)")
-        with pytest.raises(ivm.UnsupportedError, match="over shards"):
-            db.sql("ALTER TABLE t ADD COLUMN b INTEGER")
-        db.sql("INSERT INTO t VALUES (1)")
-
-
 def test_a_renamed_index_and_type_stay(db: Database) -> None:
     db.sql("CREATE TYPE mood AS ENUM ('ok', 'sad')")
     db.sql("ALTER TABLE t ADD COLUMN m mood DEFAULT 'ok'")

@@ -15,7 +15,7 @@ from sql.plain_insert import plain_inserts
 
 TYPES = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL(9,2)", "DECIMAL(30,3)", "DOUBLE", "VARCHAR",
-    "BOOLEAN", "DATE", "TIMESTAMP", "FLOAT", "UINTEGER", "TIMESTAMPTZ",
+    "BOOLEAN", "DATE", "TIMESTAMP", "FLOAT", "UINTEGER", "TIMESTAMPTZ", "TIME", "UUID", "ENUM('a', 'it''s', '1')",
 )  # fmt: skip
 LITERALS = (
     "0", "-0", "1", "-1", "007", "127", "128", "-128", "-129", "32768", "2147483647", "2147483648", "-2147483648",
@@ -34,8 +34,20 @@ LITERALS = (
     "CAST('12.5' AS DECIMAL(2, 1))", "CAST('7' AS DECIMAL(1, 0))", "CAST('-7.00' AS DECIMAL(3, 2))",
     "CAST('1' AS DECIMAL(2, 3))", "CAST('1' AS DECIMAL(39, 0))", "CAST('-0.0' AS DECIMAL(2, 1))", "CAST('it' AS DECIMAL(2, 1))",
     "CAST('12345678.9012345' AS DECIMAL(15, 7))", "CAST('0' AS DECIMAL(1, 0))", "CAST('123456789' AS DECIMAL(9, 0))",
-    "CAST('1.5' AS  DECIMAL(2,1))", "CAST(NULL AS DATE)", "('a')", "(5)",
+    "CAST('1.5' AS  DECIMAL(2,1))", "CAST(NULL AS DATE)", "('a')", "(5)", "'01:02:03'", "'01:02:03.000004'", "'1:02:03'",
+    "'24:00:00'", "'01:02'", "TIME '23:59:59.999999'", "CAST('01:02:03' AS TIME)", "'2020-02-29 01:02:03+02'",
+    "'2020-02-29T01:02:03.25-05:30'", "'2020-02-29 01:02:03+14:59'", "'2020-02-29 01:02:03+15'",
+    "TIMESTAMPTZ '2020-02-29 01:02:03Z'", "CAST('2020-02-29 01:02:03+00' AS TIMESTAMPTZ)", "TIMESTAMPTZ '2020-02-29'",
+    "'00112233-4455-6677-8899-aabbccddeeff'", "'00112233445566778899AABBCCDDEEFF'", "'0011223344556677'",
+    "'{00112233-4455-6677-8899-aabbccddeeff}'", "UUID '00112233-4455-6677-8899-AABBCCDDEEFF'", "'0001-01-01 00:30:00+01'",
+    "CAST('00112233-4455-6677-8899-aabbccddeeff' AS UUID)", "'9999-12-31 23:59:59-01'",
 )  # fmt: skip
+_FAR = ("'inf'", "'10000-01-01'")
+UNSHOWN = {
+    "DATE": _FAR, "TIMESTAMP": _FAR, "TIME": ("'24:00:00'",),
+    "TIMESTAMPTZ": (*_FAR, "'0001-01-01 00:30:00+01'", "'9999-12-31 23:59:59-01'"),
+}  # fmt: skip
+"""What DuckDB takes, and Python cannot show."""
 
 
 def outcome(run: Any, statement: str) -> Any:
@@ -55,10 +67,7 @@ def test_each_literal_as_duckdb_takes_it(sql):
         for number, literal in enumerate(LITERALS):
             statement = f"INSERT INTO t VALUES ({number}, {literal}\n)"
             ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
-            if sql in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and literal in (
-                "'inf'",
-                "'10000-01-01'",
-            ):  # which Python cannot show
+            if literal in UNSHOWN.get(sql, ()):
                 assert (ours, theirs) == ("refused", None)
                 duck.execute(f"DELETE FROM t WHERE n = {number}")
             else:
@@ -78,7 +87,7 @@ def test_each_literal_is_assigned_as_duckdb_does(sql):
         for number, literal in enumerate(LITERALS):
             statement = f"UPDATE t SET x = {literal}\n WHERE n = {number}"
             ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
-            if sql in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and literal in ("'inf'", "'10000-01-01'"):  # as above
+            if literal in UNSHOWN.get(sql, ()):
                 assert (ours, theirs) == ("refused", None)
                 duck.execute(f"UPDATE t SET x = NULL WHERE n = {number}")
             else:

@@ -15,6 +15,7 @@ import pytest
 
 import ivm.trace
 from catalog.types import VARCHAR
+from tests.histories.answers import AnswersScope
 from tests.histories.groups import GroupsScope
 from tests.histories.log import LogScope
 from tests.histories.ordered import OrderedScope, WindowScope
@@ -32,7 +33,7 @@ SCOPES: dict[str, Scope] = {
         *(OrderedArrangementScope(), OrderedScope(), OrderedScope(among_others=True), WindowScope()),
         *(LogScope(), LogScope(has_history=True)),
         *(TableScope(history=1), KeyedTableScope(history=1), DerivedScope(history=1), KeyedTableScope(history=2)),
-        OrderedArrangementScope(history=1),
+        *(OrderedArrangementScope(history=1), AnswersScope()),
     )
 }
 CAPACITIES: dict[str, dict[str, Any]] = {
@@ -100,6 +101,11 @@ def _short() -> Iterator[Planned]:
             yield Planned(name, "as they are", Bounds(1, undone=1, moves=1))
             yield Planned(name, "tiny", Bounds(3 - fewer, undone=1, moves=1, keys=ENDS))
             yield Planned(name, "small", Bounds(5 - fewer, undone=5 - fewer, keys=(0,)))
+            continue
+        if isinstance(scope, AnswersScope):
+            yield Planned(name, "as they are", Bounds(2, undone=1, readers=1), OVER_ROWS)
+            yield Planned(name, "as they are", Bounds(4, undone=1, readers=1, moves=1, keys=ENDS))
+            yield Planned(name, "as they are", Bounds(6, undone=1, readers=2, keys=(0,)))
             continue
         yield Planned(name, "as they are", Bounds(1, undone=1, readers=1, moves=1), OVER_ROWS)
         yield Planned(name, "tiny", Bounds(1, undone=1, readers=1, moves=1))

@@ -6,6 +6,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -13,11 +14,12 @@ import pytest
 import ivm
 from catalog.errors import Error
 from sql.parameters import filled
-from sql.plain_insert import open_insert
+from sql.plain_insert import OpenInsert, PlainConflict, open_insert
 
 TYPES = (
     "BOOLEAN", "TINYINT", "INTEGER", "UBIGINT", "BIGINT NOT NULL", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)",
     "DECIMAL(30, 3)", "VARCHAR", "VARCHAR NOT NULL DEFAULT 'x'", "BLOB", "DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIME", "UUID",
+    "ENUM('a', '1')",
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 127, 128, 2**31, -(2**63), 2**63, 2**64, 10**38, 0.0, -0.0, 0.5, 1e300,
@@ -25,7 +27,11 @@ VALUES: tuple[Any, ...] = (
     "", "a", "it's ?", "1", "1.5", "true", "2024-02-29", "null", "\0", "a\0b", "\ud800", "é😀", b"", b"\x00\xff",
     dt.date(2024, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.datetime(2024, 2, 29, 1, 2, 3, 456789),
     dt.datetime(1969, 12, 31, 23, 59, 59, 999999), dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.time(1, 2, 3), UUID(int=5),
-    np.int64(7), np.float64(0.25), np.bool_(True), [1], {"a": 1},
+    5.0, 1e15, 2.0**53, 2.0**60, 0.1, 1234567.89, 2.005, 3.4028235e38, 3.5e38, 16777217, 2**53, 2**53 + 1, dt.time(1, tzinfo=dt.UTC),
+    dt.datetime(2024, 7, 1, 2, 30, tzinfo=ZoneInfo("Europe/Zurich")), dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
+    dt.datetime(2024, 10, 27, 2, 30, tzinfo=ZoneInfo("Europe/Zurich"), fold=1), dt.datetime.max, "-1.50", "1.505", "1e2",
+    "2024-02-29 01:02:03", "2024-02-29T01:02:03.5Z", "2024-02-29 01:02:03+05:30", "01:02:03.25", "24:00:00", str(UUID(int=5)),
+    UUID(int=5).hex, "{00000000-0000-0000-0000-000000000005}", np.int64(7), np.float64(0.25), np.bool_(True), [1], {"a": 1},
 )  # fmt: skip
 
 
@@ -60,14 +66,25 @@ def test_values_are_taken_as_their_literals(type_: str) -> None:
 
 def test_texts_that_are_open() -> None:
     found = open_insert('insert into "a ""b" (x, "Y") values (?, ?),\n ( ?,?) ; ')
-    assert found == ('a "b', ("x", "Y"), 2, 2)
-    assert open_insert("INSERT INTO t VALUES(?)") == ("t", (), 1, 1)
+    assert found == OpenInsert('a "b', ("x", "Y"), 2, 2)
+    assert open_insert("INSERT INTO t VALUES(?)") == OpenInsert("t", (), 1, 1)
+    met = open_insert('INSERT INTO t VALUES (?) on conflict (a, "B") Do Update Set c = excluded.c, d=EXCLUDED . a;')
+    assert met == OpenInsert("t", (), 1, 1, PlainConflict("update", ("a", "B"), (("c", "c"), ("d", "a"))))
+    assert open_insert("INSERT OR Replace INTO t VALUES (?)") == OpenInsert("t", (), 1, 1, PlainConflict("replace"))
+    assert open_insert("INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING") == OpenInsert(
+        "t", (), 1, 1, PlainConflict("nothing")
+    )
     for text in (
         "INSERT INTO t VALUES (?, 1)",
         "INSERT INTO t VALUES (?), (?, ?)",
         "INSERT INTO t VALUES (?) RETURNING x",
-        "INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING",
-        "INSERT OR REPLACE INTO t VALUES (?)",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = excluded.b + 1",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = ?",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = excluded.b WHERE b > 1",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) WHERE a > 1 DO NOTHING",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = excluded.b,",
+        "INSERT OR REPLACE INTO t VALUES (?) ON CONFLICT DO NOTHING",
+        "INSERT OR ABORT INTO t VALUES (?)",
         "INSERT INTO t VALUES (?); INSERT INTO t VALUES (?)",
         "INSERT INTO s.t VALUES (?)",
         "INSERT INTO t VALUES ($1)",

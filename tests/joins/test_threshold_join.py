@@ -31,6 +31,7 @@ HOLDS = {
     "ge": lambda a, b: a >= b,
     "gt": lambda a, b: a > b,
 }
+BETWEEN = [(begin, end) for begin in ("ge", "gt") for end in ("le", "lt")]
 BAD = 5
 
 
@@ -41,11 +42,14 @@ def worlds(draw):
     keys = tuple(draw(st.lists(st.sampled_from([BIGINT, VARCHAR]), max_size=2)))
     carried = draw(st.booleans())
     raises = type_ == BIGINT and draw(st.booleans())
+    comparisons = draw(st.sampled_from([*((each,) for each in sorted(HOLDS)), *BETWEEN]))
     few = st.sampled_from(draw(st.lists(values_of(type_, False), min_size=1, max_size=6)))
     value = st.one_of(few, few, few, st.none())
     key = st.tuples(*(st.sampled_from([0, 1, None] if k == BIGINT else ["", "a", None]) for k in keys))
     rows = st.tuples(key, value).map(lambda r: (*r[0], r[1]))
-    stream = st.tuples(key, st.integers(0, 1), value).map(lambda r: (*r[0], *([r[1]] if carried else []), r[2]))
+    stream = st.tuples(key, st.integers(0, 1), *(value for _ in comparisons)).map(
+        lambda r: (*r[0], *([r[1]] if carried else []), *r[2:])
+    )
     commits: list[Any] = []
     live: list[Row] = []
     time = since = 0
@@ -66,17 +70,18 @@ def worlds(draw):
         commits.append((changed, sorted(moved, key=lambda u: u[1]), draw(st.booleans()), kept, since))
         if not kept:
             live = held
-    return type_, keys, carried, raises, draw(st.sampled_from(sorted(HOLDS))), draw(st.booleans()), commits
+    return type_, keys, carried, raises, comparisons, draw(st.booleans()), commits
 
 
 class World:
     """The operator, and all updates that its rows have had."""
 
-    def __init__(self, type_, keys, carried, raises, comparison):
-        self.keys, self.comparison, self.raises = keys, comparison, raises
+    def __init__(self, type_, keys, carried, raises, comparisons):
+        self.keys, self.comparisons, self.raises = keys, comparisons, raises
         self.dictionary = TextDictionary()
         self.rows = tuple((k, True) for k in (*keys, type_))
-        self.stream = (*((k, True) for k in keys), *([(BIGINT, False)] if carried else []), (type_, True))
+        self.stream = (*((k, True) for k in keys), *([(BIGINT, False)] if carried else []))
+        first, self.stream = len(self.stream), (*self.stream, *((type_, True) for _ in comparisons))
         layout = KeyLayout(tuple((k.physical, True) for k in keys), nulls="drop")
         self.derived = DerivedRows(
             [t for t, _ in self.rows],
@@ -91,8 +96,8 @@ class World:
             False,
             (),
             (),
-            comparison,
-            lambda delta: delta.column(len(self.stream) - 1),
+            comparisons,
+            lambda delta: [delta.column(first + place) for place in range(len(comparisons))],
             (len(keys),) if carried else (),
             KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
         )
@@ -111,7 +116,11 @@ class World:
             return False
         if self.raises and row[n] == BAD:
             return True
-        return bound[-1] is not None and HOLDS[self.comparison](sort_key(row[n]), sort_key(bound[-1]))
+        bounds = bound[-len(self.comparisons) :]
+        return None not in bounds and all(
+            HOLDS[comparison](sort_key(row[n]), sort_key(each))
+            for comparison, each in zip(self.comparisons, bounds, strict=True)
+        )
 
     def present(self, time: int, inclusive: bool) -> Bag:
         return apply(Counter(), [u for u in self.history if u[1] < time + inclusive])
@@ -123,7 +132,7 @@ class World:
             for row, multiplicity in self.present(time, inclusive).items():
                 real = tuple(float("nan") if v == "nan" and self.rows[-1][0] == DOUBLE else v for v in row)
                 if self.holds(real, bound):
-                    found[tuple(map(plain, bound[:-1])), row, time] += diff * multiplicity
+                    found[tuple(map(plain, bound[: -len(self.comparisons)])), row, time] += diff * multiplicity
         return Counter({k: v for k, v in found.items() if v})
 
     def met(self, moved, inclusive) -> Counter[Any]:
@@ -150,9 +159,9 @@ class World:
                 bound, met = row[: len(self.stream)], row[len(self.stream) :]
                 assert diffs[i]
                 assert self.holds(met, bound)
-                found[tuple(map(plain, bound[:-1])), tuple(map(plain, met)), times[i]] += diffs[i]
+                found[tuple(map(plain, bound[: -len(self.comparisons)])), tuple(map(plain, met)), times[i]] += diffs[i]
                 if not (self.raises and met[-1] == BAD):
-                    seen[tuple(map(plain, bound[:-1])), ref, times[i]] += 1
+                    seen[tuple(map(plain, bound[: -len(self.comparisons)])), ref, times[i]] += 1
         assert all(count == 1 for count in seen.values())
         return Counter({k: v for k, v in found.items() if v})
 
@@ -188,7 +197,7 @@ def _run(twin, commits):
 
 
 @settings(deadline=None, max_examples=100)
-@example((BIGINT, (), False, True, "eq", False, [([((BAD,), 2, 1)], [((BAD,), 1, -2)], False, True, 0)]))
+@example((BIGINT, (), False, True, ("eq",), False, [([((BAD,), 2, 1)], [((BAD,), 1, -2)], False, True, 0)]))
 @given(worlds())
 def test_only_what_a_bound_has_passed_is_met(world):
     *what, compacts, commits = world
@@ -210,7 +219,7 @@ def test_dead_rows_leave_the_order_when_they_are_many():
         patch.object(ordered_arrangement, "_SHARE", 2),
         patch.object(ordered_arrangement, "_FUEL", 3),
     ):
-        twin = World(BIGINT, (VARCHAR,), carried=False, raises=True, comparison="lt")
+        twin = World(BIGINT, (VARCHAR,), carried=False, raises=True, comparisons=("lt",))
         twin.derived.apply(to_delta([(("a", value), 1, 1) for value in range(40)], twin.rows, twin.dictionary))
         twin.derived.seal(1, 1)
         kept = []

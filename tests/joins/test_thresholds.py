@@ -24,6 +24,9 @@ QUERIES = {
     "double_at_least": f"SELECT k, u FROM a WHERE {NAN} >= (SELECT max({NAN.replace('u', 'w')}) FROM b)",
     "decimal": "SELECT k, v FROM d WHERE v > (SELECT avg(v) FROM d)",
     "both": "SELECT a.k, a.u FROM a, (SELECT min(w) AS l, max(w) AS h FROM b) x WHERE a.u > x.l AND a.u < x.h",
+    "between": "SELECT a.k, a.u FROM a JOIN b ON a.u BETWEEN b.k AND b.w",
+    "text_between": "SELECT k, s FROM a WHERE s > (SELECT min(s) FROM b) AND s <= (SELECT max(s) FROM b WHERE w > 1)",
+    "double_between": f"SELECT k, u FROM a, (SELECT max({NAN.replace('u', 'w')}) AS m FROM b) x WHERE {NAN} >= m - 2 AND {NAN} < m",
     "shown": "SELECT a.k, a.u, x.m FROM a, (SELECT 0.4 * sum(w) AS m FROM b) x WHERE a.u < x.m",
     "counted": "SELECT k, count(*) AS c, sum(u) AS t FROM a WHERE u > (SELECT avg(w) FROM b) GROUP BY k",
     "sums": "SELECT k, sum(u) AS t FROM a GROUP BY k HAVING sum(u) > (SELECT 0.3 * sum(u) FROM a)",
@@ -216,6 +219,24 @@ def test_a_bound_that_goes_takes_the_rows_that_it_admitted():
     assert visited(db) == before + 89 + 10
     db.sql("INSERT INTO m VALUES (0, 94)")
     assert visited(db) == before + 89 + 10 + 5
+    db.verify()
+
+
+@pytest.mark.parametrize(("ends", "first"), [("v > b AND v <= b + 50", 1), ("b + 50 > v AND b <= v", 0)])
+def test_both_bounds_of_a_window_move_at_once(ends, first):
+    def within(bound: int) -> set[int]:
+        return set(range(300)).intersection(range(bound + first, bound + first + 50))
+
+    db = numbers(300, "i * 37 % 300", f"SELECT t.id FROM t, m WHERE {ends}")
+    before, shown = visited(db), within(0)
+    for bound in (20, 100, 90, 90, -60, 400, 260):
+        db.sql(f"UPDATE m SET b = {bound} WHERE g = 0")
+        assert visited(db) - before == len(shown ^ within(bound))
+        before, shown = visited(db), within(bound)
+        db.verify()
+    db.sql("INSERT INTO m VALUES (1, 270)")
+    db.sql("DELETE FROM m WHERE g = 0")
+    assert visited(db) - before == len(within(270)) + len(within(260))
     db.verify()
 
 

@@ -31,6 +31,8 @@ TYPES: dict[str, tuple[str, pa.DataType]] = {
     "VARCHAR": ("STR", pa.string()),
     "DATE": ("DATE", pa.date32()),
     "TIMESTAMP": ("TS", pa.timestamp("us")),
+    "TIMESTAMP_S": ("TS", pa.timestamp("s")),
+    "TIMESTAMP_NS": ("TS", pa.timestamp("ns")),
     "BOOLEAN": ("BOOL", pa.bool_()),
     "INTEGER[]": ("LIST", pa.list_(pa.int32())),
     "STRUCT(a INTEGER, b VARCHAR)": ("REC", pa.struct([("a", pa.int32()), ("b", pa.string())])),
@@ -49,6 +51,13 @@ DOMAINS: dict[str, tuple[Value, ...]] = {
         for text in ("2019-12-31", "2020-01-01", "2020-01-31", "2020-02-29", "2020-03-01", "2021-01-31")
     ),
     "TIMESTAMP": tuple(
+        datetime.datetime.fromisoformat(text)
+        for text in ("2019-12-31T23:59:59.999999", "2020-01-31", "2020-02-29T12:30:00", "2020-03-01T00:00:01")
+    ),
+    "TIMESTAMP_S": tuple(
+        datetime.datetime.fromisoformat(text) for text in ("2019-12-31T23:59:59", "2020-01-31", "2020-02-29T12:30:00")
+    ),
+    "TIMESTAMP_NS": tuple(
         datetime.datetime.fromisoformat(text)
         for text in ("2019-12-31T23:59:59.999999", "2020-01-31", "2020-02-29T12:30:00", "2020-03-01T00:00:01")
     ),

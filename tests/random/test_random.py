@@ -70,7 +70,7 @@ def test_every_layout_holds_the_same_values() -> None:
         for _ in range(30):
             column = laid_out(rng, data).column(0)
             laid.add(column.type)
-            assert column.to_pylist() == data.column(0).to_pylist() or type_ == "TIMESTAMP"
+            assert column.to_pylist() == data.column(0).to_pylist() or type_.startswith("TIMESTAMP")
     assert len(laid) > 30
 
 

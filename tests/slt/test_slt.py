@@ -32,17 +32,8 @@ def test_script(name: str) -> None:
         pytest.xfail(GAPS[name])
 
 
-NOT_OVER_SHARDS = ("alter.slt", "generated.slt")
-"""What they do is refused there."""
-
-
 @pytest.mark.parametrize(
-    "name",
-    [
-        name if name in OVER_SHARDS else pytest.param(name, marks=pytest.mark.slow)
-        for name in SCRIPTS
-        if name not in NOT_OVER_SHARDS
-    ],
+    "name", [name if name in OVER_SHARDS else pytest.param(name, marks=pytest.mark.slow) for name in SCRIPTS]
 )
 def test_script_over_shards(name: str) -> None:
     assert check(HERE / name, shards=3) > 5
@@ -56,7 +47,7 @@ def test_expected_results_are_duckdbs(name: str, tmp_path: Path) -> None:
 
 
 def test_known_gaps_are_scripts() -> None:
-    assert {*GAPS, *OVER_SHARDS, *NOT_OVER_SHARDS} <= set(SCRIPTS)
+    assert {*GAPS, *OVER_SHARDS} <= set(SCRIPTS)
 
 
 SMALL = """# a comment

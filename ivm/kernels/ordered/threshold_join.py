@@ -23,6 +23,8 @@ LT, LE, EQ, GE, GT = 0, 1, 2, 3, 4
 FIRST, FIRST_WORDS, IS_BEHIND, LAST, LAST_WORDS, TO_BEHIND, CHANGE, DIFF = range(8)
 RANGE = 8
 NOWHERE = -1
+UNSEEN, OVER = -2, -3
+"""Of a change whose window has not begun, or is over."""
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -57,6 +59,76 @@ def moved_ranges(
         if follows == NOWHERE or comparison == EQ:
             total = np.int64(0)
     return found
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def moved_windows(
+    words: Ints, ahead: Word, key: Word, order: Ints, diffs: Ints, behind: Word, links: Ints, ranges: Ints
+) -> Word:  # fmt: skip
+    """As `moved_ranges`, of changes with two bounds each, of which rows have to be between.
+
+    words[i] begins the window of change i of n, words[n + i] ends it; bit 0 of `behind` says whether it begins behind
+    all that is equal to the bound, bit 1 whether it ends there. `order` has all 2n bounds by the words before those of
+    the value, then by this, then by whether they are behind. A window that ends before it begins has no rows.
+    `links` int64 (2, n) is scratch, `ranges` int64 (2n, RANGE) has room. Cost: a pass over the bounds.
+    """
+    n, grouped, stop = links.shape[1], ahead + key, words.shape[1]
+    found, total, open_ = 0, np.int64(0), np.int64(NOWHERE)
+    links[0, :] = UNSEEN
+    for at in range(len(order)):
+        bound = order[at]
+        change = bound % n
+        diff = diffs[change] if len(diffs) else np.int64(1)
+        if links[0, change] == OVER:
+            pass
+        elif bound == change:
+            open_ = _opened(links, change, open_)
+            total += diff
+        elif links[0, change] != UNSEEN:
+            open_ = _closed(links, change, open_)
+            total -= diff
+        else:
+            links[0, change] = OVER
+        if total == 0 or at + 1 == len(order):
+            continue
+        follows = order[at + 1]
+        here, there = _is_behind(behind, bound, n), _is_behind(behind, follows, n)
+        if here == there and same_words(words, bound, words, follows, grouped, stop):
+            continue
+        width = stop - ahead
+        ranges[found, FIRST], ranges[found, FIRST_WORDS], ranges[found, IS_BEHIND] = bound, width, here
+        ranges[found, LAST], ranges[found, LAST_WORDS], ranges[found, TO_BEHIND] = follows, width, there
+        ranges[found, CHANGE], ranges[found, DIFF] = open_, total
+        found += 1
+    return found
+
+
+@part()
+def _is_behind(behind: Word, bound: Word, changes: Word) -> Word:
+    """Whether a bound is behind all that is equal to it."""
+    return np.int64(behind >> (1 if bound >= changes else 0)) & 1
+
+
+@part()
+def _opened(links: Ints, change: Word, first: Word) -> Word:
+    """Put a change before the `first` of those whose windows are open: it is the first of them now."""
+    links[0, change], links[1, change] = NOWHERE, first
+    if first != NOWHERE:
+        links[0, first] = change
+    return change
+
+
+@part()
+def _closed(links: Ints, change: Word, first: Word) -> Word:
+    """Take a change out of those whose windows are open: the first of them now."""
+    before, after = links[0, change], links[1, change]
+    links[0, change] = OVER
+    if after != NOWHERE:
+        links[0, after] = before
+    if before == NOWHERE:
+        return after
+    links[1, before] = after
+    return first
 
 
 @part()

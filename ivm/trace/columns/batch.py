@@ -176,10 +176,11 @@ class Batch(Source):
         if places is None:
             found = located(self.rows, self._readers.strides(self.rows.schema))
             if found is None:
-                places = np.zeros((len(self._readers.each), WORDS), np.int64)
+                places, self._is_mine = np.zeros((len(self._readers.each), WORDS), np.int64), True
             else:
                 self.rows, places = found
-            self._places, self._is_mine = places, True
+                self.addresses = places
+            self._places = places
         return places
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:

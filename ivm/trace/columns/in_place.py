@@ -18,7 +18,7 @@ from ivm.trace.text.dictionary import TextDictionary
 
 _READABLE = (
     *(Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
-    Kind.TIME,
+    *(Kind.TIMESTAMP_S, Kind.TIMESTAMP_MS, Kind.TIMESTAMP_NS, Kind.TIME),
 )
 _PAGE = 1 << PAGE_BITS
 _NO_TEXT = TextDictionary()

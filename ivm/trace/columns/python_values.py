@@ -21,12 +21,15 @@ from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.intervals import INTERVAL
 
 _FIRST, _END = day_of(1, 1, 1), day_of(10000, 1, 1)
-_TIME = pa.time64("us")
+_TIME, _NANOS = pa.time64("us"), pa.timestamp("ns")
 
 
 def python_values(column: pa.ChunkedArray, name: str) -> list[Any]:
-    """The values of a column called `name`; TypeMismatchError for a day or moment that Python has not."""
-    values = _converted(column)
+    """The values of a column called `name`; TypeMismatchError for a day or moment that Python has not.
+
+    What is finer than a microsecond is cut off, towards 1970, as by DuckDB.
+    """
+    values = _converted(_in_micros(column))
     if values is None:
         raise not_python(name, _first_far(column))
     return values
@@ -70,9 +73,10 @@ def values_or_texts(column: pa.ChunkedArray) -> list[Any]:
     if column.type == INTERVAL:
         return [None if value is None else _span_or_text(value) for value in column.to_pylist()]
     write, first, end = _form(column.type)
-    numbers = numbers_of(column)
-    near = pa.array([n if n is not None and first <= n < end else None for n in numbers.to_pylist()], numbers.type)
-    pairs = zip(near.cast(column.type).to_pylist(), numbers.to_pylist(), strict=True)
+    numbers, step = numbers_of(column), NANOS if column.type == _NANOS else 1
+    near = [n if n is not None and first <= n < end and n % step == 0 else None for n in numbers.to_pylist()]
+    values = _in_micros(pa.chunked_array([pa.array(near, numbers.type).cast(column.type)])).to_pylist()
+    pairs = zip(values, numbers.to_pylist(), strict=True)
     return [write(number) if value is None and number is not None else value for value, number in pairs]
 
 
@@ -116,6 +120,11 @@ def _converted(column: pa.ChunkedArray) -> list[Any] | None:
             return [_span(value) for value in column.to_pylist(maps_as_pydicts="strict")]
         except OverflowError:
             return None
+    if any(flat.type == _NANOS for flat in flats):
+        whole = _in_micros(column)
+        if not whole.cast(column.type).equals(column):
+            return None
+        column = whole
     if any(flat.type == _TIME and pc.any(pc.equal(numbers_of(flat), DAY)).as_py() for flat in flats):
         return None
     try:
@@ -124,6 +133,22 @@ def _converted(column: pa.ChunkedArray) -> list[Any] | None:
         return None
     except TypeError:  # keys that are lists cannot be those of a dict
         return list(column.to_pylist())
+
+
+def _in_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Moments in nanoseconds, in lists too, in microseconds: of the former Arrow makes values of pandas'."""
+    kind = _coarser(column.type)
+    return column if kind == column.type else column.cast(kind, safe=False)
+
+
+def _coarser(kind: pa.DataType) -> pa.DataType:
+    if arrow.is_map(kind):
+        return pa.map_(_coarser(kind.key_type), _coarser(kind.item_type))
+    if arrow.is_list(kind):
+        return pa.list_(_coarser(kind.value_type))
+    if arrow.is_struct(kind):
+        return pa.struct([field.with_type(_coarser(field.type)) for field in kind])
+    return pa.timestamp("us") if kind == _NANOS else kind
 
 
 def _span(value: Any) -> Any:
@@ -176,4 +201,4 @@ def _form(kind: pa.DataType) -> tuple[Callable[[int], str], int, int]:
         return time_text, 0, DAY
     size = {"s": DAY // 1_000_000, "ms": DAY // 1000, "us": DAY, "ns": DAY * 1000}[kind.unit]
     zone = "" if kind.tz is None else "+00"
-    return lambda number: f"{timestamp_text(number * DAY // size)}{zone}", _FIRST * size, _END * size
+    return lambda number: f"{timestamp_text(number, size)}{zone}", _FIRST * size, _END * size

@@ -271,7 +271,8 @@ class RowStore:
             self._births = births = births.since(since)
             self._tell()
         columns.tidy()
-        self._sealed = Sealed(columns, births, self.died, self.rows, max(upper - 1, self._sealed.time))
+        died = self._died.array[: self.rows] if self._died.length else NOBODY  # without a call, as each commit asks
+        self._sealed = Sealed(columns, births, died, self.rows, max(upper - 1, self._sealed.time))
 
     def kill(self, rows: Ints, stamps: Ints) -> None:
         """The living rows `rows` die, as `stamps` say."""

@@ -131,7 +131,7 @@ class Rows(State):
                 follower.seal(since)
         if self._living is not None:
             self._living.seal(since)
-        is_dying = self._compaction is not None or store.dead >= compaction.FROM_ROWS
+        is_dying = self._compaction is not None or store.rows >= compaction.FROM_ROWS <= store.dead
         going = self._compacting(self.followers(), since) if is_dying else None
         store.seal(upper, since)
         if going is None or self.is_still or not going.is_done:

@@ -47,6 +47,12 @@ class AggregateCall:
         return node
 
     @property
+    def form(self) -> tuple[tuple[str, ...], str] | None:
+        """The parameters and the text of the expression over other aggregates that it stands for; None if it is one."""
+        declared = aggregate_of(self.function)
+        return declared.first if len(self.args) > declared.most else declared.written
+
+    @property
     def is_star(self) -> bool:
         """Whether this is count(*) or count()."""
         return self.function == "count" and (not self.args or isinstance(self.args[0], exp.Star))
@@ -103,7 +109,7 @@ def _check_arity(binder: Binder, call: AggregateCall) -> None:
     function, given = call.function, len(call.args)
     declared = aggregate_of(function)
     least, most = declared.least, declared.most
-    if least <= given <= most:
+    if least <= given <= most or (declared.first is not None and given == most + 1):
         return
     wanted = "one" if most == 1 else "two" if least == 2 else "one or two"
     binder.refuse(call.node, f"{function}() of {given or 'no'} arguments is not supported; give it {wanted}")

@@ -96,6 +96,12 @@ def has_aggregate(binder: Binder, node: exp.Expr | None) -> bool:
     return any(isinstance(n, AGGREGATES) and not is_windowed(n) and binder.around(_whole(n)) is None for n in own)
 
 
+def _reads_key(item: exp.Expr) -> bool:
+    """Whether a column stands in an expression outside of its aggregates."""
+    own = item.walk(prune=lambda node: isinstance(node, (*AGGREGATES, exp.Grouping)))
+    return any(isinstance(node, exp.Column) for node in own)
+
+
 def _whole(node: exp.Expr) -> exp.Expr:
     """The aggregate with the FILTER and its like around it."""
     while isinstance(node.parent, WRAPPERS):
@@ -114,7 +120,8 @@ def bind_keys(
             context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
     if group.args.get("all"):
         plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
-        context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
+        if any(not is_key and _reads_key(item) for item, is_key in zip(items, plain, strict=True)):
+            context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
         written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, DATE, DOUBLE, TIMESTAMP, VARCHAR, Kind, SqlType, decimal
+from catalog.types import BOOLEAN, DATE, DOUBLE, TIMESTAMP, TIMESTAMPS, VARCHAR, Kind, SqlType, decimal
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.aggregates.operands import order_of
 from sql.bind.expressions.binder import Binder
@@ -32,6 +32,8 @@ def bind_quantile(binder: Binder, call: AggregateCall) -> Aggregate:
     if call.within or call.order:
         descending = _from_greatest(binder, call, operand, descending)
     if call.function == "quantile_cont":
+        if operand.type in TIMESTAMPS:
+            operand = Operand(operand.node, binder.cast(operand, TIMESTAMP))
         return _between(binder, call, operand, fraction, descending)
     return _quantile_of("quantile_disc", operand.scalar, operand.type, fraction, descending)
 

@@ -27,14 +27,14 @@ from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_
 from sql.bind.aggregates.operands import numeric, order_of
 from sql.bind.aggregates.quantiles import bind_median, bind_quantile
 from sql.bind.aggregates.written import expression_of
-from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.binder import Aggregates, Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
 from sql.ir.conditions import coalesced, is_null, negation
 from sql.ir.intervals import has_length
-from sql.ir.scalar import Call, Literal, Scalar, some_value
+from sql.ir.scalar import Call, Column, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
 _DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
@@ -279,9 +279,11 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     if aggregates is None:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
-    if aggregate_of(call.function).written is not None:
+    if call.form is not None:
         return Operand(node, binder.bind(expression_of(binder, call)).scalar)
     name = column_name(node, binder.source)
+    if len(call.args) > 1 and isinstance(call.args[1], exp.Array):
+        return _quantiles(binder, call, name, aggregates)
     with _inside(binder, call):
         made = average(binder, call)
         if made is None:
@@ -292,11 +294,28 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     if made is not None:
         columns = [aggregates.column(each, f"{name} {what}", node) for what, each in parts.items()]
         return Operand(node, made.whole(*columns))
-    if aggregates.grouped:
-        bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
-    found = aggregates.column(bound, name, node)
+    found = _of_group(aggregates, bound, name, node)
     of_nothing = aggregate_of(bound.function).of_nothing
     return Operand(node, found if of_nothing is None else coalesced(found, Literal(of_nothing, bound.type)))
+
+
+def _of_group(aggregates: Aggregates, bound: Aggregate, name: str, node: exp.Expr) -> Column:
+    if aggregates.grouped:
+        bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
+    return aggregates.column(bound, name, node)
+
+
+def _quantiles(binder: Binder, call: AggregateCall, name: str, aggregates: Aggregates) -> Operand:
+    """A list of quantiles at several fractions; NULL of no values."""
+    value, fractions = call.args[0], call.args[1].expressions
+    if not fractions or len({isinstance(each, exp.Neg) for each in fractions}) > 1:
+        binder.refuse(call.args[1], f"{call.function}() takes a list of fractions of one sign; write [0.25, 0.75]")
+    with _inside(binder, call):
+        found = [typed_aggregate(binder, replace(call, args=(value, each))) for each in fractions]
+    columns = [_of_group(aggregates, each, f"{name} {place}", call.node) for place, each in enumerate(found, 1)]
+    type_ = list_of(columns[0].type)
+    listed = Call("list_value", tuple(columns), type_, nullable=False)
+    return Operand(call.node, Call("case", (is_null(columns[0]), Literal(None, type_), listed), type_))
 
 
 @contextmanager

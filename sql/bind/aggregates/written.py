@@ -16,8 +16,10 @@ IN_ORDER = frozenset(name for name in AGGREGATES if name.startswith("json_group_
 
 def expression_of(binder: Binder, call: AggregateCall) -> exp.Expr:
     """The expression that the call stands for: its FILTER and DISTINCT are those of all aggregates in it."""
-    written = aggregate_of(call.function).written
+    written = call.form
     assert written is not None, "it is declared as one"
+    if len(call.args) > aggregate_of(call.function).most:
+        _check_first(binder, call)
     if call.function in IN_ORDER and (call.distinct or call.where is not None or call.order):
         what = f"{call.function}() takes no DISTINCT, ORDER BY or FILTER, as in DuckDB"
         binder.refuse(call.node, f"{what}; write to_json(list(x ORDER BY y)), or string_agg(..) for an object")
@@ -28,7 +30,9 @@ def expression_of(binder: Binder, call: AggregateCall) -> exp.Expr:
             continue
         if call.distinct:
             node.set("this", exp.Distinct(expressions=[node.this]))
-        if call.where is not None:
+        if call.where is not None and isinstance(node.parent, exp.Filter):
+            node.parent.expression.set("this", exp.and_(node.parent.expression.this, call.where.copy()))
+        elif call.where is not None:
             filtered = exp.Filter(expression=exp.Where(this=call.where))
             if node is found:
                 found = filtered
@@ -39,11 +43,31 @@ def expression_of(binder: Binder, call: AggregateCall) -> exp.Expr:
     return found
 
 
+_MOST_FIRST = 1_000_000
+
+
+def _check_first(binder: Binder, call: AggregateCall) -> None:
+    what = f"{call.function}() of the first n"
+    if call.distinct or call.order:
+        binder.refuse(call.node, f"{what} takes no DISTINCT or ORDER BY; aggregate a subquery")
+    count = call.args[-1]
+    if not isinstance(count, exp.Literal) or not count.is_int or not 0 < int(count.name) < _MOST_FIRST:
+        binder.refuse(count, f"{what} takes a number from 1 to {_MOST_FIRST - 1} as n; write it as a literal")
+
+
 def spelt_out(tree: exp.Expr) -> None:
     """Put what calls stand for in whose value rows stand in order in their place, so that an order can be given."""
-    for node in [n for n in tree.walk() if FUNCTIONS.get(type(n)) in IN_ORDER]:
-        parameters, text = aggregate_of(FUNCTIONS[type(node)]).written or ((), "")
-        args = [node.args[name] for name in ("this", "expression") if node.args.get(name) is not None]
-        found = exp.Paren(this=written_out(text, parameters, args))
+    for node in [n for n in tree.walk() if type(n) in FUNCTIONS]:
+        name = FUNCTIONS[type(node)]
+        is_first = name.startswith("arg_") and node.args.get("count") is not None
+        form = aggregate_of(name).first if is_first else aggregate_of(name).written if name in IN_ORDER else None
+        if form is None:
+            continue
+        args = [node.args[arg] for arg in ("this", "expression", "count") if node.args.get(arg) is not None]
+        found, around = exp.Paren(this=written_out(form[1], form[0], args)), node.parent
+        if isinstance(around, exp.Filter):  # together with that of the text
+            filtered = found.find(exp.Filter)
+            assert filtered is not None, "those of other forms are refused"
+            filtered.expression.set("this", exp.and_(filtered.expression.this, around.expression.this))
         spelt_out(found)
-        node.replace(found)
+        (around if isinstance(around, exp.Filter) else node).replace(found)

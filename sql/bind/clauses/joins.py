@@ -117,7 +117,7 @@ def _asof(
     joined = join_asof(context, binder, node, kind, (left.relation(), right.relation()), conditions)
     if kind in ("semi", "anti"):
         return From((joined,), left.scope)
-    return From((joined,), _merged(binder.scope.typed(joined.schema), pairs))
+    return From((joined,), _merged(binder.scope.typed(joined.schema, right.scope.tables), pairs))
 
 
 def _applied(
@@ -212,7 +212,8 @@ def _outer(
         pairs = [(of_right, of_left) for of_left, of_right in pairs]
     else:
         joined = _applied(context, kind, (left, right), subqueries, conditions, binding)
-    scope = binder.scope.typed(joined.schema)
+    padded = {"left": sides[1:], "right": sides[:1]}.get(kind, sides)
+    scope = binder.scope.typed(joined.schema, (table for side in padded for table in side.scope.tables))
     if kind == "full" and pairs:
         return _coalesced(binder, joined, scope, pairs)
     return From((joined,), _merged(scope, pairs))

@@ -175,7 +175,7 @@ def _rows(context: BindContext, scope: Scope, entries: Sequence[exp.Expr]) -> It
         bare = entry.this if alias is not None else entry
         if isinstance(bare, exp.Columns | exp.Star):
             call = bare if isinstance(bare, exp.Columns) else exp.Columns(this=bare)
-            yield from ((column.name, [column]) for column in chosen_columns(context, scope, call))
+            yield from ((each.alias_or_name, [each.unalias()]) for each in chosen_columns(context, scope, call))
             continue
         columns = [column.copy() for column in values_of(bare)]
         read = [column.find(exp.Column) for column in columns]

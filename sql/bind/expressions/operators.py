@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from sqlglot import exp
 
 from catalog.types import (
@@ -20,6 +22,7 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.expressions.whole_rows import counted_row, is_counted, row_of
 from sql.bind.functions.fields import field_by_path
 from sql.bind.functions.intervals import negative, product, quotient, sum_of
 from sql.bind.functions.shifts import add_moment, subtract_moment
@@ -52,16 +55,17 @@ def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_column(binder: Binder, node: exp.Expr) -> Operand:
-    """A column by its name, or a field of one: struct.field, table.struct.field.field."""
+    """A column by its name, a field of one: struct.field, table.struct.field.field, or all of a table as a struct."""
+    assert isinstance(node, exp.Column), "dispatched by class"
+    if is_counted(node):
+        return counted_row(binder, node)
     if isinstance(node.this, exp.Star):
         binder.fail(node, f"* cannot stand in {binder.clause}; name a column")
-    assert isinstance(node, exp.Column), "dispatched by class"
-    found = binder.find(node)
-    if found is None:
-        found = field_by_path(binder, node)
-    if found is None:
-        binder.missing(node)
-    return found
+    for named in (binder.find, partial(field_by_path, binder), partial(row_of, binder)):
+        found = named(node)
+        if found is not None:
+            return found
+    binder.missing(node)
 
 
 def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:

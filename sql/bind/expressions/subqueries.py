@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, NULL, list_of
+from catalog.types import BIGINT, BOOLEAN, NULL, list_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_comparison, bind_in, parts_of, same_type
 from sql.bind.expressions.nested import Subqueries
@@ -283,10 +283,10 @@ def _equals_any(compared: _Compared) -> Scalar:
 
 def _meets_any(binder: Binder, node: exp.Expr, function: str, compared: _Compared) -> Scalar:
     """The value of x op ANY (SELECT ...) of an order: x is compared with the least or the greatest."""
-    if len(compared.values) > 1:
+    if len(compared.values) > 1 and function == "ne":
         what = f"a row compared by {function_of(FUNCTIONS[type(node)]).symbol} with a subquery is not supported"
         binder.refuse(node, f"{what}; compare column by column in EXISTS (SELECT ...)")
-    value, sought = compared.values[0], compared.sought[0]
+    value, sought = map(_as_one, (compared.values, compared.sought))
     aggregates = (
         Aggregate("min", sought, sought.type),
         Aggregate("max", sought, sought.type),
@@ -305,6 +305,13 @@ def _meets_any(binder: Binder, node: exp.Expr, function: str, compared: _Compare
         return found
     some = comparison("is_distinct", rows, Literal(0, BIGINT))
     return _or_unknown(found, junction("and", [some, junction("or", unknown)]))
+
+
+def _as_one(values: tuple[Scalar, ...]) -> Scalar:
+    """A value, or a row of several as a struct, within which a NULL is greater than all else."""
+    if len(values) == 1:
+        return values[0]
+    return Call("struct_pack", values, struct_of(("", value.type) for value in values), nullable=False)
 
 
 def _or_unknown(found: Scalar, unknown: Scalar) -> Scalar:

@@ -22,7 +22,7 @@ from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.lambdas import bind_lambda
 from sql.bind.functions.lists import bind_aggregate_of, bind_list, bind_zip
 from sql.bind.functions.signatures import apply, text
-from sql.bind.functions.texts import of_any_pattern
+from sql.bind.functions.texts import bind_named_groups, of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions.nested import LAMBDAS
@@ -93,6 +93,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return json.BY_NAME[name](binder, node)
     if name in structs.BY_NAME and args:
         return structs.BY_NAME[name](binder, node, args)
+    if name == "regexp_extract_all" and len(args) > 2 and isinstance(args[2], exp.Array):
+        return bind_named_groups(binder, node, name, args)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in LAMBDAS:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_DAY
+from catalog.names import twice
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -17,23 +18,30 @@ from catalog.types import (
     NULL,
     TIME,
     TIMESTAMP,
+    TIMESTAMP_MS,
+    TIMESTAMP_NS,
+    TIMESTAMP_S,
+    TIMESTAMPS,
     TIMESTAMPTZ,
     TINYINT,
     VARCHAR,
     SqlType,
+    struct_of,
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
 from sql.bind.functions.interval_parts import of_interval, truncated
 from sql.bind.functions.intervals import as_interval
 from sql.bind.functions.shifts import add_moment, without_zone
-from sql.bind.functions.signatures import double, integer, moment_as, text
+from sql.bind.functions.signatures import double, integer, moment_as, nanoseconds, text
 from sql.bind.functions.zones import at_time_zone
-from sql.ir.conditions import comparison
+from sql.ir.conditions import comparison, is_null
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
 from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.printed import READ, WRITTEN, unknown_specifier
+from sql.types.unify import common_type
 
 _DOUBLE_PARTS = ("epoch", "julian")
 _PARTS = (*PARTS_OF_DAY, *CLOCK)
@@ -87,6 +95,28 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
 
 
+def several_parts(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """DATE_PART(['year', 'month'], x), a struct of the parts; and DATE_PART(part, x) with one that varies, a DOUBLE."""
+    names, of = args[0], binder.bind(args[1])
+    if not isinstance(names, exp.Array):
+        varying = text(binder, names)
+        given = of if of.type in (INTERVAL, TIME) else _moment(binder, node, of, "date_part")
+        return computed(node, "date_part", (varying, given.scalar), DOUBLE)
+    if not names.expressions or not all(each.is_string for each in names.expressions):
+        binder.refuse(names, "date_part() takes a list of parts as text literals; write ['year', 'month']")
+    fields = []
+    for each in names.expressions:
+        if of.type == DATE and _part(each.name) in CLOCK:
+            binder.fail(each, f"a DATE has no part {each.name!r}; cast it to TIMESTAMP")
+        fields.append((each.name, extract(binder, each, each.name, args[1]).scalar))
+    again = twice(name for name, _ in fields)
+    if again is not None:
+        binder.fail(names, f"date_part() names the part {again!r} twice; name it once")
+    type_ = struct_of((name, scalar.type) for name, scalar in fields)
+    parts = Call("struct_pack", tuple(scalar for _, scalar in fields), type_, nullable=False)
+    return Operand(node, Call("case", (is_null(of.scalar), Literal(None, type_), parts), type_))
+
+
 def _unit(binder: Binder, node: exp.Expr, function: str) -> str:
     """The unit that a call names; sqlglot takes the name of a column for one."""
     return _written_part(binder, node.meta[LOST][0] if LOST in node.meta else node.args.get("unit"), function)
@@ -107,10 +137,10 @@ def _part(name: str) -> str:
 
 
 def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> Operand:
-    """The operand, which must be a DATE or TIMESTAMP; one with time zone as TIMESTAMP in UTC."""
+    """The operand, which must be a DATE or TIMESTAMP: one of another unit as TIMESTAMP, with time zone in UTC."""
     if not operand.type.is_moment:
         binder.mismatch(node, f"{function} needs a DATE or TIMESTAMP, not a {operand.type}; cast it")
-    return Operand(operand.node, binder.cast(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
+    return operand if operand.type == DATE else Operand(operand.node, binder.cast(operand, TIMESTAMP))
 
 
 def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Sequence[exp.Expr]) -> Operand:
@@ -143,25 +173,39 @@ def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
     of, form = node.this, node.args["format"]
     if isinstance(binder.bind(of).scalar, Literal) and binder.bind(of).type == VARCHAR:
         of, form = form, of  # DuckDB takes them in either order
-    moment = moment_as(TIMESTAMP)(binder, of)
-    return _formatted(binder, node, "strftime", moment, form, VARCHAR)
+    if binder.bind(of).type in (TIMESTAMP_S, TIMESTAMP_MS, TIMESTAMP_NS):
+        return _formatted(binder, node, "strftime of TIMESTAMP_NS", nanoseconds(binder, of), form, VARCHAR)
+    return _formatted(binder, node, "strftime", moment_as(TIMESTAMP)(binder, of), form, VARCHAR)
 
 
 def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.Expr]) -> Operand:
-    """`strptime`, or `try_strptime`, which is NULL where the other raises."""
+    """`strptime`, or `try_strptime`, which is NULL where the other raises; with nanoseconds a TIMESTAMP_NS."""
+    form = binder.bind(args[1]).scalar
+    if isinstance(form, Literal) and "%n" in str(form.value).replace("%%", ""):
+        name = f"{function} of TIMESTAMP_NS"
+        return _formatted(binder, node, name, text(binder, args[0]), args[1], TIMESTAMP_NS)
     return _formatted(binder, node, function, text(binder, args[0]), args[1], TIMESTAMP)
 
 
 def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: exp.Expr, type_: SqlType) -> Operand:
-    scalar = binder.bind(form).scalar
+    scalar, name = binder.bind(form).scalar, function.partition(" ")[0]
+    if isinstance(form, exp.Array) and name != "strftime":
+        written = f"{name}({places_of(1)[0]}, {constant_text(binder, form, 'formats')})"
+        return computed_of(node, written, [of], type_)
     if not isinstance(scalar, Literal) or scalar.type != VARCHAR:
-        binder.refuse(form, f"{function}() needs its format as a text literal")
-    wrong = unknown_specifier(str(scalar.value), WRITTEN if function == "strftime" else READ)
+        given = Operand(form, scalar)
+        if scalar.type not in (VARCHAR, NULL):
+            binder.mismatch(form, f"{name}() needs its format as a text, not {scalar.type}")
+        return computed(node, name, (of, binder.cast(given, VARCHAR)), type_)
+    known = WRITTEN if name == "strftime" else READ
+    if function != name:
+        known -= {"g"}  # of nanoseconds, which DuckDB writes and reads wrongly
+    wrong = unknown_specifier(str(scalar.value), known)
     if wrong is not None:
-        binder.refuse(form, f"{function}() does not know the specifier {wrong!r}; write the parts that it knows")
+        binder.refuse(form, f"{name}() does not know the specifier {wrong!r}; write the parts that it knows")
     call = binder.call(node, function, (of, scalar), type_).scalar
     assert isinstance(call, Call), "made as one"
-    return Operand(node, Call(function, call.args, type_, call.nullable or function == "try_strptime"))
+    return Operand(node, Call(function, call.args, type_, call.nullable or name == "try_strptime"))
 
 
 def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
@@ -206,16 +250,16 @@ _BUCKETS_FROM = 10_959 * DAY
 _MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
 
 
-def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
-    """TIME_BUCKET(interval, x): the beginning of the interval that x lies in, of the type of x."""
-    of = as_interval(binder, node.this)
+def _bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """TIME_BUCKET(interval, x): the beginning of the interval that x lies in: DATE, TIMESTAMP or TIMESTAMPTZ as x."""
+    of = as_interval(binder, args[0])
     width = of.interval
     if width is None:
-        return _varying_bucket(binder, node, of)
+        return _varying_bucket(binder, node, of, binder.bind(args[1]))
     micros = width.days * DAY + width.micros
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
-    given = binder.bind(node.expression)
+    given = binder.bind(args[1])
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     if width.months:
         months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
@@ -226,15 +270,29 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
         since = binder.call(node, "to_micros", (stamp,), BIGINT).scalar
         past = _remainder(_arithmetic("sub", since, Literal(_BUCKETS_FROM, BIGINT)), micros)
         found = binder.call(node, "from_micros", (_arithmetic("sub", since, past),), TIMESTAMP)
-    return Operand(node, binder.cast(found, given.type))
+    return Operand(node, binder.cast(found, _bucketed(given.type)))
 
 
-def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand) -> Operand:
+def _shifted_bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+    """TIME_BUCKET(interval, x, offset) and TIME_BUCKET(interval, x, origin), by DuckDB."""
+    width, given, shift = as_interval(binder, args[0]), binder.bind(args[1]), binder.bind(args[2])
+    for each in (given, shift):
+        if not each.type.is_moment and (each.type != INTERVAL or each is given):
+            binder.mismatch(each.node, f"time_bucket() needs a DATE or TIMESTAMP here, not {each.type}; cast it")
+    type_ = given.type if shift.type == INTERVAL else common_type(given.type, shift.type) or given.type
+    moments = [binder.cast(each, each.type if each.type == INTERVAL else type_) for each in (given, shift)]
+    return computed(node, "time_bucket", (width.scalar, *moments), _bucketed(type_))
+
+
+def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand, given: Operand) -> Operand:
     """With a width that varies, by DuckDB."""
-    given = binder.bind(node.expression)
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     found = Call("time_bucket", (width.scalar, stamp), TIMESTAMP, width.scalar.nullable or stamp.nullable)
-    return Operand(node, binder.cast(Operand(node, found), given.type))
+    return Operand(node, binder.cast(Operand(node, found), _bucketed(given.type)))
+
+
+def _bucketed(type_: SqlType) -> SqlType:
+    return TIMESTAMP if type_ in TIMESTAMPS else type_
 
 
 def _remainder(of: Scalar, divisor: int) -> Scalar:
@@ -273,12 +331,18 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
             return _age(binder, node, node.expressions)
         case "age", 2:
             return _age(binder, node, args)
+        case (("date_part" | "datepart"), 2) if not args[0].is_string:
+            return several_parts(binder, node, args)
         case (("date_part" | "datepart"), 2):
             return extract(binder, node, _written_part(binder, args[0], name), args[1])
         case (("date_sub" | "datesub"), 3):
             return _between(binder, node, "date_sub", _written_part(binder, args[0], name), args[1:])
         case (("date_diff" | "datediff"), 3):
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
+        case "time_bucket", 2:
+            return _bucket(binder, node, args)
+        case "time_bucket", 3:
+            return _shifted_bucket(binder, node, args)
         case "timezone", 2:
             return at_time_zone(binder, node, args[1], args[0])
         case "timezone", 1:
@@ -306,7 +370,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.StrToTime: lambda binder, node: strptime(binder, node, "strptime", [node.this, node.args["format"]]),
     exp.TimeToUnix: lambda binder, node: extract(binder, node, "epoch", node.this),
     exp.UnixToTime: bind_epoch_ms,
-    exp.DateBin: bind_time_bucket,
     exp.DayOfWeekIso: lambda binder, node: extract(binder, node, "isodow", node.this),
     **dict.fromkeys(
         (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek,

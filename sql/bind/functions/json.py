@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 
 from sqlglot import exp
@@ -47,7 +48,7 @@ def _check_arrow(binder: Binder, node: exp.Expr) -> None:
 def bind_at(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
     """A function of JSON and of a path, a path with * or a list of paths, or the place in an array."""
     path = args[1].unnest() if len(args) == 2 else None
-    if isinstance(path, exp.Literal) and path.is_string and path.name.startswith("$") and "*" in path.name:
+    if isinstance(path, exp.Literal) and path.is_string and _leads_to_several(path.name):
         found = Call(f"{name} of all", (text(binder, args[0]), Literal(path.name, VARCHAR)), list_of(OF_PATHS[name]))
         return Operand(node, found)
     if isinstance(path, exp.Array):
@@ -57,6 +58,11 @@ def bind_at(binder: Binder, node: exp.Expr, name: str, args: Args) -> Operand:
         written = f"{name}({place}, {path.sql('duckdb')})"
         return computed_of(node, written, [text(binder, args[0])], list_of(OF_PATHS[name]))
     return apply(binder, node, name, args)
+
+
+def _leads_to_several(path: str) -> bool:
+    """Whether a path has a * or .. outside of quotes."""
+    return path.startswith("$") and re.search(r"[*]|[.][.]", re.sub(r'"[^"]*"', "", path)) is not None
 
 
 def bind_key(binder: Binder, node: exp.Expr, subject: Operand, place: exp.Expr) -> Operand:

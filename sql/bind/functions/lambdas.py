@@ -57,9 +57,14 @@ def bind_comprehension(binder: Binder, node: exp.Comprehension) -> Operand:
     subject, parameter = _list(binder, node.args["iterator"], "FOR .. IN"), node.expression
     if not isinstance(parameter, exp.Identifier):
         binder.refuse(node, "FOR with several names is not supported; write list_transform(l, lambda x, i: ..)")
-    body, condition = _Body(binder, {parameter.name: subject.type.element or NULL}), node.args.get("condition")
+    place, condition = node.args.get("position"), node.args.get("condition")
+    parameters = {parameter.name: subject.type.element or NULL, **({} if place is None else {place.name: BIGINT})}
+    if place is not None and condition is not None:
+        what = "FOR with a position and IF is not supported, for which elements count is said before they are chosen"
+        binder.refuse(node, f"{what}; write list_transform(list_filter(l, lambda x, i: ..), lambda x: ..)")
+    body = _Body(binder, parameters)
     found, source = body.type_of(node.this), PLACE.format(1)
-    name = _quoted(parameter.name)
+    name = ", ".join(map(_quoted, parameters))
     if condition is not None:
         _check_condition(binder, condition, body.type_of(condition))
         source = f"list_filter({source}, lambda {name}: {body.text(condition, 2)})"
@@ -140,7 +145,8 @@ class _Body:
     def _is_inner(self, column: exp.Column) -> bool:
         """Whether it is a name of a comprehension within."""
         within = column.find_ancestor(exp.Comprehension)
-        return within is not None and not column.table and key(within.expression.name) == key(column.name)
+        names = (within.expression, within.args.get("position")) if within is not None else ()
+        return not column.table and key(column.name) in {key(name.name) for name in names if name is not None}
 
 
 def _may_be_parameter(node: exp.Expr) -> bool:

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, NULL, UBIGINT, Kind, list_of, map_of, struct_of
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    NULL,
+    TIMESTAMP,
+    UBIGINT,
+    VARCHAR,
+    Kind,
+    list_of,
+    map_of,
+    struct_of,
+)
 from sql.bind.expressions import subqueries
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import FUNCTIONS, compare, unified
@@ -117,9 +130,31 @@ def bind_aggregate_of(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> O
     """LIST_AGGREGATE(list, 'name'), and of a histogram with its bins."""
     if len(args) == 3 and args[1].is_string and args[1].name.lower() in ("histogram", "histogram_exact"):
         return _histogram(binder, node, args)
+    if len(args) == 3 and args[1].is_string and args[1].name.lower() in _WITH_ARGUMENT:
+        return _with_argument(binder, node, args)
     if len(args) != 2 or not args[1].is_string:
         binder.refuse(node, "list_aggregate() takes a list and the name of an aggregate as a text, such as 'sum'")
     return apply(binder, node, f"list_{args[1].name.lower()}", [args[0]])
+
+
+_TEXTS = ("string_agg", "group_concat", "listagg")
+_QUANTILES = ("quantile", "quantile_disc", "quantile_cont")
+_WITH_ARGUMENT = (*_TEXTS, *_QUANTILES, "min", "max")
+
+
+def _with_argument(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
+    """The text of the elements with a separator, quantiles of them, or the n least or greatest, by DuckDB."""
+    name, values = args[1].name.lower(), binder.bind(args[0])
+    element = values.type.element
+    if values.type.kind is not Kind.LIST or element is None:
+        binder.mismatch(args[0], f"list_aggregate() takes a list, not {values.type}")
+    if name in _TEXTS:
+        element = VARCHAR
+    elif name == "quantile_cont":
+        element = DOUBLE if element.is_integer else TIMESTAMP if element == DATE else element
+    is_list = name in ("min", "max") or isinstance(args[2], exp.Array)
+    text = f"list_aggregate({PLACE.format(1)}, '{name}', {constant_text(binder, args[2], 'arguments of aggregates')})"
+    return computed_of(node, text, [values.scalar], list_of(element) if is_list else element)
 
 
 def _histogram(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from catalog.calendar import DAY
-from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ
+from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, TIMESTAMPTZ
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import negative
@@ -33,7 +33,7 @@ def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, 
         midnight, since = binder.cast(date, TIMESTAMP), _micros(time.scalar)
         return binder.call(node, "add_micros", (midnight, since), TIMESTAMP)
     if added.type == NULL and (moment.type != TIME or sign < 0):
-        return Operand(node, Literal(None, moment.type))
+        return Operand(node, Literal(None, TIMESTAMP if moment.type in TIMESTAMPS else moment.type))
     if moment.type != DATE or not (added.type.is_integer and holds(INTEGER, added.type)):
         what = f"{moment.type} {'+' if sign > 0 else '-'} {added.type}"
         binder.mismatch(node, f"cannot compute {what}; add an INTERVAL, or to a DATE an INTEGER number of days")

@@ -9,7 +9,20 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from catalog.errors import TypeMismatchError
-from catalog.types import BIGINT, BLOB, DATE, DOUBLE, JSON, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import (
+    BIGINT,
+    BLOB,
+    DATE,
+    DOUBLE,
+    JSON,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMP_NS,
+    TIMESTAMPS,
+    VARCHAR,
+    Kind,
+    SqlType,
+)
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
@@ -69,7 +82,7 @@ def integer(target: SqlType) -> Taker:
 
 
 def moment_as(target: SqlType) -> Taker:
-    """A DATE or TIMESTAMP, with time zone or without, as the one of the first two that is given."""
+    """A DATE or TIMESTAMP, with time zone or without and of any unit, as the one of the first two that is given."""
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
         operand = binder.bind(node)
@@ -78,6 +91,14 @@ def moment_as(target: SqlType) -> Taker:
         return binder.cast(operand, target)
 
     return take
+
+
+def nanoseconds(binder: Binder, node: exp.Expr) -> Scalar:
+    """A TIMESTAMP_S, _MS or _NS, as the last, which DuckDB makes of them where a function takes it."""
+    operand = binder.bind(node)
+    if operand.type not in TIMESTAMPS or operand.type == TIMESTAMP:
+        binder.mismatch(node, f"a TIMESTAMP_NS is needed here, not {operand.type}; cast it")
+    return binder.cast(operand, TIMESTAMP_NS)
 
 
 def exactly(target: SqlType) -> Taker:
@@ -99,7 +120,7 @@ def _taker(type_: SqlType | str) -> Taker:
         return integer(type_)
     if type_ in (DATE, TIMESTAMP):
         return moment_as(type_)
-    return {VARCHAR: text, DOUBLE: double}.get(type_) or exactly(type_)
+    return {VARCHAR: text, DOUBLE: double, TIMESTAMP_NS: nanoseconds}.get(type_) or exactly(type_)
 
 
 def apply(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:

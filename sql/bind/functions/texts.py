@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType
+from catalog.names import twice
+from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType, list_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
 from sql.bind.functions.signatures import apply, integer, text, text_operand
 from sql.ir.conditions import coalesced, is_null, junction, negation
 from sql.ir.scalar import Call, Literal, Scalar
@@ -85,7 +87,10 @@ def bind_text_bracket(binder: Binder, node: exp.Expr) -> Operand:
     """text[i] and text[i:j], counted from 1, and from the end if negative."""
     if len(node.expressions) != 1:
         binder.refuse(node, "text[...] takes one position or a range, such as name[1:3]")
-    subject, place = text(binder, node.this), node.expressions[0]
+    place = node.expressions[0]
+    if isinstance(place, exp.Slice) and binder.bind(node.this).type == BLOB:
+        return _bytes_between(binder, node, place)
+    subject = text(binder, node.this)
     take = integer(BIGINT)
     if not isinstance(place, exp.Slice):
         position = take(binder, place)
@@ -96,6 +101,16 @@ def bind_text_bracket(binder: Binder, node: exp.Expr) -> Operand:
     start = take(binder, first) if first is not None else Literal(1, BIGINT)
     end = take(binder, last) if last is not None else Literal(-1, BIGINT)
     return binder.call(node, "cut", (subject, start, end), VARCHAR)
+
+
+def _bytes_between(binder: Binder, node: exp.Expr, place: exp.Slice) -> Operand:
+    """bytes[i:j], by DuckDB."""
+    if place.args.get("step") is not None:
+        binder.refuse(node, "a step in bytes[...] is not supported")
+    first, last = place.args.get("this"), place.args.get("expression")
+    start = integer(BIGINT)(binder, first) if first is not None else Literal(1, BIGINT)
+    end = integer(BIGINT)(binder, last) if last is not None else Literal(-1, BIGINT)
+    return computed(node, "array_slice", (binder.bind(node.this).scalar, start, end), BLOB)
 
 
 def bind_like(binder: Binder, node: exp.Expr) -> Operand:
@@ -140,11 +155,14 @@ def _check_escape(binder: Binder, node: exp.Expr, pattern: str, escape: str, any
         binder.fail(node.expression, f"the pattern ends with {escape!r}, which escapes; put what it escapes behind it")
 
 
-def _matching(function: str, options: str | None = None) -> Handler:
-    """The condition that a regular expression matches x; its options stand under that name in the node."""
+def _matching(function: str, options: str | None = None, always: str = "") -> Handler:
+    """The condition that a regular expression matches x; its options stand under that name in the node, if they are
+    not `always` the same.
+    """
 
     def bind(binder: Binder, node: exp.Expr) -> Operand:
         subject, given = text(binder, node.this), node.args.get(options) if options else None
+        given = exp.Literal.string(always) if always else given
         if _varies(binder, node.expression):
             args = (subject, text(binder, node.expression), _options(binder, given))
             return of_any_pattern(binder, node, function, args, BOOLEAN)
@@ -179,7 +197,10 @@ _MOST_GROUPS = 8
 
 
 def bind_regexp_extract(binder: Binder, node: exp.Expr) -> Operand:
-    """REGEXP_EXTRACT(x, pattern [, group [, options]]): '' where nothing matches."""
+    """REGEXP_EXTRACT(x, pattern [, group [, options]]): '' where nothing matches; of a list of names a struct."""
+    if isinstance(node.args.get("group"), exp.Array):
+        given = [node.this, node.expression, node.args["group"], node.args.get("parameters")]
+        return bind_named_groups(binder, node, "regexp_extract", [arg for arg in given if arg is not None])
     subject, group = text(binder, node.this), 0
     if node.args.get("group") is not None:
         written = binder.bind(node.args["group"])
@@ -247,6 +268,24 @@ def _literal(binder: Binder, node: exp.Expr, what: str) -> str | None:
     return None if operand.scalar.value is None else str(operand.scalar.value)
 
 
+def bind_named_groups(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
+    """REGEXP_EXTRACT(x, pattern, names [, options]), a struct of what the groups match, and REGEXP_EXTRACT_ALL, a list
+    of such.
+    """
+    subject, pattern, names = args[:3]
+    if not names.expressions or not all(each.is_string for each in names.expressions):
+        binder.refuse(names, f"{name}() takes the names of groups as a list of texts; write ['a', 'b']")
+    if _varies(binder, pattern):
+        binder.refuse(pattern, f"{name}() with names of groups needs its pattern as a literal")
+    fields = [(each.name, VARCHAR) for each in names.expressions]
+    again = twice(field for field, _ in fields)
+    if again is not None:
+        binder.fail(names, f"{name}() has two groups called {again!r}; name each once")
+    constants = ", ".join(constant_text(binder, each, "patterns, names and options") for each in args[1:])
+    type_ = struct_of(fields) if name == "regexp_extract" else list_of(struct_of(fields))
+    return computed_of(node, f"{name}({places_of(1)[0]}, {constants})", [text(binder, subject)], type_)
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Concat: bind_concat,
     exp.ConcatWs: bind_concat_ws,
@@ -259,6 +298,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     ),
     exp.SimilarTo: _matching("regexp_full_match"),  # all of x, as in DuckDB
     exp.RegexpLike: _matching("regexp_matches", "flag"),  # x ~ pattern too
+    exp.RegexpILike: _matching("regexp_matches", always="i"),  # x ~* pattern
     exp.RegexpFullMatch: _matching("regexp_full_match", "options"),
     exp.RegexpReplace: bind_regexp_replace,
     exp.RegexpExtract: bind_regexp_extract,

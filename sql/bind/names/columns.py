@@ -38,6 +38,7 @@ _FORMS: dict[type[exp.Expr], str] = {
     exp.In: "({this} IN ({expressions}))",
     exp.Paren: "{this}",
     exp.RegexpLike: "regexp_matches({this}, {expression})",
+    exp.RegexpILike: "regexp_matches({this}, {expression}, 'i')",
     exp.SimilarTo: "regexp_full_match({this}, {expression})",
     exp.Tuple: '"row"({expressions})',
 }  # fmt: skip
@@ -88,7 +89,7 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
     if isinstance(node, exp.Column):
-        return ".".join(quoted_if_needed(part.name) for part in node.parts)
+        return ".".join("*" if isinstance(part, exp.Star) else quoted_if_needed(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
         return as_literal(node.name) if node.is_string else node.name
     if isinstance(node, exp.Neg):
@@ -144,7 +145,8 @@ def _array(node: exp.Expr, source: SqlText) -> str:
     if not any(isinstance(each, exp.Comprehension) for each in node.expressions):
         return f"list_value({_list(node.expressions, source)})"
     (found,) = node.expressions
-    name, condition = quoted_if_needed(found.expression.name), found.args.get("condition")
+    names = [found.expression, *filter(None, [found.args.get("position")])]
+    name, condition = ", ".join(quoted_if_needed(each.name) for each in names), found.args.get("condition")
     made, of = column_name(found.this, source), column_name(found.args["iterator"], source)
     if condition is None:
         return f"list_apply({of}, (lambda {name}: {made}))"

@@ -27,10 +27,14 @@ class ScopeColumn:
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns of a FROM clause in order, and the tables that they come from. Names are found in any case."""
+    """The columns of a FROM clause in order, and the tables that they come from. Names are found in any case.
+
+    `padded`: the keys of tables of which an outer join may have no row, in whose place NULLs stand.
+    """
 
     columns: tuple[ScopeColumn, ...] = ()
     tables: tuple[str, ...] = ()
+    padded: frozenset[str] = frozenset()
 
     @property
     def width(self) -> int:
@@ -80,14 +84,16 @@ class Scope:
         columns.insert(self.columns.index(one), united)
         return replace(self, columns=tuple(columns))
 
-    def typed(self, schema: Schema) -> Scope:
-        """The scope whose columns may be NULL where those of `schema`, by position, may be."""
+    def typed(self, schema: Schema, padded: Iterable[str]) -> Scope:
+        """The scope of an outer join: columns may be NULL where those of `schema`, by position, may be. Of the tables
+        called `padded` it may have no row.
+        """
 
         def as_there(c: ScopeColumn) -> ScopeColumn:
             nullable = schema[c.column.index].nullable
             return c if c.column.nullable == nullable else replace(c, column=replace(c.column, nullable=nullable))
 
-        return replace(self, columns=tuple(map(as_there, self.columns)))
+        return replace(self, columns=tuple(map(as_there, self.columns)), padded=self.padded | {*map(key, padded)})
 
     def unknown(self, name: str, table: str) -> str:
         """The message for a column that is not there."""
@@ -101,7 +107,7 @@ class Scope:
 def join(left: Scope, right: Scope) -> Scope:
     """The scope of the concatenated rows."""
     moved = (replace(c, column=replace(c.column, index=c.column.index + left.width)) for c in right.columns)
-    return Scope((*left.columns, *moved), left.tables + right.tables)
+    return Scope((*left.columns, *moved), left.tables + right.tables, left.padded | right.padded)
 
 
 def scope_of(table: str, fields: Iterable[Field]) -> Scope:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TypeVar
 
 from sqlglot import exp
@@ -12,6 +12,7 @@ from catalog.names import by_key, key, suggestion
 from catalog.types import Kind
 from sql.arguments import refuse_unread
 from sql.bind.context import BindContext
+from sql.bind.names.excluded import without
 from sql.bind.names.scope import Scope, ScopeColumn
 from sql.sql_text import text_of
 from sql.tree import called
@@ -57,7 +58,7 @@ def _numbered(context: BindContext, scope: Scope, node: exp.Expr) -> exp.Expr:
 
 def _star(context: BindContext, scope: Scope, item: exp.Expr) -> list[exp.Expr]:
     """The columns for an item that is a star, or one with a condition on names; the item itself if it is none."""
-    test = item if isinstance(item, exp.Like | exp.ILike | exp.SimilarTo | exp.Glob) and _is_star(item.this) else None
+    test = item if isinstance(item, _TESTS) and _is_star(item.this) else None
     written = item.this if test is not None else item
     if not _is_star(written):
         return [item]
@@ -69,6 +70,10 @@ def _star(context: BindContext, scope: Scope, item: exp.Expr) -> list[exp.Expr]:
     if not found and test is not None:
         context.fail(test, f"no column of FROM is called {text_of(test.expression)}; name one")
     return found
+
+
+_TESTS = (exp.Like, exp.ILike, exp.SimilarTo, exp.Glob, exp.RegexpLike, exp.RegexpILike)
+"""What may say which columns * stands for."""
 
 
 def _is_star(node: exp.Expr) -> bool:
@@ -86,6 +91,9 @@ def _named_like(context: BindContext, test: exp.Expr | None) -> Filter:
     if not test.expression.is_string:
         context.refuse(test, "the pattern behind * is a text literal; write one")
     pattern = test.expression.name
+    if isinstance(test, exp.RegexpLike | exp.RegexpILike):
+        found = _pattern(context, test, f"(?i){pattern}" if isinstance(test, exp.RegexpILike) else pattern)
+        return lambda name: found.search(name) is not None
     if isinstance(test, exp.SimilarTo):
         matches = _pattern(context, test, pattern)
     else:
@@ -106,30 +114,45 @@ def _pattern(context: BindContext, node: exp.Expr, pattern: str) -> re.Pattern[s
 
 def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str, wanted: Filter) -> list[exp.Expr]:
     refuse_unread((star,), context.source)
-    columns = _starred(context, scope, star, table)
-    excluded = by_key((column.name, column.name) for column in star.args.get("except_") or ())
+    left_out = star.args.get("except_") or ()
+    excluded = by_key((column.name, column.name) for column in left_out)
+    apart = {(key(column.table), key(column.name)) for column in left_out if column.table}
+    columns = _starred(context, scope, star, table, apart)
     replaced = {key(item.alias): item for item in star.args.get("replace") or ()}
-    renamed = {key(item.this.name): item.alias for item in star.args.get("rename") or ()}
-    names = by_key((column.name, column.name) for column in columns)
+    renamed = {key(item.this.name): item for item in star.args.get("rename") or ()}
+    names = by_key(
+        (column.name, column.name) for column in (*columns, *(column for column in left_out if column.table))
+    )
     for word, asked in (("EXCLUDE", excluded), ("REPLACE", {each: replaced[each].alias for each in replaced})):
         for name in (asked[each] for each in asked if each not in names):
             context.fail(star, f"* {word}: there is no column {name!r}{suggestion(name, names.values())}")
     for twice in (excluded.keys() & replaced.keys()) | (replaced.keys() & renamed.keys()):
         context.fail(star, f"the column {names[twice]!r} stands in two lists behind *; leave it out of one")
+    gone = excluded.keys() - {name for _, name in apart}
     nodes: list[exp.Expr] = []
     for column in columns:
         name = key(column.name)
-        if name in excluded or not wanted(column.name):
+        if name in gone or not wanted(column.name):
             continue
-        node = replaced.get(name) or column
-        nodes.append(called(node, renamed[name]) if name in renamed else node)
+        node, other = replaced.get(name) or column, renamed.get(name)
+        is_meant = other is not None and key(other.this.text("table")) in ("", key(column.table))
+        nodes.append(called(node, other.alias) if other is not None and is_meant else node)
     return nodes
 
 
-def _starred(context: BindContext, scope: Scope, star: exp.Star, table: str) -> list[exp.Column]:
-    """The columns that a star stands for: of all tables, of one, or the fields of a column that is a struct."""
+def _starred(
+    context: BindContext, scope: Scope, star: exp.Star, table: str, apart: Set[tuple[str, str]]
+) -> list[exp.Column]:
+    """The columns that a star stands for: of all tables, of one, or the fields of a column that is a struct; but for
+    those set `apart`, by the keys of their tables and names.
+    """
     if not table or scope.has(table):
-        return [_column(column, star) for column in scope.visible(table)]
+        columns = scope.visible(table)
+        for of, name in sorted(apart):
+            if not any(key(each.table) == of for each in scope.find(name, of)) or (table and key(table) != of):
+                context.fail(star, f"* EXCLUDE: {scope.unknown(name, of)}")
+            columns = without(scope, columns, (of, name), apart, not table)
+        return [_column(column, star) for column in columns]
     structs = scope.find(table)
     if not structs:
         context.fail(star, f"there is no table {table!r} in FROM{suggestion(table, scope.tables)}")
@@ -180,7 +203,7 @@ def _expanded(context: BindContext, scope: Scope, item: exp.Expr) -> Iterator[ex
     for column in columns:
         each = item.unalias().copy()
         for call in _own(each, exp.Columns):
-            each = _replaced(each, call, column.copy())
+            each = _replaced(each, call, column.unalias().copy())
         yield called(each, _name(item.alias, pattern, column.alias_or_name))
 
 
@@ -204,7 +227,7 @@ def chosen_columns(context: BindContext, scope: Scope, call: exp.Columns) -> lis
     """The columns that COLUMNS(..) stands for."""
     what = call.this
     if _is_star(what):
-        return [item if isinstance(item, exp.Column) else item.unalias() for item in _star(context, scope, what)]
+        return _star(context, scope, what)
     if what.is_string:
         pattern = _pattern(context, call, what.name)
         return [_column(each, call) for each in scope.visible() if pattern.search(each.name)]
@@ -217,15 +240,20 @@ def chosen_columns(context: BindContext, scope: Scope, call: exp.Columns) -> lis
     context.refuse(call, "COLUMNS takes *, a regular expression or a list of names here; list the columns")
 
 
+_TAKING_ALL = (exp.Coalesce, exp.Greatest, exp.Least, exp.Concat, exp.ConcatWs, exp.Anonymous, exp.Array, exp.Struct)
+"""What takes any number of arguments."""
+
+
 def _unpacked(context: BindContext, item: exp.Expr, columns: Sequence[exp.Expr]) -> exp.Expr:
     """The item with *COLUMNS(..) replaced by all columns, as arguments of the call around."""
     made = item.copy()
     for call in _own(made, exp.Columns):
         around = call.parent
-        if not isinstance(around, exp.Coalesce | exp.Greatest | exp.Least | exp.Concat | exp.Anonymous):
-            context.refuse(item, f"{text_of(call)} stands among the arguments of coalesce, greatest, least and concat")
+        if not isinstance(around, _TAKING_ALL):
+            context.refuse(item, f"{text_of(call)} stands among the arguments of a function, or in a list")
         given = [around.this] if isinstance(around.this, exp.Expr) else []
-        args = [each for arg in (*given, *around.expressions) for each in (columns if arg is call else [arg])]
+        bare = [column.unalias() for column in columns]
+        args = [each for arg in (*given, *around.expressions) for each in (bare if arg is call else [arg])]
         if given:
             around.set("this", args.pop(0).copy())
         around.set("expressions", [each.copy() for each in args])

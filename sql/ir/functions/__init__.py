@@ -23,7 +23,17 @@ from catalog.errors import UnsupportedError
 from sql.ir.functions import asked, called, intervals, json, logic, moments, nested, numbers, series, texts
 from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
 
-__all__ = ["FUNCTIONS", "MIRRORED", "NEGATED", "Function", "NotFoldableError", "Nulls", "Raises", "function_of"]
+__all__ = [
+    "DIRECTIONS",
+    "FUNCTIONS",
+    "MIRRORED",
+    "NEGATED",
+    "Function",
+    "NotFoldableError",
+    "Nulls",
+    "Raises",
+    "function_of",
+]
 
 _FAMILIES = (numbers, logic, moments, intervals, texts, series, nested, json, asked, called)
 _ALL: tuple[Function, ...] = tuple(function for family in _FAMILIES for function in family.FUNCTIONS)
@@ -36,6 +46,9 @@ MIRRORED = {f.name: f.mirrored for f in FUNCTIONS.values() if f.mirrored is not 
 
 NEGATED = {f.name: f.negated for f in FUNCTIONS.values() if f.negated is not None}
 """For each comparison f the g with NOT f(a, b) = g(a, b)."""
+
+DIRECTIONS = {"lt": -1, "le": -1, "ge": 1, "gt": 1}
+"""Of each comparison that leaves one side of a bound: where it lies from there."""
 
 
 def function_of(name: str) -> Function:

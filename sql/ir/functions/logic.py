@@ -7,10 +7,9 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from catalog.calendar import DAY
 from catalog.types import BOOLEAN, Kind
 from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises, ValueRule, of_values
-from sql.ir.limits import Range, limits, rescale
+from sql.ir.limits import Range, limits, moment_as, rescale
 from sql.ir.scalar import Call, Value
 
 
@@ -24,12 +23,10 @@ def _cast_range(call: Call, args: list[Range]) -> Range:
     low, high = args[0]
     if target.kind is Kind.BOOLEAN:
         return limits(target)
-    if target.kind is Kind.TIME and source.is_moment:
+    if source.is_moment and target.kind is Kind.TIME:
         return limits(target)
-    if source.kind is Kind.DATE and target.is_moment:
-        return low * DAY, high * DAY
-    if source.is_moment and target.kind is Kind.DATE:
-        return low // DAY, high // DAY
+    if source.is_moment and target.is_moment:
+        return moment_as(low, source, target), moment_as(high, source, target)
     digits = target.scale - source.scale
     return rescale(low, digits), rescale(high, digits)
 

@@ -108,14 +108,30 @@ def _of_words(script: Script, call: Call, a: Value) -> Value:
     source, target = call.args[0].type, call.type
     if not (is_exact(source) and is_exact(target)):
         raise NotCompiledError(call.function)
-    if source.is_moment and target.kind in (Kind.DATE, Kind.TIME):
-        return Value((script.let(f"{a.word} {'//' if target.kind is Kind.DATE else '%'} {DAY}"),), a.valid)
-    digits, word, valid = target.scale - source.scale, a.word, a.valid
-    factor = DAY if source.kind is Kind.DATE else 10 ** max(digits, 0)
-    if digits < 0:
-        word = script.let(f"round_off({word}, {10**-digits})")
+    if source.is_moment:
+        return _of_moment(script, call, a)
+    digits = target.scale - source.scale
+    return _scaled(script, call, a, 10 ** max(digits, 0), 10 ** max(-digits, 0))
+
+
+def _of_moment(script: Script, call: Call, a: Value) -> Value:
+    """See `moment_as`."""
+    target, per_day, word = call.type, call.args[0].type.per_day, a.word
+    if target.kind not in (Kind.DATE, Kind.TIME):
+        return _scaled(script, call, a, max(target.per_day // per_day, 1), max(per_day // target.per_day, 1))
+    if per_day > DAY:
+        word, per_day = script.let(f"round_off({word}, {per_day // DAY})"), DAY
+    form = f"{word} // {per_day}" if target.kind is Kind.DATE else f"{word} % {per_day} * {DAY // per_day}"
+    return Value((script.let(form),), a.valid)
+
+
+def _scaled(script: Script, call: Call, a: Value, factor: int, divisor: int) -> Value:
+    """The word times the factor, or through the divisor, rounded half away from zero."""
+    word, valid = a.word, a.valid
+    if divisor > 1:
+        word = script.let(f"round_off({word}, {divisor})")
     if not fits(call):  # asked before the scaling: afterwards it might have wrapped
-        low, high = limits(target)
+        low, high = limits(call.type)
         valid = _kept(script, call, valid, outside_word(word, -(-low // factor), high // factor))
     return Value((word if factor == 1 else script.let(f"{word} * {factor}"),), valid)
 

@@ -1,0 +1,116 @@
+"""INSERTs that meet rows leave what they leave in DuckDB, by literals and by parameters, and need no second engine."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from unittest import mock
+
+import duckdb
+import pytest
+
+import ivm
+from ivm.session import statements
+
+TABLES = (
+    "a INTEGER PRIMARY KEY, b INTEGER, c VARCHAR DEFAULT 'none'",
+    "a INTEGER PRIMARY KEY, b INTEGER UNIQUE, c VARCHAR NOT NULL",
+    "a INTEGER, b INTEGER, c VARCHAR, PRIMARY KEY (a, c)",
+    "a INTEGER PRIMARY KEY, b INTEGER CHECK (b < 5), c VARCHAR",
+    "a INTEGER UNIQUE NOT NULL, b INTEGER, c VARCHAR",
+)
+HEADS = ("INSERT INTO", "INSERT INTO", "INSERT INTO", "INSERT OR REPLACE INTO", "INSERT OR IGNORE INTO")
+ENDS = (
+    "", "ON CONFLICT DO NOTHING", "ON CONFLICT (a) DO NOTHING", "on conflict(a) do update set b = excluded.b",
+    "ON CONFLICT DO UPDATE SET c = EXCLUDED.c, b = excluded . b", "ON CONFLICT (a) DO UPDATE SET b = excluded.a",
+    "ON CONFLICT (A, c) DO UPDATE SET b = excluded.b", "ON CONFLICT (b) DO UPDATE SET c = excluded.c",
+    "ON CONFLICT (b) DO UPDATE SET a = excluded.a", "ON CONFLICT (x) DO NOTHING", "ON CONFLICT (a) DO UPDATE SET x = excluded.b",
+    "ON CONFLICT (a) DO UPDATE SET b = excluded.b, b = excluded.a", "ON CONFLICT (a) DO UPDATE SET b = excluded.b + 1",
+    "ON CONFLICT (a) DO UPDATE SET c = excluded.b", "ON CONFLICT (a) DO UPDATE SET b = excluded.b WHERE excluded.b > 2",
+)  # fmt: skip
+
+
+def outcome(run: Any, *statement: Any) -> Any:
+    try:
+        return run(*statement).fetchall()
+    except (ivm.Error, duckdb.Error):
+        return "refused"
+
+
+def written(value: Any) -> str:
+    return "NULL" if value is None else repr(value)
+
+
+@pytest.mark.parametrize("columns", TABLES)
+def test_rows_that_meet_others(columns: str) -> None:
+    chance, done = random.Random(columns), 0
+    db = ivm.connect(compile="off")
+    with duckdb.connect() as duck:
+        for run in (db.sql, duck.execute):
+            run(f"CREATE TABLE t ({columns})")
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT c, sum(b) AS s, count(*) AS n FROM t GROUP BY c")
+        for step in range(100):
+            head = chance.choice(HEADS)
+            names = chance.choice(((), (), ("a", "b"), ("c", "a"), ("b", "c", "a")))
+            width, count = len(names) or 3, chance.choice((1, 1, 1, 2, 3))
+            kinds = [name == "c" for name in names or "abc"]
+            rows = [
+                [chance.choice(("x", "y", None) if text else (1, 2, 3, 4, 9, None)) for text in kinds]
+                for _ in range(count)
+            ]
+            listed = f"({', '.join(names)})" if names else ""
+            end = "" if " OR " in head and chance.random() < 0.9 else chance.choice(ENDS)
+            values = ", ".join(f"({', '.join(map(written, row))})" for row in rows)
+            text = f"{head} t {listed} VALUES {values} {end}"
+            expected = outcome(duck.execute, text)
+            if chance.random() < 0.5:
+                marks = ", ".join([f"({', '.join('?' * width)})"] * count)
+                found = outcome(
+                    db.sql, f"{head} t {listed} VALUES {marks} {end};", [each for row in rows for each in row]
+                )
+            else:
+                found = outcome(db.sql, text)
+            assert found == expected, text
+            query = "SELECT * FROM t ORDER BY ALL"
+            assert db.sql(query).fetchall() == duck.execute(query).fetchall(), text
+            done += found != "refused"
+            if step % 25 == 24:
+                db.verify()
+                for run in (db.sql, duck.execute):
+                    run("DELETE FROM t WHERE a < 3")
+    assert done > 8
+
+
+def test_what_is_wrong_is_told_whether_rows_meet_or_not() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER)")
+    for wrong in ("x = excluded.b", "b = excluded.x", "b = x + 1"):
+        with pytest.raises(ivm.BindError, match="x"):
+            db.sql(f"INSERT INTO t VALUES (1, 1) ON CONFLICT (a) DO UPDATE SET {wrong}")
+    assert db.sql("SELECT count(*) FROM t").fetchall() == [(0,)]
+
+
+def test_they_need_no_second_engine() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER); INSERT INTO t VALUES (1, 1)")
+    with mock.patch.object(statements, "parse", side_effect=AssertionError):
+        assert db.sql(
+            "INSERT INTO t VALUES (1, 2), (2, 5) ON CONFLICT (a) DO UPDATE SET b = excluded.b"
+        ).fetchall() == [(2,)]
+        assert db.sql("INSERT OR REPLACE INTO t VALUES (?, ?)", [2, 6]).fetchall() == [(1,)]
+        assert db.sql("INSERT OR IGNORE INTO t VALUES (2, 7)").fetchall() == [(0,)]
+    assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 2), (2, 6)]
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_within_a_transaction_and_over_shards(shards: int | None) -> None:
+    db = ivm.connect(compile="off", shards=shards)
+    db.sql("CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER); INSERT INTO t VALUES (1, 1), (2, 2)")
+    db.sql("BEGIN")
+    db.sql("INSERT INTO t VALUES (?, ?) ON CONFLICT (a) DO UPDATE SET b = excluded.b", [1, 10])
+    db.sql("INSERT INTO t VALUES (?, ?) ON CONFLICT (a) DO UPDATE SET b = excluded.b", [1, 11])
+    db.sql("INSERT OR IGNORE INTO t VALUES (1, 12), (3, 3)")
+    assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 11), (2, 2), (3, 3)]
+    db.sql("ROLLBACK")
+    db.sql("INSERT OR REPLACE INTO t VALUES (2, 20), (4, 40)")
+    assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 1), (2, 20), (4, 40)]
