@@ -235,9 +235,9 @@ def test_groups_that_come_and_go_in_order_take_no_more_slots() -> None:
 
 def test_the_index_grows_by_a_few_partitions_at_a_time() -> None:
     model = Model(1)
-    numbers = np.random.default_rng(3).permutation(100_000).tolist()
+    numbers = np.random.default_rng(3).permutation(200_000).tolist()
     most = 0
-    for start in range(0, 100_000, 1_000):
+    for start in range(0, 200_000, 1_000):
         before = count_of(model, PARTITIONS)
         model.add([(k,) for k in numbers[start : start + 1_000]], [1] * 1_000)
         most = max(most, count_of(model, PARTITIONS) - before)
