@@ -107,7 +107,7 @@ class Altered:
     @property
     def is_stored_anew(self) -> bool:
         """Whether views that read the table are to be planned again."""
-        return (self.has_other_columns and not self.only_adds) or self.old.name != self.table.name
+        return self.has_other_columns and not self.only_adds
 
     def then(self, after: Altered) -> Altered:
         """This, and then another."""

@@ -24,6 +24,8 @@ def plain_type(type_: SqlType) -> Plain:
         found["element"] = plain_type(type_.element)
     if type_.labels:
         found["labels"] = list(type_.labels)
+    if type_.collation:
+        found["collation"] = type_.collation
     if type_.fields:
         found["fields"] = [[name, plain_type(field)] for name, field in type_.fields]
     return found
@@ -39,6 +41,7 @@ def type_of(plain: Plain) -> SqlType:
         None if element is None else type_of(element),
         tuple(plain.get("labels", ())),
         tuple((name, type_of(field)) for name, field in plain.get("fields", ())),
+        plain.get("collation", ""),
     )
     _check(found, SqlType)
     return found

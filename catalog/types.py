@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 from catalog.errors import UnsupportedError
@@ -101,7 +101,9 @@ class SqlType:
     """A SQL type; `precision` and `scale` mean something for DECIMAL only, `labels` for ENUM.
 
     `element` is that of a LIST; of a MAP the STRUCT of a key and its value. `fields` are those of a STRUCT, each with
-    its name, which is "" for each if they have none, as ROW(1, 2) makes it.
+    its name, which is "" for each if they have none, as ROW(1, 2) makes it. `collation` says of a VARCHAR which texts
+    SQL takes for equal, and in which order they come: names such as nocase joined by dots, or "" for the texts
+    themselves. Values are the same with any, so that types which differ in it alone are equal.
     """
 
     kind: Kind
@@ -110,6 +112,7 @@ class SqlType:
     element: SqlType | None = None
     labels: tuple[str, ...] = ()
     fields: tuple[tuple[str, SqlType], ...] = ()
+    collation: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
@@ -137,6 +140,16 @@ class SqlType:
     def is_nested(self) -> bool:
         """Whether this is a LIST, STRUCT or MAP, whose values are made of others."""
         return self.kind in _NESTED
+
+    @property
+    def is_collated(self) -> bool:
+        """Whether this is a text with a collation, or made of such."""
+        return bool(self.collation) or any(part.is_collated for part in self.parts)
+
+    @property
+    def parts(self) -> list[SqlType]:
+        """The types that a LIST, STRUCT or MAP is made of; none of any other type."""
+        return [part for _, part in self.fields] + ([self.element] if self.element is not None else [])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -213,6 +226,11 @@ JSON = SqlType(Kind.JSON)
 INTERVAL = SqlType(Kind.INTERVAL)
 
 
+def collated(type_: SqlType, collation: str) -> SqlType:
+    """The same type of texts, compared by a collation."""
+    return replace(type_, collation=collation)
+
+
 def decimal(precision: int, scale: int) -> SqlType:
     """DECIMAL(precision, scale)."""
     return SqlType(Kind.DECIMAL, precision, scale)
@@ -248,8 +266,7 @@ def _checked(type_: SqlType) -> SqlType:
 
 @lru_cache(1 << 12)
 def _levels(type_: SqlType) -> int:
-    parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
-    return 1 + max(map(_levels, parts)) if parts else 0
+    return 1 + max(map(_levels, type_.parts), default=-1)
 
 
 def map_of(key: SqlType, value: SqlType) -> SqlType:
@@ -273,5 +290,4 @@ def _within(type_: SqlType) -> str:
 
 def holds(type_: SqlType, other: SqlType) -> bool:
     """Whether a type is another, or is made of it."""
-    parts = [field for _, field in type_.fields] + ([type_.element] if type_.element is not None else [])
-    return type_ == other or any(holds(part, other) for part in parts)
+    return type_ == other or any(holds(part, other) for part in type_.parts)

@@ -6,7 +6,6 @@ which functions they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import NumericError
-from catalog.names import as_literal, quoted
+from catalog.names import as_literal
 from catalog.schema import Field
 from catalog.types import TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType
 from ivm.duck import Use, answer, connection, offer, texts_of, with_hugeints
@@ -24,10 +23,9 @@ from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.zones import clocks_of, is_near
-from sql.ir.functions.nested import PLACE
+from sql.ir.asking import asked_text, with_arguments
 
 _GIVEN = "given"
-_PLACE = re.compile(PLACE.format(r"(\d+)"))
 Argument = tuple[Column | str | None, SqlType]
 """Values, or the text of one or None for NULL, and their type."""
 
@@ -43,22 +41,16 @@ class _Question:
     types: tuple[SqlType, ...]
     rows: pa.Table
     type: SqlType
-    text: str | None = None
+    text: str = ""
 
     def asked_with(self, column: str) -> str:
         """The text of the call, with `column` for each of its columns, which has {} for its number."""
         numbers = count(1)
         written = [
-            f"CAST({column.format(next(numbers)) if value is None else value} AS {type_})"
-            for value, type_ in zip(self.values, self.types, strict=True)
+            f"CAST({column.format(next(numbers)) if value is None else value} AS {given})"
+            for value, given in zip(self.values, self.types, strict=True)
         ]
-        if self.function in ("cast", "try_cast"):
-            return f"{self.function}({written[0]} AS {self.type})"
-        call = f"{quoted(self.function)}({', '.join(written)})"
-        if self.function == "written":
-            call = _PLACE.sub(lambda place: written[int(place[1])], str(self.text))
-        # Outside, the cast changes nothing but where DuckDB gives a number a type that depends on its value.
-        return f"CAST({call} AS {self.type})"
+        return asked_text(self.function, written, self.type, self.text)
 
     def answer(self) -> pa.Array | pa.ChunkedArray:
         """The values of all rows; one if the call has no column."""
@@ -89,6 +81,8 @@ class _Question:
         shown = [as_literal(str(next(given))) if value is None else value for value in self.values]
         words = str(error).partition(" Error: ")[2].partition("\n")[0] or str(error)
         what = f"cannot compute {self.function}({', '.join(shown)})"
+        if self.function == "written":
+            what = f"cannot compute {with_arguments(self.text, shown.__getitem__)}"
         return NumericError(f"{what}: {words}; correct the value or filter it out first")
 
 
@@ -152,7 +146,7 @@ def answer_to(
             arrays.append(to_arrow(value, given, strings))
     rows = with_hugeints(pa.table(arrays, [field.name for field in fields]), tuple(fields))
     values = tuple(None if isinstance(value, Column) else _literal(value) for value, _ in arguments)
-    text = arguments[0][0] if function == "written" and isinstance(arguments[0][0], str) else None
+    text = str(arguments[0][0]) if function == "written" else ""
     question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text)
     try:
         return question.answer()

@@ -37,7 +37,8 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, JSON, UUID, Kind
 from ivm.spill import spill_directory
-from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, enum_columns, huge_columns, undivided, with_huge
+from ivm.trace.columns import stand_ins
+from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, huge_columns, undivided, with_huge
 from sql.cast_text import REFUSED
 
 
@@ -199,14 +200,19 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
     return with_huge(table, [f.type if f.type.is_nested or f.type.kind is Kind.ENUM else None for f in fields])
 
 
+def for_queries(table: pa.Table, fields: Schema) -> pa.Table:
+    """The table as `with_hugeints` has it, its texts compared as SQL says, see `offer`."""
+    return stand_ins.with_collations(with_hugeints(table, fields), [field.type for field in fields])
+
+
 def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
     """Let `name` stand for the rows of a table on this connection."""
-    enums = enum_columns(table)
-    if not enums:
+    made = stand_ins.made_in_sql(table)
+    if not made:
         duck.register(name, undivided(table))
         return
     names = [f"c{place}" for place in range(table.num_columns)]
-    columns = [f"{each}::{enums[place]}" if place in enums else each for place, each in enumerate(names)]
+    columns = [f"{each}{made.get(place, '')}" for place, each in enumerate(names)]
     texts = f"{name}, ENUMs as texts"
     duck.register(texts, undivided(table).rename_columns(names))
     named = ", ".join(map(quoted, table.column_names))

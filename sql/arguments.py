@@ -35,10 +35,11 @@ _TIMES = ("year", "month", "day", "hour", "min", "sec")
 
 _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     ((), (exp.All, exp.Any, exp.AtTimeZone, exp.Between, exp.Boolean, exp.Bracket, exp.ByteString, exp.CTE,
-          exp.CheckColumnConstraint, exp.Constraint, exp.Credentials, exp.DataTypeParam, exp.DefaultColumnConstraint,
-          exp.Describe, exp.Filter, exp.From, exp.GroupingSets, exp.Having, exp.Identifier, exp.IgnoreNulls,
-          exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PartitionedByProperty, exp.PrimaryKey,
-          exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property, exp.Qualify, exp.RespectNulls,
+          exp.CheckColumnConstraint, exp.CollateColumnConstraint, exp.Constraint, exp.Credentials, exp.DataTypeParam,
+          exp.DefaultColumnConstraint, exp.Describe, exp.Filter, exp.From, exp.GroupingSets, exp.Having,
+          exp.HexString, exp.Identifier, exp.IgnoreNulls, exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset,
+          exp.PartitionedByProperty, exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property,
+          exp.Qualify, exp.RespectNulls,
           exp.Returning, exp.Summarize, exp.TemporaryProperty, exp.TruncateTable, exp.Var, exp.Where,
           exp.WithDataProperty, exp.ToMap, exp.Dot, exp.PropertyEQ)),
     (("keys", "values"), (exp.Map,)),
@@ -242,6 +243,7 @@ _COMPUTED = (
     exp.Returning,
     exp.Ordered,
     exp.CheckColumnConstraint,
+    exp.CollateColumnConstraint,
     exp.DefaultColumnConstraint,
     exp.GeneratedAsIdentityColumnConstraint,
     exp.ComputedColumnConstraint,

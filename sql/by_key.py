@@ -65,7 +65,7 @@ class ByKey:
         keys = table.key_indexes
         if wanted.keys() != set(keys) or values.keys() & {-1, *keys}:
             return None
-        if any(table.fields[place].type.kind not in _KEYS for place in keys):
+        if any(table.fields[place].type.kind not in _KEYS or table.fields[place].type.collation for place in keys):
             return None
         return (
             [(place, wanted[place], table.fields[place]) for place in keys],

@@ -12,13 +12,14 @@ from sqlglot.errors import SqlglotError
 from catalog.errors import UnsupportedError
 from catalog.names import key, written
 from catalog.schema import Check, Default, Field, ForeignKey, Generated, Table, Unique
-from catalog.types import INTEGER, SqlType
+from catalog.types import INTEGER, VARCHAR, SqlType, collated
 from sql.bind.check_condition import bind_condition, bind_generated
 from sql.duckdb_text import duckdb_text
 from sql.sql_text import SqlText, text_of
 from sql.statements import CreateTable
 from sql.tree import nodes_of, table_name
 from sql.types.calendar import Interval, interval
+from sql.types.collations import KNOWN, collation_named
 from sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"
@@ -55,7 +56,7 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
     change any that a maintained view reads. `PARTITIONED BY (columns)` or `REPLICATED`, behind the columns, say where
     its rows are in a database over shards; for others they mean nothing. `retention = '7 days'` with
     `retention_column = 'ts'` ends rows whose ts is longer ago. Generated columns are computed of the others.
-    UnsupportedError for what else may be declared (STORED, COLLATE, ...); BindError for a contradiction.
+    UnsupportedError for what else may be declared (STORED, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
         source.misread(tree.this, "CREATE TABLE needs its columns, or AS SELECT ...; write them after the name")
@@ -134,11 +135,22 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
             _set_default(declaration, name, kind.this, source)
         elif isinstance(kind, exp.CheckColumnConstraint):
             declaration.checks.append((constraint.name, kind.this))
+        elif isinstance(kind, exp.CollateColumnConstraint):
+            type_ = _collated(what, type_, kind.this, source)
         elif isinstance(kind, exp.UniqueColumnConstraint) and not kind.this:
             declaration.unique.append(Unique((name,), constraint.name))
         else:
             _refuse(declaration, kind, source, item)
     declaration.fields.append(Field(name, type_, nullable))
+
+
+def _collated(what: str, type_: SqlType, node: exp.Expr, source: SqlText) -> SqlType:
+    if type_ != VARCHAR:
+        source.fail(node, f"{what} has a collation, which is of texts, not of {type_}; leave it out")
+    collation = collation_named(node)
+    if collation is None:
+        source.refuse(node, f"{what} has the collation {node.sql()}, which is not supported; {KNOWN} are")
+    return collated(type_, collation)
 
 
 def _value_of(kind: exp.Expr) -> exp.Expr | None:
@@ -185,7 +197,7 @@ def _with_generated(declaration: _Declaration, table: Table, source: SqlText) ->
                     node = inner if column is node else node
                     column.replace(inner)
             bound = bind_generated(node, replace(table, fields=given), source)
-            found = type_ or bound.type
+            found = bound.type if type_ in (None, bound.type) else type_  # which may have a collation
             types[name] = found
             values[name] = exp.cast(node.copy(), exp.DataType.build(str(found), dialect="duckdb"), dialect="duckdb")
         return values[name]

@@ -123,6 +123,7 @@ _SPECIAL: dict[str, Callable[[Call], Scalar]] = {
     "nullif": _nullif,
     "cast": _cast,
     "raise_if": _raise_if,
+    "collate": lambda call: call.args[0],
 }
 
 

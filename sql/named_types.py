@@ -21,6 +21,10 @@ from sql.types.declared import declared_type, is_type
 _CREATES = re.compile(r"create\s+type\s")
 _CASTS = frozenset(["CAST", "TRY_CAST"])
 _CONSTRAINTS = frozenset(["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"])
+_Place = tuple[int, int, str]
+"""From where to where in a text there is something else."""
+_FIELDS = {"STRUCT": 1, "ROW": 1, "UNION": 1, "MAP": 0}
+"""Types that are made of others, in parentheses, and how many words stand before each of these."""
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER])
 
 
@@ -33,47 +37,73 @@ def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> 
     folded = key(text)
     if not any(name in folded for name in types) and _CREATES.search(folded) is None:
         return text
-    known, places = dict(types), list[tuple[int, int, str]]()
+    known, places = dict(types), list[_Place]()
     for tokens in chunks(statement_tokens(dialect_named(dialect), SqlText(text))):
-        created = _created(tokens, text)
+        created = _created(tokens)
+        found = _types(tokens) if created is None else _names(tokens, created)
+        named = [(t.start, t.end + 1, known[key(t.text)]) for t in found if key(t.text) in known]
+        places += named
         if created is not None:
-            known.update([created])
-        else:
-            places += [(t.start, t.end + 1, known[key(t.text)]) for t in _types(tokens) if key(t.text) in known]
-    for start, end, written in sorted(places, reverse=True):
-        text = text[:start] + written + text[end:]
-    return text
+            known[key(tokens[created - 2].text)] = _written(text, tokens[created].start, tokens[-1].end + 1, named)
+    return _written(text, 0, len(text), places)
 
 
-def _created(tokens: list[Token], text: str) -> tuple[str, str] | None:
-    """The key and the text of the type that CREATE TYPE [IF NOT EXISTS] name AS ... makes."""
-    words = [token.text.upper() for token in tokens[:5]]
+def _written(text: str, start: int, end: int, places: Sequence[_Place]) -> str:
+    """A part of a text with others in some places of it."""
+    written = text[start:end]
+    for first, last, other in sorted(places, reverse=True):
+        written = written[: first - start] + other + written[last - start :]
+    return written
+
+
+def _created(tokens: list[Token]) -> int | None:
+    """Where the type begins that CREATE TYPE [IF NOT EXISTS] name AS type gives a name."""
+    words = [token.text.upper() for token in tokens[:8]]
     if words[:2] != ["CREATE", "TYPE"]:
         return None
-    rest = tokens[5:] if words[2:] == ["IF", "NOT", "EXISTS"] else tokens[2:]
-    if len(rest) < 3 or rest[1].text.upper() != "AS":
-        return None
-    return key(rest[0].text), text[rest[2].start : rest[-1].end + 1]
+    at = 7 if words[2:5] == ["IF", "NOT", "EXISTS"] else 4
+    return at if len(tokens) > at and words[at - 1] == "AS" else None
 
 
 def _types(tokens: list[Token]) -> Iterator[Token]:
-    """The tokens that stand where a type does."""
-    yield from _of_columns(tokens)
-    yield from _of_altered(tokens)
+    """The tokens that stand where the name of a type does, also within other types."""
+    for place in (*_of_columns(tokens), *_of_altered(tokens), *_of_casts(tokens)):
+        yield from _names(tokens, place)
+
+
+def _names(tokens: list[Token], place: int) -> Iterator[Token]:
+    """The names of types in the one that begins at a place."""
+    yield from tokens[place : place + 1]
+    word = tokens[place].text.upper() if place < len(tokens) else ""
+    if word not in _FIELDS or place + 1 == len(tokens) or tokens[place + 1].token_type != TokenType.L_PAREN:
+        return
+    depth = 0
+    for at in range(place + 1, len(tokens)):
+        kind = tokens[at].token_type
+        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
+        if depth == 0:
+            return
+        if depth == 1 and kind in (TokenType.L_PAREN, TokenType.COMMA):
+            yield from _names(tokens, at + 1 + _FIELDS[word])
+
+
+def _of_casts(tokens: list[Token]) -> Iterator[int]:
+    """Where a type begins in CAST(x AS type) and x::type."""
     casts: list[bool] = []
     for place, token in enumerate(tokens):
         before = tokens[place - 1] if place else token
         if token.token_type == TokenType.L_PAREN:
             casts.append(before.text.upper() in _CASTS)
         elif token.token_type == TokenType.R_PAREN and casts:
-            if casts.pop() and tokens[place - 2].token_type == TokenType.ALIAS:
-                yield before
+            casts.pop()
+        elif token.token_type == TokenType.ALIAS and casts and casts[-1]:
+            yield place + 1
         elif before.token_type == TokenType.DCOLON and token.token_type not in _NOT_NAMES:
-            yield token
+            yield place
 
 
-def _of_columns(tokens: list[Token]) -> Iterator[Token]:
-    """What follows the name of each column that CREATE TABLE declares."""
+def _of_columns(tokens: list[Token]) -> Iterator[int]:
+    """Where what follows the name of each column that CREATE TABLE declares begins."""
     words = [token.text.upper() for token in tokens]
     opened = words.index("(") if "(" in words else len(words)
     if words[:1] != ["CREATE"] or "TABLE" not in words[:4] or "AS" in words[:opened]:
@@ -86,11 +116,11 @@ def _of_columns(tokens: list[Token]) -> Iterator[Token]:
             return
         starts = depth == 1 and kind in (TokenType.L_PAREN, TokenType.COMMA)
         if starts and words[place + 1] not in _CONSTRAINTS and tokens[place + 2].token_type not in _NOT_NAMES:
-            yield tokens[place + 2]
+            yield place + 2
 
 
-def _of_altered(tokens: list[Token]) -> Iterator[Token]:
-    """The type that ALTER TABLE gives a column: behind TYPE, or behind the name of one that is added."""
+def _of_altered(tokens: list[Token]) -> Iterator[int]:
+    """Where the type begins that ALTER TABLE gives a column: behind TYPE, or behind the name of one that is added."""
     words = [token.text.upper() for token in tokens]
     if words[:2] != ["ALTER", "TABLE"]:
         return
@@ -104,7 +134,7 @@ def _of_altered(tokens: list[Token]) -> Iterator[Token]:
         at = words.index("TYPE", at)
     else:
         return
-    yield from tokens[at + 1 : at + 2]
+    yield at + 1
 
 
 _CREATE = "CREATE TYPE name AS ENUM ('a', 'b'), or AS another type"

@@ -42,7 +42,8 @@ class PlainInsert(NamedTuple):
 
 
 _NAME = r'(\w+|"(?:[^"]|"")+")'
-_INTO = rf"\s*INSERT\s+(?:OR\s+(REPLACE|IGNORE)\s+)?INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*"
+_TABLE = r'(\w+(?:\.\w+){0,2}|"(?:[^"]|"")+")'
+_INTO = rf"\s*INSERT\s+(?:OR\s+(REPLACE|IGNORE)\s+)?INTO\s+{_TABLE}\s*(?:\(([^()']*)\)\s*)?VALUES\s*"
 _HEAD = re.compile(rf"{_INTO}\(", re.ASCII | re.IGNORECASE)
 _COLUMN = re.compile(rf"\s*{_NAME}\s*(,|$)", re.ASCII)
 _TYPED = "DATE|TIMESTAMPTZ|TIMESTAMP|TIME|UUID"

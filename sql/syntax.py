@@ -24,6 +24,7 @@ from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.sequence_words import is_about_sequence
 from sql.sql_text import SqlText
+from sql.token_forms import as_known
 from sql.transaction_words import is_about_transaction
 from sql.tree import nodes_of
 
@@ -48,18 +49,6 @@ BY_TOKENS = frozenset((
 """The first words of statements that are read by their tokens."""
 
 
-def _without_virtual(chunk: list[Token]) -> list[Token]:
-    """The tokens of CREATE TABLE without VIRTUAL behind a generated column, which sqlglot does not know."""
-    words = [token.text.upper() for token in chunk]
-    if words[0] != "CREATE" or "VIRTUAL" not in words:
-        return chunk
-    return [
-        token
-        for place, token in enumerate(chunk)
-        if words[place] != "VIRTUAL" or words[place - 1] != ")" or words[place + 1 : place + 2] not in ([","], [")"])
-    ]
-
-
 _ABOUT = (is_about_macro, is_about_sequence, is_about_transaction)
 
 
@@ -80,7 +69,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
         by_tokens = word in BY_TOKENS or any(is_about(chunk) for is_about in _ABOUT)
         if analyze:
             by_tokens = chunk[0].text.upper() in ("VIEW", "MATERIALIZED")
-        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, _without_virtual(chunk), text, source)
+        tree = exp.Command(this=chunk[0].text) if by_tokens else _parse(reader, as_known(chunk, reader), text, source)
         found.append(Syntax(tree, tuple(chunk), explain, analyze))
     return tuple(found)
 

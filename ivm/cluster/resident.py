@@ -15,7 +15,7 @@ from catalog.catalog import Catalog
 from catalog.errors import NumericError, StorageError
 from catalog.names import key
 from ivm.cluster import orders
-from ivm.cluster.declaring import declared
+from ivm.cluster.declaring import declared_here
 from ivm.cluster.defining import Defining, Known, over_rows
 from ivm.cluster.filling import Done, Filling
 from ivm.cluster.guards import Guard, guarded_anew, guards_of
@@ -264,7 +264,7 @@ class Resident:
         defining = self._defining = self._made(catalog, definition.time, known, anew)
         defining.gone = [entry.name for name, entry in old.content.items() if name not in catalog.content]
         rows = {change.table.name: change.data for change in changes_in(payloads, catalog)}
-        defining.tables = declared(self.engine.tables, definition, old, catalog, rows)
+        defining.tables = declared_here(self.engine.tables, definition, old, catalog, rows)
         if definition.stage is orders.Stage.FILLED:
             defining.is_filled, defining.new = True, [self._under_way().new]
             return

@@ -26,8 +26,8 @@ from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel
 from ivm.durable.moment import nodes_that_keep, of_view
 from ivm.durable.payload import catalog_of, definition_of
-from ivm.durable.restore import referred_first
 from ivm.durable.rows import batches_of
+from ivm.engine.declaring import referred_first
 from ivm.engine.engine import Engine
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities

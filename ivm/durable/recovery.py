@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.altering import Altered
 from catalog.errors import ConstraintError, Error, NumericError, StorageError
 from catalog.names import key
-from catalog.plain import table_of
 from catalog.schema import View
 from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
@@ -29,8 +27,8 @@ from ivm.durable.payload import (
 from ivm.durable.remains import keep_remains
 from ivm.durable.replay import Replay
 from ivm.durable.restore import install_again, restore
+from ivm.engine.declaring import declared
 from ivm.engine.installing import Progress
-from ivm.engine.tables import Declared
 from ivm.intake.incoming import default_values
 from ivm.session.core import Core
 from ivm.storage.certain import check_end
@@ -217,32 +215,13 @@ class _Known:
                 there.content = {each: kept for each, kept in there.content.items() if each != name}
         core.catalog.become(there)
         changes = read_altered(head, self._catalog, catalog)
-        altered = dict[str, Declared]()
-        for change in changes:
-            altered[change.table.name] = self._altered(change, made, altered)
-        for name in [*engine.tables]:
-            if catalog.content.get(key(name)) is None or catalog.content[key(name)].name != name or name in made:
-                engine.put_table(name, None)
-        for table in map(table_of, head["tables"]):
-            new = table.name in made
-            rows = made.get(table.name)
-            declared = altered.get(table.name)
-            if declared is None:
-                declared = engine.tables.made(table, rows, engine.time + 1) if new else engine.tables.indexed(table)
-            engine.put_table(table.name, declared)
-        for table in catalog.tables:
-            if any(each.enforced and (each.table in made or each.table in altered) for each in table.foreign_keys):
-                engine.put_table(table.name, engine.tables.indexed(table))
+        altered = {each.table.name: (each, default_values(each.table, each.new)) for each in changes}
+        others = [table["name"] for table in head["tables"]]
+        put = declared(engine.tables, catalog, made, altered, others, head["time"])
+        for name in {*engine.tables} - {table.name for table in catalog.tables if table.name not in made}:
+            engine.put_table(name, None)
+        for name, table in put.items():
+            engine.put_table(name, table)
         self._catalog = catalog
         if engine.history:  # so that it is known what has changed in new views since
             self.finish()
-
-    def _altered(
-        self, change: Altered, made: Mapping[str, pa.Table | None], others: Mapping[str, Declared]
-    ) -> Declared:
-        """The table as it is from now on, with the rows that it had, or is made of. `others` are altered, too."""
-        engine = self._core.engine
-        tables, table = engine.tables, change.table
-        if table.name in made:
-            return tables.made(table, made[table.name], engine.time)
-        return tables.altered(change, default_values(table, change.new), others)

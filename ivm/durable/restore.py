@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, Error, MemoryLimitError, StorageError
-from catalog.names import key
 from catalog.schema import Table, View
 from ivm.dataflow.node import Node
 from ivm.durable.files import Reading, Written
@@ -20,6 +19,7 @@ from ivm.durable.moment import of_view
 from ivm.durable.on_disk import OnDisk, WrittenState
 from ivm.durable.payload import catalog_of
 from ivm.durable.rows import as_read, read_rows
+from ivm.engine.declaring import referred_first
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
@@ -171,20 +171,3 @@ def _restore_view(
         if saved.missed and not known:
             _told.warning("view %s is filled anew: what was saved is of another plan than it has now", view.name)
         return known or bool(saved.missed)
-
-
-def referred_first(tables: Iterable[Table]) -> list[Table]:
-    """The tables, each after those to which its foreign keys refer."""
-    left = {key(table.name): table for table in tables}
-    found: list[Table] = []
-
-    def add(name: str) -> None:
-        table = left.pop(key(name), None)
-        if table is not None:
-            for foreign in table.foreign_keys:
-                add(foreign.table)
-            found.append(table)
-
-    for name in list(left):
-        add(name)
-    return found

@@ -200,6 +200,7 @@ class Engine:
                 self._ends.pop(old.node, None)
         if renderer is not None:
             renderer.tables, self.renderer = self.tables, renderer
+            renderer.label_nodes()
         for name, (installed, oracle_sql) in views.items():
             if installed is not None:
                 installed.node.owners[name] = None

@@ -13,6 +13,7 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, bytes_text
 from ivm.plan.existing import Existing, rows_to_read
 from ivm.plan.node import Plan, Sizes
+from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
 from ivm.trace.rows.table_store import TableStore
 
@@ -96,6 +97,18 @@ def beside(renderer: Renderer, tables: dict[str, TableStore], changed: Set[str],
     return replace(
         renderer, tables=tables, sources=sources, rendered=rendered, existing=existing, views=dict(renderer.views)
     )
+
+
+def renamed(renderer: Renderer, renaming: Renaming) -> Renderer:
+    """One for the same graph, in which tables and views have other names; all that is rendered stays."""
+    rendered = {renaming.plan(plan): node for plan, node in renderer.rendered.items()}
+    existing, names = Existing(), renaming.names
+    existing.add(rendered)
+    sources = {names.get(name, name): feeds for name, feeds in renderer.sources.items()}
+    gone = names.values() - names.keys()  # a view that is dropped may have had the name
+    kept = {name: node for name, node in renderer.views.items() if name not in gone}
+    views = {names.get(name, name): node for name, node in kept.items()}
+    return replace(renderer, rendered=rendered, existing=existing, sources=sources, views=views)
 
 
 def put_or_drop(all_there_are: dict[str, T], name: str, one: T | None) -> None:

@@ -106,8 +106,8 @@ class Subscription:
                 yield table
 
     def push(self, table: pa.Table, of: int | str) -> None:
-        """Add the changes `of` a commit, by its time, or of a view, by its mark, unless they were added last; called by
-        the engine.
+        """Add the changes `of` a commit, by its time, or of what has made a view anew, by a mark that nothing else has,
+        unless they were added last; called by the engine.
         """
         with self._lock:
             last = self._pending[-1][0] if self._pending else self._taken

@@ -201,15 +201,18 @@ class Tables(dict[str, TableStore]):
             return others[name].store, others[name].table
         return self[name], self[name].table
 
-    def altered(self, change: Altered, values: Sequence[pa.Scalar], others: Mapping[str, Declared] = _NONE) -> Declared:
+    def altered(
+        self, change: Altered, values: Sequence[pa.Scalar], others: Mapping[str, Declared] = _NONE, *,
+        beside: bool = False,
+    ) -> Declared:  # fmt: skip
         """The table there is as it is to be, with its rows, which hold these values in columns that are new.
 
-        `others`: see `declared`.
+        `others`: see `declared`. `beside`: columns that are new are there before it is put, too.
         Cost: none where columns stay; that of writing those that are new behind the others; else see `with_columns`,
         and indexes are made anew.
         """
         table, store = change.table, self[change.old.name]
-        if change.has_other_columns and not change.only_adds:
+        if change.has_other_columns and (beside or not change.only_adds):
             return self.declared(table, self.with_columns(change, values, self.time()), others=others)
         there = self.constrained.get(change.old.name)
         made = self.declared(table, store, {} if there is None else there.unique, others)

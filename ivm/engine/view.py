@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from ivm.dataflow.node import Node
 from ivm.engine.sorting import first_by, sort_table
 from ivm.engine.view_changes import changes_to_arrow, seen_changes, view_changes
 from ivm.plan.node import Plan
+from ivm.plan.renamed import Renaming
 from ivm.results.cells import visible
 from ivm.results.result import Rows, frame_of, polars_of, tuples_of
 from ivm.trace.columns.arrow import arrow_type, to_arrow
@@ -105,6 +106,13 @@ class Installed:
     node: Node
     log: ViewLog
     installed_ms: float
+
+    def called(self, definition: Definition, renaming: Renaming) -> Installed:
+        """The same view of this definition, which reads what has other names by these."""
+        names = renaming.names
+        tables = frozenset(names.get(name, name) for name in self.tables)
+        sizes = {names.get(name, name): rows for name, rows in self.sizes.items()}
+        return replace(self, definition=definition, plan=renaming.plan(self.plan), tables=tables, sizes=sizes)
 
     def contents(self, dictionary: TextDictionary) -> Contents:
         """The present rows, whatever happens later."""

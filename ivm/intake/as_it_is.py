@@ -18,7 +18,8 @@ import pyarrow as pa
 
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT, Kind
-from ivm.intake.python_rows import MOST_ROWS, PlainRows, plain_rows
+from ivm.intake.nested_rows import NestedRows, rows_of
+from ivm.intake.python_rows import MOST_ROWS, PlainRows
 from ivm.intake.well_formed import SHOWN
 from ivm.kernels.memory.exported import (
     ANYTHING,
@@ -139,7 +140,7 @@ class _Form:
 
     __slots__ = ("_values", "_width", "extra", "plain")
 
-    def __init__(self, plain: PlainRows, wanted: tuple[str, ...], extra: tuple[str, ...]) -> None:
+    def __init__(self, plain: PlainRows | NestedRows, wanted: tuple[str, ...], extra: tuple[str, ...]) -> None:
         self.plain, self.extra = plain, extra
         self._width = len(wanted)
         (only, *others) = wanted
@@ -177,7 +178,7 @@ class AsItIs:
         self.fields = fields
         self._last: _Known | None = None
         self._forms: dict[tuple[Any, ...], _Form | None] = {}
-        self.plain = plain_rows(fields)
+        self.plain = rows_of(fields)
         """What takes rows of plain values, where all types have such."""
 
     def taken(self, data: Any) -> Updates | None:

@@ -100,6 +100,14 @@ class Renderer(RenderContext):
                     found[node] = delta.first(width)
         return found
 
+    def label_nodes(self) -> None:
+        """Nodes of tables and views are labelled by what these are called now."""
+        for name, feeds in self.sources.items():
+            for node in feeds.values():
+                node.label = f"table {name}"
+        for name, node in self.views.items():
+            node.label = f"view {name}"
+
     def was_there(self, plan: Plan | ArrangementPlan) -> bool:
         """Whether `plan` ran before the installation that is under way."""
         node, installation = self.rendered.get(plan), self.graph.installation

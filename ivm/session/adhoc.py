@@ -19,7 +19,7 @@ from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
 from ivm.called_by_duckdb import connection_with
 from ivm.dataflow.loop import MOST_ROUNDS
-from ivm.duck import UnknownNameError, Use, answer, define, offer, place_in, told, with_hugeints, write
+from ivm.duck import UnknownNameError, Use, answer, define, for_queries, offer, place_in, told, write
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, table_of
 from ivm.session.core import Core
@@ -156,7 +156,7 @@ def _version(name: str, core: Core) -> tuple[Table | View | None, int]:
 
 
 def _for_duckdb(read: Reading, fields: Schema) -> Reading:
-    return cache(lambda: with_hugeints(read(), fields))
+    return cache(lambda: for_queries(read(), fields))
 
 
 def wrote(core: Core, text: str, names: Sequence[str]) -> int:

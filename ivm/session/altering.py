@@ -82,11 +82,6 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     values, text = _new_values(core, change), _rows_text(change, asked, core.moves(change))
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
     is_anew = bool(text) or change.is_stored_anew
-    if not (engine.is_whole or engine.plans_again) and (is_anew or old.unique_constraints != table.unique_constraints):
-        raise UnsupportedError(
-            f"cannot alter table {old.name} so in a transaction, since all of its rows would be looked at or kept "
-            "anew; ROLLBACK, and do it before BEGIN or after COMMIT"
-        )
     is_other = is_anew or (engine.plans_again and _read_otherwise(change))
     again = None if is_other else _meeting_nulls(work, change)
     work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
@@ -97,7 +92,9 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
         _check_nulls(core, change)
         declared = tables.made(table, rows, engine.time) if text else tables.altered(change, values)
         stores = dict.fromkeys((old.name, table.name), declared.store) if is_other else {}
-        renderer = engine.beside(stores, set(work.planned)) if work.planned or stores else None
+        renderer = work.rename(core, old.name, table.name)
+        if work.planned or stores:
+            renderer = engine.beside(stores, set(work.planned))
         views = dict.fromkeys(gone, (None, None)) | work.installed(core, renderer)
         others = {name: put for name, (put, _) in views.items()} if isinstance(asked, SetType) else {}
         tell = succession(core, work.catalog, others | dict.fromkeys(gone))
@@ -259,20 +256,20 @@ def _rename_view(core: Core, view: View, name: str) -> None:
     work, engine = Redefining.of(core), core.engine
     renamed = replace(view, name=name)
     work.catalog.alter(view.name, renamed)
-    if engine.plans_again:
+    if engine.plans_again:  # else it stays, and what reads it
         work.redefine(renamed, renamed.unnamed or renamed.sql)
     for each in work.readers(view.name):
         text = each.unnamed or each.sql
         if view.name in each.uses:
             text = renamed_text(bind(text, work.old), view.name, name)
         work.redefine(each, text, renames=True)
-    if view.maintained:
+    if view.maintained and engine.plans_again:
         work.plan(core, {name: engine.sizes()[view.name]})
     with dropping(core), core.lock:
         there = engine.views.get(view.name)
-        renderer = engine.beside({}, {view.name, *work.planned}) if work.planned else None
-        if renderer is not None and there is not None and not engine.plans_again:
-            renderer.views[name] = there.node
+        renderer = work.rename(core, view.name, name)
+        if work.planned:
+            renderer = engine.beside({}, {view.name, *work.planned})
         moved = None if there is None else replace(there, definition=renamed)
         views = {view.name: (None, None), name: (moved, engine.oracle_sql[view.name])} | work.installed(core, renderer)
 

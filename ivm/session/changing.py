@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from catalog.errors import AccessError, BindError, ConstraintError
 from catalog.names import as_literal, quoted
 from catalog.schema import Field, Table
-from ivm.duck import Use, answer, batches, connection, told, with_hugeints
+from ivm.duck import Use, answer, batches, connection, for_queries, told
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, counted
@@ -157,7 +157,7 @@ def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
     if not statement.returning:
         return counted(found.num_rows)
     rows = (deleted, updated, inserted)
-    changed = with_hugeints(core.incoming.completed(table, pa.concat_tables(rows)), table.fields)
+    changed = for_queries(core.incoming.completed(table, pa.concat_tables(rows)), table.fields)
     actions = pa.table({ACTION: np.repeat(MERGED, [each.num_rows for each in rows])})
     relations = f"{quoted(NEW)} AS {quoted(statement.alias)} POSITIONAL JOIN {quoted(ACTIONS)}"
     return Result(ask(f"SELECT {statement.returning} FROM {relations}", {NEW: changed, ACTIONS: actions}))
@@ -202,11 +202,11 @@ def _answer(core: Core, statement: Insert | Delete | Update, table: Table, rows:
     if not statement.returning:
         return counted(rows.num_rows)
     answered = f"SELECT {statement.returning} FROM {quoted(NEW)} AS {quoted(statement.alias)}"
-    return Result(ask(answered, {NEW: with_hugeints(core.incoming.completed(table, rows), table.fields)}))
+    return Result(ask(answered, {NEW: for_queries(core.incoming.completed(table, rows), table.fields)}))
 
 
 def _numbered(rows: pa.Table, table: Table) -> pa.Table:
-    return with_hugeints(rows, table.fields).append_column(ROW, pa.array(np.arange(rows.num_rows)))
+    return for_queries(rows, table.fields).append_column(ROW, pa.array(np.arange(rows.num_rows)))
 
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:

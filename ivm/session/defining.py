@@ -122,7 +122,9 @@ def _create_table(core: Core, statement: CreateTable) -> None:
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
     """The table holds what the query answered when the statement began."""
-    from ivm.session.adhoc import asked, text_of  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+    # DuckDB, which a program without SELECTs does not wait for
+    from ivm.session.adhoc import asked, text_of  # noqa: PLC0415
+    from ivm.session.collations import with_collations  # noqa: PLC0415
 
     if statement.if_not_exists and core.catalog.find(statement.name) is not None:
         return None
@@ -136,6 +138,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
         )
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
+    table = with_collations(core, statement.query, dialect, table)
     if core.loads is not None and core.external_access and not statement.empty:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
@@ -190,8 +193,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     name = statement.name
     readers: Sequence[Definition] = ()
     if statement.replace and old is not None:
-        engine = core.engine
-        readers = catalog.dependents(old.name) if engine.is_whole or engine.plans_again else ()
+        readers = catalog.dependents(old.name)
         for reader in readers:
             catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first

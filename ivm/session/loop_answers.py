@@ -13,7 +13,7 @@ from catalog.errors import NumericError
 from catalog.names import key
 from catalog.schema import Schema, Table, View
 from ivm.analysis.tables import tables_of
-from ivm.duck import with_hugeints
+from ivm.duck import for_queries
 from ivm.engine.engine import Engine
 from ivm.intake.ingest import Intake
 from ivm.session.introspection import Reading
@@ -65,7 +65,7 @@ class LoopBase:
                     catalog.add_view(replace(each, maintained=False))
             bound = bind(text, catalog, "duckdb", origin)
             definition = View(_NAME, text, bound.schema, bound.uses, True, bound.order, bound.hidden)
-            return with_hugeints(self._computed(engine, definition, bound.relation), bound.schema)
+            return for_queries(self._computed(engine, definition, bound.relation), bound.schema)
         except NumericError as error:
             raise type(error)(f"cannot answer this query: {error.__cause__ or error}") from error
         finally:

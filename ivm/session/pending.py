@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -45,19 +45,33 @@ _EXPECTED = 1000.0
 class _Tables(dict[str, PendingTable]):
     """Tables by name, those that were there before made when they are first looked at; see `ivm.engine.tables`."""
 
-    def __init__(self, before: Callable[[str], PendingTable], new: Callable[[Table], PendingTable]) -> None:
-        self._before = before
-        self._new = new
+    def __init__(self, pending: Pending) -> None:
+        self._pending = pending
 
     def __missing__(self, name: str) -> PendingTable:
-        found = self[name] = self._before(name)
+        found = self[name] = self._pending.table_before(name)
         return found
 
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> PendingTable:
-        """A new table of these rows."""
-        made = self._new(table)
+        """A new table of these rows; in place of one that is there, nobody else may have changed that."""
+        if is_own(table.name):
+            raise UnsupportedError(
+                "cannot create the first view that compares with now() in a transaction; ROLLBACK, and create it before"
+            )
+        pending, was = self._pending, self._there(table.name)
+        if was is not None:
+            was.drop()
+        made = PendingTable(table, None, pending.own, pending.time, was)
         made.begin(rows)
         return made
+
+    def indexed(self, table: Table) -> PendingTable:
+        """The table there is, with the indexes that `table` has."""
+        there = self[table.name]
+        return there.altered(Altered(there.table, table, tuple(range(len(table.fields)))), ())
+
+    def _there(self, name: str) -> PendingTable | None:
+        return self[name] if isinstance(self._pending.catalog.find(name), Table) else None
 
     def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> PendingTable:
         """The table there is as it is to be; see `ivm.engine.tables.Tables.altered`."""
@@ -66,6 +80,13 @@ class _Tables(dict[str, PendingTable]):
     def referring(self, catalog: Catalog, declared: PendingTable) -> dict[str, PendingTable]:
         """None: foreign keys are checked by COMMIT."""
         return {}
+
+
+@dataclass(slots=True)
+class Beside:
+    """Stands where an engine has what renders views beside others; see `Engine.beside`."""
+
+    views: dict[str, object] = field(default_factory=dict)
 
 
 class Pending:
@@ -94,29 +115,33 @@ class Pending:
         """What exists, as the transaction sees it."""
         self.own = Engine(None, history=0)
         """What has the transaction's own rows, and finds out what can be changed."""
-        self.tables = _Tables(self._table, self._new_table)
+        self.tables = _Tables(self)
         self.views: Mapping[str, Installed] = {}
         """None: those that are filled anew are so by COMMIT."""
         self._anew: set[str] = set()
+        """The marks of those."""
         self._still_read = StillRead(engine.time)
         if engine.is_whole:
             engine.renderer.graph.still_read.hold(self._still_read)
 
     def contents(self, view: str) -> Contents:
         """The rows of a view that no change of the transaction reaches."""
-        return contents_before(self._core, self.before.view(view), self.time)
+        was = self.was(self.catalog.view(view))
+        assert was is not None, "it is kept"
+        return contents_before(self._core, was, self.time)
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
         """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""
         names = tables_of(relation)
         lower(optimize(relation), Existing().above(dict.fromkeys(names, _EXPECTED)))
 
-    def installed(self, definition: View, planned: None, pause: object, aside: object) -> None:
+    def installed(self, definition: View, planned: None, pause: object, aside: object, renderer: object = None) -> None:
         """None: views are filled by COMMIT."""
+        self._anew.add(definition.mark)
 
-    def beside(self, tables: Mapping[str, object], views: Set[str]) -> None:
-        """None: nothing is rendered before COMMIT, which fills these views anew."""
-        self._anew.update(views)
+    def beside(self, tables: Mapping[str, object], views: Set[str]) -> Beside:
+        """Nothing is rendered before COMMIT."""
+        return Beside()
 
     def put_all(self, views: Mapping[str, tuple[object, str | None]], renderer: None = None) -> None:
         """The views of these names are others from now on; see `Engine.put_all`."""
@@ -147,9 +172,15 @@ class Pending:
         return changed.isdisjoint(reached((view.name,), uses))
 
     def is_kept(self, view: View) -> bool:
-        """Whether it is one that there was before, and means the same, whatever its text is by now."""
+        """Whether it is one that there was before, and means the same, whatever its text and name are by now."""
+        return self.was(view) is not None and view.mark not in self._anew
+
+    def was(self, view: View) -> View | None:
+        """The view as it was before, whatever it was called."""
         old = self.before.find(view.name)
-        return isinstance(old, View) and old.mark == view.mark and view.name not in self._anew
+        if isinstance(old, View) and old.mark == view.mark:
+            return old
+        return next((each for each in self.before.views if view.mark and each.mark == view.mark), None)
 
     def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0) -> int:
         """Have all changes, or none; nobody else sees them. See `Engine.commit`."""
@@ -163,14 +194,13 @@ class Pending:
         self.own.settle()
 
     def altered(self) -> list[Altered]:
-        """The tables that are others than before: as they were and as they are."""
+        """The tables that keep rows, and are others than before: as they were and as they are."""
         found = []
         for table in self.catalog.tables:
-            old = self.before.find(table.name)
-            if isinstance(old, Table) and old is not table:
-                there = self.tables.get(table.name)
-                same = Altered(old, table, tuple(range(len(old.fields))))
-                found.append(same if there is None else replace(there.change, old=old, table=table))
+            if self.before.find(table.name) is not table:
+                there = self.tables[table.name]
+                if not there.is_new:
+                    found.append(replace(there.change, table=table))
         return found
 
     @property
@@ -202,17 +232,8 @@ class Pending:
         with self._core.lock:
             return read(self._core.engine)
 
-    def _new_table(self, table: Table) -> PendingTable:
-        if is_own(table.name):
-            raise UnsupportedError(
-                "cannot create the first view that compares with now() in a transaction; ROLLBACK, and create it before"
-            )
-        if self.before.find(table.name) is not None:
-            raise UnsupportedError(
-                f"cannot create table {table.name} in the transaction that drops what has that name; COMMIT in between"
-            )
-        return PendingTable(table, None, self.own, self.time)
-
-    def _table(self, name: str) -> PendingTable:
-        table = self.catalog.table(name)
-        return PendingTable(table, Before(self._core, table, self.time), self.own, self.time)
+    def table_before(self, name: str) -> PendingTable:
+        """A table of which the transaction has changed no row, as it is declared by now."""
+        table, now = self.before.table(name), self.catalog.table(name)
+        found = PendingTable(table, Before(self._core, table, self.time), self.own, self.time)
+        return found if now is table else found.altered(Altered(table, now, tuple(range(len(now.fields)))), ())

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.altering import Altered
-from catalog.errors import TransactionError, UnsupportedError
-from catalog.schema import Table
+from catalog.errors import TransactionError
+from catalog.schema import Table, Unique
 from ivm.engine.engine import Engine
+from ivm.engine.tables import Tables
 from ivm.engine.transaction import Change
 from ivm.session.conflicts import store_of, unmet
 from ivm.session.pairing import paired, without
-from ivm.session.reshaped import Past, Reshaped
+from ivm.session.reshaped import Past, Reshaped, reshaped
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.changes import net_in_order
@@ -29,15 +30,19 @@ class PendingTable:
 
     Gone are all rows that a change may touch: those that it would meet on a key, or take away. They are the
     transaction's own from then on, so that its own engine finds out what can be changed, by the same rules as ever.
-    What it then has of them unchanged is no change. `before` is None for a table that is new.
+    What it then has of them unchanged is no change. `before` is None for a table that is new, also where its rows are
+    those of one that `was` there, which nobody else may have changed then.
     """
 
-    def __init__(self, table: Table, before: Past | None, own: Engine, time: int) -> None:
+    def __init__(
+        self, table: Table, before: Past | None, own: Engine, time: int, was: PendingTable | None = None
+    ) -> None:
         self.table = table
         self.change = Altered(table, table, tuple(range(len(table.fields))))
         """What the transaction has made of the table that there was."""
         self.last_time = time
         self._before = before
+        self._was = was
         self._own = own
         self._left: tuple[int, pa.Table] | None = None
         self._gone = replace(table, name=f"\0{table.name}", foreign_keys=(), checks=(), append_only=False)
@@ -48,8 +53,15 @@ class PendingTable:
         return self._before is None
 
     @property
+    def store(self) -> PendingTable:
+        """What stands where an engine has the rows."""
+        return self
+
+    @property
     def has_changed(self) -> bool:
-        """Whether others have changed it since."""
+        """Whether others have changed it since, or the one in whose place it is."""
+        if self._was is not None:
+            return self._was.has_changed
         return self._before is not None and self._before.has_changed
 
     @property
@@ -58,26 +70,53 @@ class PendingTable:
         return self._before is None or self.table.name in self._own.tables
 
     def altered(self, change: Altered, values: Sequence[pa.Scalar]) -> PendingTable:
-        """The table as it is to be, whose columns stay; new ones, behind the others, hold these values.
+        """The table as it is to be, in whose new columns these values are, also in the transaction's own rows.
 
-        The transaction's own rows have them from now on. UnsupportedError where rows that were there before would not
-        have the default that the log says.
+        All rows become its own, at the cost of copying them, where those that were there before would not have the
+        default that the log says of a new column, or where COMMIT would check a new constraint too early.
         """
-        for field in self.change.new:
-            if change.old.default(field.name) != change.table.default(change.now(field.name) or ""):
-                raise UnsupportedError(
-                    f"cannot change the DEFAULT of column {field.name!r} in the transaction that adds it; COMMIT in "
-                    "between"
-                )
+        new = self._new_constraints(change)
+        if (new and self.is_changed) or self._has_other_defaults(change):
+            return self._rewritten(change, values)
         before = None if self._before is None else Reshaped(self._before, change, values)
-        made = PendingTable(change.table, before, self._own, self.last_time)
+        made = PendingTable(change.table, before, self._own, self.last_time, self._was)
         made.change = self.change.then(change)
-        for old, new in ((self._gone, made._gone), (self.table, made.table)):
+        for each in new:
+            made._check_unique(each)
+        for old, now in ((self._gone, made._gone), (self.table, made.table)):
             if old.name in self._own.tables:
-                there, to_be = (replace(each, foreign_keys=()) for each in (old, new))
+                there, to_be = (replace(each, foreign_keys=()) for each in (old, now))
                 declared = self._own.tables.altered(Altered(there, to_be, change.taken), values)
-                self._own.put_table(new.name, declared)
+                self._own.put_table(old.name, None)
+                self._own.put_table(now.name, declared)
         return made
+
+    def _has_other_defaults(self, change: Altered) -> bool:
+        """Whether columns that the transaction has added have another default from now on."""
+        kept = ((field.name, change.now(field.name)) for field in self.change.new)
+        return any(now is not None and change.old.default(name) != change.table.default(now) for name, now in kept)
+
+    def _new_constraints(self, change: Altered) -> list[Unique]:
+        """The UNIQUE constraints that are new, whatever columns are called."""
+        old = {change.old.places(each.columns) for each in change.old.unique_constraints}
+        places = ((each, change.table.places(each.columns)) for each in change.table.unique_constraints)
+        return [each for each, columns in places if tuple(change.taken[c] for c in columns) not in old]
+
+    def _rewritten(self, change: Altered, values: Sequence[pa.Scalar]) -> PendingTable:
+        """The same rows, all of which are the transaction's own."""
+        rows = reshaped(self.reading()(), change, values)
+        self.drop()
+        made = PendingTable(change.table, None, self._own, self.last_time, self)
+        made.begin(rows)
+        return made
+
+    def _check_unique(self, unique: Unique) -> None:
+        """ConstraintError if rows break a constraint. Cost: reads its columns."""
+        table = self.table
+        fields = tuple(table.fields[c] for c in table.places(unique.columns))
+        rows = self.reading()().select(list(table.places(unique.columns)))
+        keys = Table(table.name, fields, unique=(unique,))
+        Tables(TextDictionary(), lambda: 1).made(keys, rows, 1)
 
     def nulls(self, column: int) -> int:
         """In how many rows a column is NULL. Cost: reads the table."""
@@ -165,6 +204,14 @@ class PendingTable:
             raise TransactionError(
                 f"cannot commit: rows of table {self.table.name} that the transaction has changed were changed by "
                 "others since it began, who were first. Nothing was changed; run it again"
+            )
+
+    def check_alone(self) -> None:
+        """Raise TransactionError if others have changed a table in whose place this is. The caller has the lock."""
+        if self._was is not None and self.has_changed:
+            raise TransactionError(
+                f"cannot commit: the transaction has written all rows of table {self.table.name} anew, and others have "
+                "changed it since it began. Nothing was changed; run it again"
             )
 
     @property

@@ -12,8 +12,9 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError, Error
 from catalog.names import listed
 from catalog.schema import View
-from ivm.engine.installing import Pause, Planned, Put
+from ivm.engine.installing import Pause, Planned, Put, renamed
 from ivm.engine.tables import Declared
+from ivm.plan.renamed import Renaming
 from ivm.render.renderer import Renderer
 from ivm.session.core import Core
 from ivm.trace.turns import Aside, at_once
@@ -21,6 +22,8 @@ from sql.bind import BoundQuery, bind, with_names
 
 _NO_TABLES: Mapping[str, Declared | None] = MappingProxyType({})
 _NO_SIZES: Mapping[str, float] = MappingProxyType({})
+_EXPECTED = 1000.0
+"""So many rows has a view that has not been maintained so far."""
 
 
 @dataclass(slots=True)
@@ -28,18 +31,26 @@ class Redefining:
     """What exists, and what of it is to be another.
 
     `catalog`: what is to exist. `bound`: the queries of views, each after those that it reads. `planned`: how those
-    that are maintained are filled anew, if they are.
+    that are maintained are filled anew, if they are. `renaming`: what is called otherwise, and stays as it is.
     """
 
     old: Catalog
     catalog: Catalog
     bound: dict[str, BoundQuery] = field(default_factory=dict)
     planned: dict[str, Planned] = field(default_factory=dict)
+    renaming: Renaming | None = None
 
     @classmethod
     def of(cls, core: Core) -> Redefining:
         """Nothing is another yet."""
         return cls(core.catalog.fixed(), core.catalog.fixed())
+
+    def rename(self, core: Core, old: str, new: str) -> Renderer | None:
+        """Let what is called `old` stay as it is under its `new` name; what renders then, if anything does."""
+        if old == new or not core.engine.is_whole:
+            return None
+        self.renaming = Renaming({old: new})
+        return renamed(core.engine.renderer, self.renaming)
 
     def readers(self, name: str, gone: Collection[str] = ()) -> Sequence[View]:
         """The views that read what is called so, also through others, each after those that it reads; none of those
@@ -93,9 +104,11 @@ class Redefining:
         """Have the views that are maintained filled anew, all or `only` these; `sizes`: of what has a name that nothing
         has yet.
         """
-        for name, bound in self.bound.items():
-            if self.catalog.view(name).maintained and (only is None or name in only):
-                self.planned[name] = core.engine.planned(bound.relation, sizes)
+        maintained = {name: bound for name, bound in self.bound.items() if self.catalog.view(name).maintained}
+        new = dict.fromkeys((name for name in maintained if name not in core.engine.views), _EXPECTED)
+        for name, bound in maintained.items():
+            if only is None or name in only:
+                self.planned[name] = core.engine.planned(bound.relation, {**new, **sizes})
 
     def installed(
         self, core: Core, renderer: Renderer | None, pause: Pause | None = None, aside: Aside = at_once
@@ -109,6 +122,8 @@ class Redefining:
             definition, there = self.catalog.view(name), core.engine.views.get(name)
             if name in self.planned and renderer is not None:
                 there = core.engine.installed(definition, self.planned[name], pause or _alone, aside, renderer)
+            elif there is not None and self.renaming is not None:
+                there = there.called(definition, self.renaming)
             elif there is not None:
                 there = replace(there, definition=definition) if definition.maintained else None
             puts[name] = there, bound.oracle_sql

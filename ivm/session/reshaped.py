@@ -8,6 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from catalog.altering import Altered
+from ivm.trace.columns.arrow import arrow_type
 
 
 class Past(Protocol):
@@ -37,11 +38,11 @@ class Past(Protocol):
 
 
 class Reshaped:
-    """The rows of `past`, whose columns stay as `change` has them: new ones, behind the others, hold these values."""
+    """The rows of `past` in the columns that `change` has: new ones hold these values."""
 
     def __init__(self, past: Past, change: Altered, values: Sequence[pa.Scalar]) -> None:
         self._past = past
-        self._old, self._names = (tuple(f.name for f in each.fields) for each in (change.old, change.table))
+        self._change = change
         self._values = values
 
     @property
@@ -61,15 +62,34 @@ class Reshaped:
 
     def met(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
         """See `Past.met`; keys are of columns that there were."""
-        return self._now(self._past.met(keys, self._then(rows)))
+        return self._now(self._past.met(self._keys(keys), self._then(rows)))
 
     def met_now(self, keys: Sequence[tuple[int, ...]], rows: pa.Table) -> pa.Table:
         """See `Past.met_now`."""
-        return self._now(self._past.met_now(keys, self._then(rows)))
+        return self._now(self._past.met_now(self._keys(keys), self._then(rows)))
+
+    def _keys(self, keys: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        taken = self._change.taken
+        return [tuple(place for c in each if (place := taken[c]) is not None) for each in keys]
 
     def _then(self, rows: pa.Table) -> pa.Table:
-        return rows.select(range(len(self._old))).rename_columns(list(self._old))
+        """Rows in the columns that there were, NULL in those that are gone, of which no key is."""
+        old, taken = self._change.old.fields, self._change.taken
+        columns = [
+            rows.column(taken.index(place)) if place in taken else pa.nulls(rows.num_rows, arrow_type(field.type))
+            for place, field in enumerate(old)
+        ]
+        return pa.table(columns, names=[field.name for field in old])
 
     def _now(self, rows: pa.Table) -> pa.Table:
-        more = [pa.chunked_array([pa.repeat(value, rows.num_rows)]) for value in self._values]
-        return pa.table([*rows.columns, *more], names=list(self._names))
+        return reshaped(rows, self._change, self._values)
+
+
+def reshaped(rows: pa.Table, change: Altered, values: Sequence[pa.Scalar]) -> pa.Table:
+    """Rows in the columns that `change` has; new ones hold these values. Cost: that of writing these."""
+    new = iter(values)
+    columns = [
+        pa.chunked_array([pa.repeat(next(new), rows.num_rows)]) if place is None else rows.column(place)
+        for place in change.taken
+    ]
+    return pa.table(columns, names=[field.name for field in change.table.fields])

@@ -27,8 +27,9 @@ _MEANS = {
     "default_order": "write DESC in ORDER BY",
     "integer_division": "write // to divide integers",
     "timezone": "a view means the same in every session; write x AT TIME ZONE 'Europe/Zurich'",
+    "default_collation": "declare columns as VARCHAR COLLATE NOCASE",
     **dict.fromkeys(
-        ("calendar", "default_collation", "ieee_floating_point_ops", "order_by_non_integer_literal",
+        ("calendar", "ieee_floating_point_ops", "order_by_non_integer_literal",
          "scalar_subquery_error_on_multiple_rows", "error_on_division_by_zero", "regex_match_operator_semantics",
          "disable_timestamptz_casts", "dialect_compatibility_mode", "current_dialect", "legacy_disable_null_type",
          "preserve_identifier_case", "pivot_limit", "binary_as_string", "table_function_identifier_conversion"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 
 from catalog.errors import BindError, UnsupportedError
+from catalog.names import key
 from catalog.paths import Names
 from catalog.schema import Table
 from ivm.engine.installing import Progress
@@ -64,6 +66,7 @@ from sql.statements import (
 )
 from sql.syntax import chunks, dialect_named, statement_tokens
 
+Insertion = TypeVar("Insertion", PlainInsert, OpenInsert)
 MOST_FRAMES = 5000
 """Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
 
@@ -96,9 +99,10 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
     if macros:
         text = with_macros(text, macros, dialect)
     if dialect == "duckdb":
-        inserts = plain_inserts(text)
-        if inserts is not None:
-            return inserts if names.is_plain else [each._replace(table=names.given(each.table)) for each in inserts]
+        inserts = [_resolved(each, names) for each in plain_inserts(text) or ()]
+        plain = [each for each in inserts if each is not None]
+        if inserts and len(plain) == len(inserts):
+            return plain
     text = renamed(text, names, dialect)
     if dialect == "duckdb":
         rows = plain_rows(text)
@@ -106,6 +110,14 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
             return (rows,)
     text = text if named else with_types(text, named, dialect)
     return _parsed(text if macros else with_macros(text, macros, dialect), dialect)
+
+
+def _resolved(insert: Insertion, names: Names) -> Insertion | None:
+    """An INSERT into what its table's name means; None if it names a schema, and there is no such table."""
+    if names.is_plain and "." not in insert.table:
+        return insert
+    table = names.given(insert.table)
+    return None if "." in insert.table and key(table) not in names.catalog.content else insert._replace(table=table)
 
 
 def in_steps(text: str, dialect: str, names: Names) -> Sequence[str]:
@@ -286,9 +298,8 @@ def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
     """
     if len(text) > _MOST_CHARACTERS or not isinstance(params, list | tuple):
         return None
-    statement = open_insert(text)
-    if statement is not None and not core.settings.names.is_plain:
-        statement = statement._replace(table=core.settings.names.given(statement.table))
+    opened = open_insert(text)
+    statement = None if opened is None else _resolved(opened, core.settings.names)
     if statement is None or len(params) != statement.width * statement.rows:
         return None
     table, intake, named = _columns(core, statement)

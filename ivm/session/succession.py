@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -20,7 +21,8 @@ def succession(core: Core, catalog: Catalog, views: Mapping[str, Installed | Non
     It may be interrupted, and called again. The caller has the lock, now and then. Cost: that of `Core.difference` for
     views that go on, where somebody listens.
     """
-    told = [_told(core, core.catalog.view(n), catalog.find(n), new) for n, new in views.items() if _heard(core, n)]
+    heard = [(core.catalog.view(name), new) for name, new in views.items() if _heard(core, name)]
+    told = [_told(core, old, catalog.find(old.name) if new is None else new.definition, new) for old, new in heard]
 
     def tell() -> None:
         for each in told:
@@ -38,7 +40,7 @@ def _told(core: Core, old: Definition, new: object, installed: Installed | None)
     if reason or installed is None:
         return partial(core.end_subscriptions, old.name, reason)
     listeners, changes = core.engine.listeners.of(old.name), core.difference(old.name, installed)
-    return partial(_push, listeners, changes, installed.definition.mark)
+    return partial(_push, listeners, changes, os.urandom(8).hex())  # a view may be made anew several times at one time
 
 
 def _push(listeners: Sequence[Subscription], changes: Callable[[], pa.Table | None], mark: str) -> None:

@@ -17,9 +17,7 @@ from sql.connection_statements import Begin, Commit, Load, Rollback
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
 from sql.statements import (
-    Alter,
     Analyze,
-    CreateIndex,
     CreateSequence,
     CreateTable,
     Drop,
@@ -172,12 +170,8 @@ class Transactions:
         """UnsupportedError for what cannot take effect together with other statements."""
         if not self._core.engine.is_whole:
             what = "create or drop anything in a transaction over shards"
-        elif isinstance(statement, Alter) and statement.kind == "VIEW":
-            what = "rename a view in a transaction"
-        elif isinstance(statement, CreateIndex | CreateSequence) or (
-            isinstance(statement, Drop) and statement.kind in ("INDEX", "SEQUENCE")
-        ):
-            what = "create or drop an index or a sequence in a transaction"
+        elif isinstance(statement, CreateSequence) or (isinstance(statement, Drop) and statement.kind == "SEQUENCE"):
+            what = "create or drop a sequence in a transaction"
         elif isinstance(statement, CreateTable) and statement.table.retention:
             what = "create a table with a retention in a transaction"
         else:

@@ -65,7 +65,8 @@ def _column(table: Table, field: Field) -> str:
         if each.column == field.name:
             return f"{quoted_if_needed(field.name)} {field.type} GENERATED ALWAYS AS ({each.value})"
     default = table.default(field.name)
-    words = [quoted_if_needed(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
+    collation = f"COLLATE {quoted_if_needed(field.type.collation)}" if field.type.collation else ""
+    words = [quoted_if_needed(field.name), str(field.type), collation, "" if field.nullable else "NOT NULL"]
     return " ".join(word for word in [*words, f"DEFAULT {default.value}" if default else ""] if word)
 
 

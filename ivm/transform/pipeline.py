@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ivm.transform.ask_together import ask_together
 from ivm.transform.attain_extremes import attain_extremes
 from ivm.transform.call_for_keys import call_for_keys
 from ivm.transform.call_functions import call_functions
@@ -76,6 +77,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (elide_join,),  # needs to see which columns are read; what is left is normalized and narrowed again
     (split_joins,),  # needs all inputs that are joined side by side, and no more; then as after `elide_join`
     (share_subexpressions,),  # after all that looks for whole expressions
+    (ask_together,),  # writes texts, in which no rule finds anything
     (call_functions, fuse_projects),  # above what it makes no rule finds anything
     (read_clock, fuse_projects),  # runs last: its joins are for the planner; normalized, they would be one with others
 )

@@ -12,8 +12,8 @@ from catalog.schema import Field, Schema
 from catalog.types import SqlType
 from sql.bind.clauses.columns import is_nothing
 from sql.bind.context import BindContext, Ctes
-from sql.bind.lengths import by_length
 from sql.bind.loops_within import reads_around
+from sql.bind.measures import by_measure
 from sql.bind.recursion import aligned, either
 from sql.decorrelate.decorrelate import decorrelate
 from sql.ir.linear import names_read
@@ -61,7 +61,7 @@ def _bound(context: BindContext, clause: exp.With, ctes: Ctes) -> tuple[Binding,
             found = [_query(context, cte, names, schema, reach) for cte, schema in zip(written, schemas, strict=True)]
             wider = [either(schema, made.schema) for schema, made in zip(schemas, found, strict=True)]
             if wider == schemas:
-                made = [decorrelate(by_length(each)) for each in found]
+                made = [decorrelate(by_measure(each)) for each in found]
                 return tuple(map(Binding, names, schemas, made, (cte.alias for cte in written)))
             schemas = wider
 

@@ -19,7 +19,7 @@ from catalog.names import key, quoted, twice
 from catalog.schema import Schema, View
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
-from sql.bind.aggregates.calls import is_windowed
+from sql.bind.aggregates.calls import IS_COLLATED, is_windowed
 from sql.bind.aggregates.written import spelt_out
 from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
@@ -29,7 +29,7 @@ from sql.bind.clauses.values import bind_values
 from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinement
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
-from sql.bind.lengths import by_length
+from sql.bind.measures import by_measure
 from sql.bind.windows.partitions import OF_PARTITION
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
@@ -102,7 +102,7 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     block = bind_query(context, tree, {})
     read = nodes_of(tree)
     refuse_unread(read, source)
-    relation = decorrelate(by_length(block.kept or block.relation))
+    relation = decorrelate(by_measure(block.kept or block.relation))
     if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
         context.uses[CLOCK.name] = None
     width = len(block.relation.schema)
@@ -306,7 +306,12 @@ def _order_values(node: exp.Expr) -> None:
     if value is None or running or value.find(exp.Column) is None:
         return
     last = next(arg for arg in ("count", "expression", "this") if isinstance(node.args.get(arg), exp.Expr))
-    _order_argument(node, last, [_ascending(value.copy(), nulls_first=isinstance(node, exp.Last))])
+    first = isinstance(node, exp.Last)
+    values = [value.copy()]
+    if IS_COLLATED in value.meta:  # of which several may be equal
+        text = exp.Collate(this=exp.Paren(this=value.copy()), expression=exp.to_identifier("binary", quoted=True))
+        values = [text] if isinstance(node, exp.Mode) else [*values, text]
+    _order_argument(node, last, [_ascending(each, nulls_first=first) for each in values])
 
 
 def _order_argument(call: exp.Expr, arg: str, terms: Sequence[exp.Expr]) -> None:

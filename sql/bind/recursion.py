@@ -14,8 +14,8 @@ from sql.bind.clauses.columns import cast_columns, is_nothing
 from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.order import distinct, undone
 from sql.bind.context import BindContext, Ctes
-from sql.bind.lengths import by_length
 from sql.bind.loops_within import brought_out
+from sql.bind.measures import by_measure
 from sql.bind.working_table import working_table
 from sql.decorrelate.decorrelate import decorrelate
 from sql.ir.linear import Degree, degree, names_read
@@ -72,10 +72,10 @@ def bind_recursive(
     branch = undone(branch) if each_once else branch
     by = degree(branch, (name, *(each.name for each in within)), sets=each_once)
     if by is Degree.LINEAR or (by is Degree.AFFINE and each_once):
-        sides: Relation = Union((decorrelate(by_length(base)), decorrelate(by_length(branch))))
+        sides: Relation = Union((decorrelate(by_measure(base)), decorrelate(by_measure(branch))))
         return LetRec((Binding(name, schema, distinct(sides) if each_once else sides, cte.alias), *within), 0)
     loop = working_table(
-        name, schema, decorrelate(by_length(base)), decorrelate(by_length(branch)), each_once=each_once
+        name, schema, decorrelate(by_measure(base)), decorrelate(by_measure(branch)), each_once=each_once
     )
     first, *others = loop.bindings
     return replace(loop, bindings=(replace(first, written=cte.alias), *others))

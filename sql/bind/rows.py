@@ -144,12 +144,9 @@ _KINDS = _NUMBERS | _MOMENTS | {Kind.TIME, Kind.VARCHAR, Kind.BLOB, Kind.UUID, K
 
 
 def _is_exact(bound: BoundRows) -> bool:
-    """Whether every value is certain to be DuckDB's, to the last bit and in its type. What is only kept, or shown, is.
-
-    A nested value that is shown is not: DuckDB has a name for what is in a list.
-    """
+    """Whether every value is certain to be DuckDB's, to the last bit and in its type. What is kept or shown is."""
     computed = (each for place, each in enumerate(bound.come) if not (isinstance(each, Column) and each.index == place))
-    shown = (each for each in bound.outputs if not isinstance(each, Column) or each.type.is_nested)
+    shown = (each for each in bound.outputs if not isinstance(each, Column))
     return all(_is_certain(part) for scalar in (*bound.predicates, *shown, *computed) for part in walk(scalar))
 
 

@@ -16,7 +16,8 @@ How to add an aggregate:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from catalog.errors import UnsupportedError
@@ -30,6 +31,11 @@ class AggregateOrder:
     scalar: Scalar
     descending: bool = False
     nulls_first: bool = False
+
+
+def reverse_of(order: Iterable[AggregateOrder]) -> tuple[AggregateOrder, ...]:
+    """The order from its end."""
+    return tuple(replace(each, descending=not each.descending, nulls_first=not each.nulls_first) for each in order)
 
 
 class Reduction(Enum):

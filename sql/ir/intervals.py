@@ -9,8 +9,7 @@ from collections.abc import Iterable
 
 from catalog.calendar import DAY
 from catalog.intervals import MONTH_DAYS, length, packed, parts
-from catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL, VARCHAR, Kind, SqlType, holds, list_of, struct_of
-from sql.ir.functions.nested import PLACE
+from catalog.types import BIGINT, HUGEINT, INTEGER, INTERVAL, SqlType
 from sql.ir.scalar import Call, Literal, Scalar
 
 Parts = tuple[Scalar, Scalar, Scalar]
@@ -68,21 +67,8 @@ def steps_of(interval: Scalar) -> tuple[Scalar | None, Scalar | None]:
     return months, micros
 
 
-def has_length(type_: SqlType) -> bool:
-    """Whether values of a type are compared by lengths: an INTERVAL, or lists, structs or maps of such."""
-    return type_ == INTERVAL or (type_.is_nested and holds(type_, INTERVAL))
-
-
 def length_of(interval: Scalar) -> Scalar:
-    """The microseconds that an interval counts for where it is compared: a BIGINT if that holds them, or a HUGEINT.
-
-    Of a list, struct or map the same with BIGINTs in the place of intervals, for which DuckDB is asked.
-    """
-    if interval.type != INTERVAL:
-        type_, text = _lengths_within(interval.type, PLACE.format(1), 0)
-        if isinstance(interval, Literal):
-            return Literal(None, type_)
-        return Call("written", (Literal(text, VARCHAR), interval), type_, interval.nullable)
+    """The microseconds that an interval counts for where it is compared: a BIGINT if that holds them, or a HUGEINT."""
     if isinstance(interval, Literal):
         if interval.value is None:
             return Literal(None, BIGINT)
@@ -95,31 +81,6 @@ def length_of(interval: Scalar) -> Scalar:
         if is_zero(months) and is_zero(days):
             return micros
     return Call("interval_length", (interval,), HUGEINT, interval.nullable)
-
-
-def _lengths_within(type_: SqlType, value: str, depth: int) -> tuple[SqlType, str]:
-    """The type with lengths in the place of intervals, and the text of SQL that makes such of a value."""
-    if type_ == INTERVAL:
-        return BIGINT, f"epoch_us({value})"
-    if not has_length(type_):
-        return type_, value
-    if type_.element is not None:
-        of = f"map_entries({value})" if type_.kind is Kind.MAP else value
-        element, text = _lengths_within(type_.element, f"x{depth}", depth + 1)
-        return list_of(element), f"list_transform({of}, lambda x{depth}: {text})"
-    parts = [
-        _lengths_within(field, f"struct_extract_at({value}, {place})", depth)
-        for place, (_, field) in enumerate(type_.fields, 1)
-    ]
-    made = f"row({', '.join(text for _, text in parts)})"
-    return struct_of(("", part) for part, _ in parts), f"CASE WHEN {value} IS NOT NULL THEN {made} END"
-
-
-def lengths_of(intervals: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """The lengths of what `has_length`, which is compared, all of one type."""
-    lengths = tuple(map(length_of, intervals))
-    wide = any(each.type == HUGEINT for each in lengths)
-    return tuple(_cast(each, HUGEINT) for each in lengths) if wide else lengths
 
 
 def average_of(sums: Parts, count: Scalar) -> Scalar:

@@ -16,6 +16,7 @@ from catalog.schema import Schema
 from catalog.types import Kind, SqlType
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
+from sql.ir.asking import with_arguments
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
 from sql.ir.relation import (
@@ -367,6 +368,12 @@ def _case(call: Call, names: Sequence[str]) -> tuple[str, int]:
     return f"CASE{arms} ELSE {texts[-1]} END", _ATOM
 
 
+def _written(call: Call, names: Sequence[str]) -> tuple[str, int]:
+    (text, *arguments) = call.args
+    assert isinstance(text, Literal), "it is declared so"
+    return with_arguments(str(text.value), lambda number: scalar_text(arguments[number - 1], names)), _ATOM
+
+
 _FORMS: dict[str, Callable[[Call, Sequence[str]], tuple[str, int]]] = {
     "not": _not,
     "neg": _negative,
@@ -377,6 +384,7 @@ _FORMS: dict[str, Callable[[Call, Sequence[str]], tuple[str, int]]] = {
     "cast": _cast,
     "extract": _extract,
     "case": _case,
+    "written": _written,
 }
 
 

@@ -93,7 +93,7 @@ def unify(terms: Sequence[OperandType]) -> SqlType | None:
 def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     """The common type of two types, or None."""
     if right in (left, NULL):
-        return left
+        return right if right.is_collated else left
     if left == NULL:
         return right
     if JSON in (left, right):

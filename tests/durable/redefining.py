@@ -17,6 +17,16 @@ VIEWS = (
     "CREATE MATERIALIZED VIEW alive AS SELECT id, what FROM basket WHERE at + life > now()",
     "CREATE MATERIALIZED VIEW often AS SELECT tag FROM tagged WHERE n > 2",
 )
+_MORE = (
+    "CREATE OR REPLACE TABLE note (n INTEGER); INSERT INTO note VALUES ({number})",
+    "DROP TABLE IF EXISTS note; CREATE TABLE note (s VARCHAR); INSERT INTO note VALUES ('{number}'); TRUNCATE note",
+    "CREATE UNIQUE INDEX once ON basket (id); DROP INDEX once; CREATE INDEX IF NOT EXISTS named ON basket (at)",
+    "ALTER VIEW {often} RENAME TO passing; ALTER VIEW passing RENAME TO {often}",
+    "CREATE OR REPLACE MATERIALIZED VIEW {often} AS SELECT tag FROM tagged WHERE n > {number} % 4",
+    "COMMENT ON TABLE basket IS 'number {number}'; CREATE OR REPLACE MACRO dear(x) AS x > {number}",
+    "CREATE SCHEMA IF NOT EXISTS old; CREATE OR REPLACE TABLE old.z AS SELECT {number} AS n",
+)
+"""What a transaction may do besides."""
 _LATER = datetime(2100, 1, 1)
 _HOURS = 12
 
@@ -29,8 +39,16 @@ def step(chance: random.Random, number: int) -> Callable[[ivm.Database], object]
 
     def transaction(db):
         with_view = chance_of_view and not _has(db, "counted")
+        columns, often = _columns(db, "basket"), "often" if _has(db, "often") else "seldom"
         db.sql("BEGIN")
         db.sql(insert)
+        for text in chance_of_more:
+            db.sql(text.format(number=number, often=often))
+        if "extra" in columns and chance_of_view:
+            db.sql("ALTER TABLE basket ALTER extra TYPE BIGINT; ALTER TABLE basket DROP COLUMN extra")
+        elif "more" not in columns and "extra" not in columns and is_altered:
+            db.sql("ALTER TABLE basket ADD COLUMN extra INTEGER DEFAULT 5; ALTER TABLE basket RENAME TO other")
+            db.sql("UPDATE other SET extra = id; ALTER TABLE other RENAME TO basket")
         db.sql("DELETE FROM basket WHERE id % 7 = ?", [some])
         if with_view:
             db.sql("CREATE MATERIALIZED VIEW counted AS SELECT what.a AS a, count(*) AS n FROM basket GROUP BY ALL")
@@ -44,7 +62,8 @@ def step(chance: random.Random, number: int) -> Callable[[ivm.Database], object]
 
         return altered
 
-    chance_of_view, is_undone = chance.random() < 0.5, chance.random() < 0.3
+    chance_of_view, is_undone, is_altered = chance.random() < 0.5, chance.random() < 0.3, chance.random() < 0.5
+    chance_of_more = chance.sample(_MORE, chance.randint(0, 3))
     return chance.choice(
         [
             lambda db: db.sql(insert),

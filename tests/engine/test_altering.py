@@ -225,7 +225,7 @@ def test_a_view_that_is_filled_again_may_fail(db: Database) -> None:
 
     core.engine.installed = failing  # type: ignore[method-assign, assignment]
     with pytest.raises(ivm.NumericError):
-        db.sql("ALTER TABLE t RENAME TO w")
+        db.sql("ALTER TABLE t ALTER b TYPE VARCHAR USING upper(b)")
     del core.engine.installed
     core.engine.sweep()
     assert set(core.engine.renderer.graph.nodes) == nodes
@@ -276,3 +276,31 @@ def test_a_store_that_has_lost_rows(db: Database) -> None:
     db.sql("INSERT INTO t VALUES (2, 5, 'x')")
     assert sorted(db.view("by_b").fetchall()) == [("x", 9)]
     db.verify()
+
+
+def test_what_is_renamed_is_not_filled_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.sql(_BEFORE)
+        nodes = [*core_of(db).engine.renderer.graph.nodes]
+        with db.subscribe("high", snapshot=False) as told:
+            db.sql("ALTER TABLE t RENAME TO u; ALTER VIEW sums RENAME TO totals; ALTER TABLE u RENAME TO t")
+            db.sql("BEGIN; ALTER TABLE t RENAME TO u; ALTER VIEW high RENAME TO higher; COMMIT")
+            assert [*core_of(db).engine.renderer.graph.nodes] == nodes
+            db.sql("INSERT INTO u VALUES (9, 9, 'y')")
+            assert [row["b"] for row in told.fetch().to_pylist()] == ["y"]
+        operators = {name for (name,) in db.sql("SELECT operator FROM ivm_operators").fetchall()}
+        assert {"table u", "view totals", "view higher"} <= operators
+        db.sql("CREATE MATERIALIZED VIEW more AS SELECT b, sum(a) AS s FROM u GROUP BY b")
+        assert len(core_of(db).engine.renderer.graph.nodes) == len(nodes) + 1, "it shares all but its end"
+        db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b VARCHAR)")
+        db.sql(
+            "CREATE MATERIALIZED VIEW other AS SELECT b, sum(a) AS s FROM t GROUP BY b; INSERT INTO t VALUES (1, 1, 'z')"
+        )
+        assert db.view("other").fetchall() == [("z", 1)]
+        db.verify()
+        db.sql("CHECKPOINT")
+    with ivm.connect(tmp_path / "db", compile="off") as again:
+        again.verify()
+        again.sql("UPDATE u SET a = a + 1; DELETE FROM t")
+        again.verify()
+    assert "filled anew" not in caplog.text

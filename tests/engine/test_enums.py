@@ -175,3 +175,25 @@ def test_what_is_no_type_is_refused(text: str, error: type[ivm.Error], words: st
     with pytest.raises(error, match=words):
         db.sql(text)
     assert db.sql("SHOW TABLES").fetchall() == [("t",)]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("STRUCT(a mood, mood mood[])", "STRUCT(a {0}, mood {0}[])"),
+        ("MAP(mood, mood[])", "MAP({0}, {0}[])"),
+        ("STRUCT(a STRUCT(b mood))[]", "STRUCT(a STRUCT(b {0}))[]"),
+        ("STRUCT(mood DECIMAL(9,2), p pair)", "STRUCT(mood DECIMAL(9,2), p STRUCT(a {0}, b {0}[]))"),
+        ("many", "STRUCT(a {0}, b {0}[])[]"),
+    ],
+)
+def test_names_stand_within_other_types(written: str, meant: str) -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TYPE pair AS STRUCT(a mood, b mood[])")
+    db.sql("CREATE TYPE many AS pair[]")
+    db.sql(
+        f"CREATE TABLE t (mood INTEGER, x {written}); ALTER TABLE t ADD COLUMN y {written}; INSERT INTO t VALUES (1, NULL, NULL)"
+    )
+    expected = meant.format("ENUM('sad', 'ok')")
+    assert [row[1] for row in db.sql("DESCRIBE t").fetchall()] == ["INTEGER", expected, expected]
+    assert db.sql(f"SELECT x::{written}, CAST(x AS {written}) FROM t").fetchall() == [(None, None)]

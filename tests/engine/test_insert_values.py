@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import ivm
-from ivm.session import database
+from ivm.session import database, statements
 from sql.plain_insert import plain_inserts
 
 TYPES = (
@@ -166,3 +166,20 @@ def test_statements_columns_and_names_of_every_kind(db):
             db.sql(f"INSERT INTO t {wrong}")
     with pytest.raises(ivm.BindError, match="no table 'u'"):
         db.sql("INSERT INTO u VALUES (1)")
+
+
+def test_tables_of_schemas_need_no_second_engine() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE SCHEMA s; CREATE TABLE s.t (a INTEGER PRIMARY KEY, b VARCHAR); CREATE TABLE t (a INTEGER)")
+    with mock.patch.object(statements, "parse", side_effect=AssertionError):
+        db.sql(
+            "INSERT INTO s.t VALUES (1, 'x'); INSERT INTO S.T VALUES (2, 'y'), (3, NULL); INSERT INTO main.t VALUES (1)"
+        )
+        db.sql("INSERT INTO memory.s.t VALUES (?, ?)", [4, "z"])
+        db.sql("INSERT OR REPLACE INTO s.t (b, a) VALUES (?, ?)", ["w", 4])
+    for wrong in ("nope.t", "s.nope", "s.t.x", "memory.nope.t"):
+        with pytest.raises(ivm.BindError, match="there is no"):
+            db.sql(f"INSERT INTO {wrong} VALUES (?)", [1])
+    db.sql("SET search_path = 's'; INSERT INTO t VALUES (5, 'path'); INSERT INTO main.t VALUES (2)")
+    assert db.sql("FROM s.t ORDER BY a").fetchall() == [(1, "x"), (2, "y"), (3, None), (4, "w"), (5, "path")]
+    assert db.sql("FROM main.t ORDER BY a").fetchall() == [(1,), (2,)]

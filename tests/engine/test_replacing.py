@@ -55,6 +55,10 @@ def test_what_reads_it_changes_with_it(db: Database) -> None:
         db.sql("INSERT INTO t VALUES (4, 40, 'z')")
         db.verify()
         assert sorted(reader.fetchall()) == [("x", 80), ("y", 40), ("z", 80)]
+        db.sql(
+            "CREATE OR REPLACE MATERIALIZED VIEW registered AS SELECT b, a * 3 AS a FROM base"
+        )  # which is from now on
+        db.verify()
         with pytest.raises(ivm.ViewDroppedError, match="not MATERIALIZED"):
             for _ in range(3):
                 base.fetch()

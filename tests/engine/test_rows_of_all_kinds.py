@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import ivm
@@ -24,6 +26,12 @@ _ODD = (
 )
 
 
+def _shown(run: Any, db: ivm.Database, text: str) -> Any:
+    """See `outcome`; DuckDB has a name for what is in a list, which tells nothing."""
+    schema, *rows = outcome(run, db, text)
+    return schema.replace("l: int32", "item: int32").replace("l: dictionary", "item: dictionary"), rows
+
+
 def test_values_of_every_kind_are_shown_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting()
     monkeypatch.setattr(statements, "run_plain", counting)
@@ -31,14 +39,15 @@ def test_values_of_every_kind_are_shown_alike(monkeypatch: pytest.MonkeyPatch) -
     for db in (mine, other):
         db.sql("CREATE TYPE mood AS ENUM ('sad', 'ok')")
         db.sql(
-            "CREATE TABLE t (n INTEGER, u UUID PRIMARY KEY, e mood, h TIME, b BLOB, j JSON, i INTERVAL, w TIMESTAMPTZ)"
+            "CREATE TABLE t (n INTEGER, u UUID PRIMARY KEY, e mood, h TIME, b BLOB, j JSON, i INTERVAL, w TIMESTAMPTZ, "
+            "l INTEGER[], s STRUCT(a mood[], b VARCHAR), m MAP(VARCHAR, JSON))"
         )
         db.sql(
             f"""INSERT INTO t VALUES (1, '{_UUID}', 'ok', '01:02:03.5', '\\xAA\\x00b'::BLOB, '{{"a": 1}}', INTERVAL 3 MONTH,
-            '2024-01-02 03:04:05+02'), (2, '00112233445566778899AABBCCDDEE00', NULL, NULL, NULL, NULL, NULL, NULL)"""
+            '2024-01-02 03:04:05+02', [1, NULL], {{'a': ['ok'], 'b': 'x'}}, MAP {{'k': '[]'}}), (2, '00112233445566778899AABBCCDDEE00', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"""
         )
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT * FROM t")
     for text in _ODD:
-        assert outcome(ivm.Database.sql, mine, text) == outcome(fallback, other, text), text
+        assert _shown(ivm.Database.sql, mine, text) == _shown(fallback, other, text), text
     assert counting.done == list(_ODD)
     mine.verify()

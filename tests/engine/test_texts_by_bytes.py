@@ -210,3 +210,40 @@ def test_much_text_on_its_way_is_thrown_away(monkeypatch: Any) -> None:
         with db.transaction() as tx:
             tx.insert("w", text_rows(start))
         db.verify()
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+def test_loads_of_texts_are_cast_to_numbers_without_codes(encoded: bool) -> None:
+    """What is no number is refused where its row is asked for, and nowhere else."""
+    db = ivm.connect()
+    db.sql(TABLES[0])
+    views = {
+        "sums": "SELECT sum(s::DOUBLE), sum(TRY_CAST(s AS DECIMAL(9, 2))), count(s::DECIMAL(12, 3)) FROM t WHERE d < 3",
+        "ints": "SELECT d, sum(s::BIGINT) FROM t WHERE s NOT LIKE '%.%' AND d < 3 GROUP BY d",
+        "tried": "SELECT k, TRY_CAST(s AS INTEGER) AS i FROM t",
+    }
+    for name, view in views.items():
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {view}")
+    texts = [None if i % 97 == 0 else f"{i % 1009 - 500}.{i % 7}" if i % 3 else str(i) for i in range(10_000)]
+    d = [i % 3 for i in range(10_000)]
+
+    def load(first: int, changed: dict[int, tuple[str, int]]) -> None:
+        rows = [changed.get(i, each) for i, each in enumerate(zip(texts, d, strict=True))]
+        strings = pa.array([text for text, _ in rows])
+        strings = strings.dictionary_encode() if encoded else strings
+        keys = range(first, first + len(rows))
+        db.apply({"t": pa.table({"k": keys, "s": strings, "d": [group for _, group in rows]})})
+
+    load(0, {})
+    load(10_000, {5: ("no number", 3), 700: ("123456789", 2)})
+    assert all(checked.rows for checked in db.verify())
+    there = [view.fetchall() for view in map(db.view, views)]
+    with pytest.raises(ivm.NumericError, match="cannot cast 'no number' to DOUBLE"):
+        load(20_000, {9_000: ("no number", 1)})
+    assert [view.fetchall() for view in map(db.view, views)] == there
+    with pytest.raises(ivm.NumericError, match="cannot cast 'no number' to DOUBLE"):
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT k, s::DOUBLE AS n FROM t")
+    db.sql("DELETE FROM t WHERE k % 2 = 1 OR s = 'no number'")
+    db.sql("UPDATE t SET s = ' 7 ' WHERE k = 4")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT k, s::DOUBLE AS n FROM t")
+    assert all(checked.rows for checked in db.verify())

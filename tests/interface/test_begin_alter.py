@@ -159,22 +159,6 @@ def test_a_commit_that_fails_leaves_nothing(steps: str, others: str, error: type
         db.verify()
 
 
-def test_what_cannot_be_together_is_refused() -> None:
-    with made() as db:
-        before = there(db)
-        for steps in (
-            "DROP COLUMN s CASCADE", "RENAME TO u", "ADD COLUMN r DOUBLE DEFAULT random()",
-            "ADD UNIQUE (s)", "ADD COLUMN c INTEGER UNIQUE", "ADD COLUMN c INTEGER; ALTER TABLE t ALTER c SET DEFAULT 3",
-        ):  # fmt: skip
-            with pytest.raises(ivm.Error, match=r"transaction|used by view"):
-                db.sql(f"BEGIN; ALTER TABLE t {steps}")
-            db.rollback()
-        with pytest.raises(ivm.UnsupportedError, match="rename a view in a transaction"):
-            db.sql("BEGIN; ALTER VIEW sums RENAME TO w")
-        db.rollback()
-        assert there(db) == before
-
-
 @pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Log, "keep")])
 def test_interrupted_it_has_happened_or_not(
     where: tuple[type, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path

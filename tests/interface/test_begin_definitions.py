@@ -179,10 +179,6 @@ def test_others_that_define_something_are_first() -> None:
 def test_what_cannot_be_together_is_refused() -> None:
     db = made()
     for steps in (
-        ("DROP TABLE gone", "CREATE TABLE gone (y INTEGER)"),
-        ("CREATE OR REPLACE TABLE gone (y INTEGER)",),
-        ("CREATE INDEX i ON t (b)",),
-        ("ALTER TABLE t RENAME TO c",),
         ("CREATE SEQUENCE q",),
         ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days', retention_column = 'at')",),
         ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE b < epoch(now())",),

@@ -86,7 +86,7 @@ def test_texts_that_are_open() -> None:
         "INSERT OR REPLACE INTO t VALUES (?) ON CONFLICT DO NOTHING",
         "INSERT OR ABORT INTO t VALUES (?)",
         "INSERT INTO t VALUES (?); INSERT INTO t VALUES (?)",
-        "INSERT INTO s.t VALUES (?)",
+        'INSERT INTO "s".t VALUES (?)',
         "INSERT INTO t VALUES ($1)",
         "INSERT INTO t SELECT ?",
         "INSERT INTO t VALUES (?) -- one",

@@ -18,7 +18,10 @@ FRAMES = (
     "GROUPS BETWEEN 1 PRECEDING AND 1 FOLLOWING EXCLUDE TIES",
     "GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
     "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW EXCLUDE GROUP",
+    "ROWS BETWEEN {0} PRECEDING AND CURRENT ROW",
+    "GROUPS BETWEEN {0} PRECEDING AND {0} FOLLOWING EXCLUDE CURRENT ROW",
 )
+"""With a distance of each row's in the place of {0}."""
 
 
 class Aggregates(Conditions):
@@ -86,7 +89,8 @@ class Aggregates(Conditions):
         partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
         kind = self.rng.choice(scope.kinds())
         value = self.value(kind, Scope(scope.columns), 1)
-        frame = f" {self.rng.choice(FRAMES)}" if self.rng.random() < 0.6 else ""
+        numbers = [f"abs(coalesce({c.text}, 0))::INTEGER" for c in scope.columns if c.kind == "INT"] or ["1"]
+        frame = f" {self.rng.choice(FRAMES).format(self.rng.choice(numbers))}" if self.rng.random() < 0.6 else ""
         over = f"OVER ({partition}{order}"
         match self.rng.randrange(10):
             case 0 | 1:
@@ -108,7 +112,7 @@ class Aggregates(Conditions):
             case 8:
                 number = self.value("INT", Scope(scope.columns), 1)
                 call = self.rng.choice((f"count(DISTINCT {value})", f"median({number})", f"bit_or({number})"))
-                return f"CAST({call} OVER ({partition}) AS BIGINT)", "INT"
+                return f"CAST({call} {self.rng.choice((f'OVER ({partition}', over + frame))}) AS BIGINT)", "INT"
             case _:
                 return f"avg({self.value('INT', Scope(scope.columns), 1)}) {over}{frame})", "DBL"
 

@@ -23,7 +23,7 @@ from catalog.types import (
 )
 from ivm.render.scalars.columns import objects, stored
 from ivm.trace.columns.column import DTYPES, Column
-from ivm.trace.columns.plain_texts import cast_plainly
+from ivm.trace.columns.plain_texts import cast_numerals, cast_plainly
 from sql.types.texts import reader
 
 TYPES = (BIGINT, INTEGER, UTINYINT, UBIGINT, HUGEINT, DOUBLE, DATE, TIMESTAMP, decimal(9, 2), decimal(38, 5))
@@ -69,6 +69,40 @@ def test_columns_of_texts_are_read_as_each_text_is(type: SqlType) -> None:
         assert found is not None
         assert _values(found) == _values(_column(texts, type))
     assert 0 < max(left) < 100
+
+
+NUMERALS = [
+    "0",
+    "-0",
+    "-0.0",
+    "007",
+    "1.",
+    ".5",
+    "-.5",
+    "1.005",
+    "1.250",
+    "0.1",
+    "-7",
+    "255",
+    "256",
+    "1234567.891",
+    "9" * 18,
+]
+NUMERALS += ["9" * 19, "-9223372036854775808", "18446744073709551615", "9" * 38, "1" * 120, f"0.{'1' * 30}", "1" * 400]
+NUMERALS += ["9" * size for size in range(30, 81)]  # of which Arrow takes some for what is left of them
+NO_NUMERALS = ["", ".", "-", "-.", "--1", "1-2", "1.2.3", "+1", "1e5", " 1", "x"]
+
+
+@pytest.mark.parametrize("type", [each for each in TYPES if each not in (DATE, TIMESTAMP)], ids=str)
+def test_numerals_are_read_as_they_are_or_not_at_all(type: SqlType) -> None:
+    read = 0
+    for text in [*NUMERALS, *NO_NUMERALS]:
+        for given in (text, f"-{text}", f"{text}.5"):
+            found = cast_numerals(pa.chunked_array([["1"], [given, "2"]]), type)
+            if found is not None:
+                assert _values(found) == _values(_column(["1", given, "2"], type)), given
+                read += 1
+    assert read >= 3
 
 
 def test_what_arrow_does_not_read_is_left_to_who_says_so() -> None:

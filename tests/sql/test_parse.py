@@ -181,7 +181,7 @@ def test_nothing_is_no_statement():
         ("CREATE TABLE t (a DATE CHECK (a < current_date))", UnsupportedError, "changes without a change to a table"),
         ("CREATE TABLE t (a INT, b INT AS (a + 1) STORED)", UnsupportedError, "leave the word out"),
         ("CREATE TABLE t (a INT GENERATED ALWAYS AS IDENTITY)", UnsupportedError, "DEFAULT nextval"),
-        ("CREATE TABLE t (a INT COLLATE nocase)", UnsupportedError, "COLLATE"),
+        ("CREATE TABLE t (a INT COLLATE nocase)", BindError, "which is of texts"),
         ("CREATE TABLE t (a INT REFERENCES u ON DELETE CASCADE)", UnsupportedError, "ON DELETE CASCADE"),
         ("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", BindError, "two primary keys"),
         ("CREATE TABLE t (a INT) WITH (foo = 1)", UnsupportedError, "check_foreign_keys = true"),

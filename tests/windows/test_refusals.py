@@ -8,9 +8,13 @@ from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from tests.sql.world import bound
 
 CASES = [
-    (UnsupportedError, "sum(pay) OVER (ORDER BY id RANGE BETWEEN dept PRECEDING AND CURRENT ROW)", "a constant"),
+    (
+        TypeMismatchError,
+        "sum(pay) OVER (ORDER BY id RANGE BETWEEN name PRECEDING AND CURRENT ROW)",
+        "a number or an INTERVAL",
+    ),
     (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS 2 PRECEDING EXCLUDE GROUP)", "write GROUPS or RANGE"),
-    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS dept PRECEDING)", "write the number"),
+    (TypeMismatchError, "sum(pay) OVER (ORDER BY id ROWS pay PRECEDING)", "is an integer"),
     (UnsupportedError, "sum(pay) OVER (ORDER BY born RANGE INTERVAL '1 month -1 day' PRECEDING)", "both ways"),
     (UnsupportedError, "sum(pay) OVER (ORDER BY 1 RANGE 1 PRECEDING)", "write ROWS"),
     (UnsupportedError, "sum(pay) OVER (ORDER BY CAST(born AS TIMESTAMP)::TIME RANGE 1 PRECEDING)", "a TIMESTAMP"),
@@ -25,9 +29,9 @@ CASES = [
     (UnsupportedError, "lag(pay, 1, id) OVER (ORDER BY id)", "coalesce"),
     (UnsupportedError, "ntile(dept) OVER (ORDER BY id)", "integer literal"),
     (UnsupportedError, "ntile(0) OVER (ORDER BY id)", "1 or more"),
-    (UnsupportedError, "nth_value(pay, 2 IGNORE NULLS) OVER (ORDER BY id)", "first_value"),
-    (UnsupportedError, "count(DISTINCT pay) OVER (ORDER BY id)", "without DISTINCT"),
-    (UnsupportedError, "string_agg(name, ',') OVER (ORDER BY id)", "row_number, rank"),
+    (BindError, "first_value(DISTINCT pay ORDER BY id) OVER (ORDER BY id)", "without DISTINCT"),
+    (UnsupportedError, "list(DISTINCT pay) OVER (ORDER BY id)", "into its parentheses"),
+    (UnsupportedError, "json_group_array(name) OVER (ORDER BY id)", "into its parentheses"),
     (UnsupportedError, "upper(name) OVER (ORDER BY id)", "row_number, rank"),
     (UnsupportedError, "row_number() OVER (ORDER BY ALL)", "name the columns"),
     (BindError, "sum(pay) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 1 PRECEDING)", "lower bound first"),

@@ -27,6 +27,7 @@ from ivm.render.scalars.by_bytes import function_of as text_function_of
 from ivm.render.scalars.columns import Rows, constant, from_objects, objects, spread, stored
 from ivm.render.scalars.failures import Attempt, Problem, first_bad, overflow
 from ivm.render.scalars.functions import Context, Evaluate
+from ivm.render.scalars.plain_casts import by_bytes
 from ivm.render.scalars.scratch import is_remembered, memo_of, over_scratch, passes_texts
 from ivm.render.scalars.texts import by_value, compare_columns, is_by_value
 from ivm.render.scalars.writer import Script, Value
@@ -53,7 +54,7 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
     if context.texts is None:
         if is_remembered(scalar):
             memo, index = memo_of(scalar, context, interpreter)
-            return lambda rows: memo.lookup(rows.column(index))
+            return by_bytes(scalar, memo, index) or (lambda rows: memo.lookup(rows.column(index)))
         if passes_texts(scalar):
             return over_scratch(scalar, context, interpreter)
     elif (known := text_function_of(scalar, context)) is not None:

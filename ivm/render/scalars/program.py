@@ -20,6 +20,7 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.held import Held, Input
 from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.plain_casts import PlainCasts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.writer import Access
 from ivm.trace.columns.column import Array, Column
@@ -209,6 +210,7 @@ class Piece(Stage):
         self._context, self._compiler = context, compiler
         self._texts = TextInputs(self.shape, self._context)
         self._reads_texts = bool(self._texts.expressions)
+        self._casts = PlainCasts((*shape.early, *shape.maps, *shape.late))
         # Each path of a join that runs this program comes with its own layout.
         self._placed = lru_cache(_MOST_LAYOUTS)(self.shape.project)
         self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(0)}
@@ -230,9 +232,11 @@ class Piece(Stage):
         return self._texts.wanted(delta) if self._reads_texts else 0
 
     def leg(self, delta: Delta) -> Leg | None:
-        """See `Stage.leg`: a loop, if it is compiled."""
+        """See `Stage.leg`: a loop, if it is compiled; not where texts would need codes to be cast by it."""
         if self.is_light:
             return Projection(*self._placed(delta.layout))
+        if self._casts.gain(delta):
+            return None
         _, fused = self._of(self.variant(delta))
         return None if fused is None else fused.leg(delta)
 

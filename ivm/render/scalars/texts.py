@@ -21,6 +21,7 @@ from ivm.trace.columns.plain_texts import cast_plainly, gains
 from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined
+from sql.ir.asking import CASTS, asked_as, is_asked, is_asked_cast
 from sql.ir.functions import Nulls, function_of
 from sql.ir.scalar import Call, Literal
 from sql.types.texts import InfinityError, reader
@@ -35,25 +36,16 @@ REGEXES: dict[str, Callable[..., Array]] = {
 _NOTHING: dict[Physical, Any] = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0}
 """What stands under NULL; 0 of integers."""
 _ORDERS = frozenset(("lt", "le", "gt", "ge"))
-_CASTS = frozenset(("cast", "try_cast"))
 
 
 def is_by_value(call: Call) -> bool:
     """Whether it is a function of texts, or to text, that looks at the strings; of comparisons, that with a literal."""
-    if call.function in _CASTS:
+    if call.function in CASTS:
         given = call.args[0].type
-        return _is_asked_cast(call) or (given.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR)
+        return is_asked_cast(call) or (given.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR)
     if call.function in TEXTS or call.function in REGEXES or function_of(call.function).asked is not None:
         return True
     return call.function in _ORDERS and bool(native_of(call))
-
-
-def _is_asked_cast(call: Call) -> bool:
-    """Whether DuckDB is asked for a cast: of lists, structs and maps, and of JSON, whose text is there."""
-    given, wanted = call.args[0].type, call.type
-    if call.function not in _CASTS or given.kind is Kind.NULL:
-        return False
-    return given.is_nested or wanted.is_nested or wanted == JSON or (given == JSON and wanted != VARCHAR)
 
 
 def compare_columns(dictionary: TextDictionary, a: Array, b: Array) -> Array:
@@ -117,16 +109,15 @@ def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -
     if call.function in REGEXES:
         literals = [arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
         return Column(REGEXES[call.function](dictionary, columns[0].values, *literals))
-    declared = function_of(call.function)
-    if call.function in _CASTS and call.type == JSON and call.args[0].type == VARCHAR and columns:
+    if call.function in CASTS and call.type == JSON and call.args[0].type == VARCHAR and columns:
         return _checked_json(call, dictionary, columns[0])
-    if declared.asked is not None or _is_asked_cast(call):
-        return _asked(declared.asked or call.function, call, dictionary, columns)
+    if is_asked(call):
+        return _asked(asked_as(call), call, dictionary, columns)
     strings, length, waiting = dictionary.now(), max((len(c.values) for c in columns), default=1), iter(columns)
     if call.function == "concat" and columns:
         parts = [a.value if isinstance(a, Literal) else strings.decode(next(waiting).values) for a in call.args]
         return Column(dictionary.encode(joined(parts)).values)
-    if call.function in _CASTS and columns and call.args[0].type == VARCHAR and gains(length, call.type):
+    if call.function in CASTS and columns and call.args[0].type == VARCHAR and gains(length, call.type):
         texts = strings.decode(dense(columns[0], length).values)
         found = cast_plainly(texts, call.type, lambda odd: _results(call, dictionary, [odd.to_pylist()]))
         if found is not None:
@@ -184,7 +175,7 @@ def _results(call: Call, dictionary: TextDictionary, arguments: list[Iterable[An
 
 
 def _function_of(call: Call) -> Callable[..., Any]:
-    if call.function not in _CASTS:
+    if call.function not in CASTS:
         return TEXTS[call.function].each
     read = reader(call.type)
     assert read is not None, "the binder casts no text to other types"
@@ -202,7 +193,7 @@ def _tried(read: Callable[[str], Any], text: str) -> Any:
 
 def _problem(call: Call, values: list[Any]) -> str:
     what = f"cannot compute {call.function}({', '.join(map(repr, values))})"
-    if call.function in _CASTS:
+    if call.function in CASTS:
         return f"cannot cast {values[0]!r} to {call.type}: it is no such value; correct the text or filter it out first"
     try:
         TEXTS[call.function].each(*values)

@@ -22,7 +22,7 @@ _INDEXES = ((pa.uint8(), 0xFF), (pa.uint16(), 0xFFFF), (pa.uint32(), 0xFFFF_FFFF
 _SHOWN = 10
 UUID_BYTES = 16
 _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
-_WHAT = b"ivm.type"
+_WHAT, _COLLATION = b"ivm.type", b"ivm.collation"
 _NAMES = ("HUGEINT", "UUID", "JSON")
 _ENUM = "ENUM("
 _ROW = "TUPLE("
@@ -130,17 +130,33 @@ def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
     return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
 
 
+def with_collations(table: pa.Table, types: Sequence[SqlType]) -> pa.Table:
+    """The table, whose columns have these types, with the fields of texts with a collation saying which that is."""
+    if not any(each.collation for each in types):
+        return table
+    fields = [
+        field.with_metadata({_COLLATION: each.collation.encode()}) if each.collation else field
+        for field, each in zip(table.schema, types, strict=False)
+    ]
+    return pa.Table.from_arrays(table.columns, schema=pa.schema([*fields, *list(table.schema)[len(fields) :]]))
+
+
 def huge_columns(table: pa.Table) -> list[int]:
     """The places of the columns that are HUGEINT."""
     return [place for place, field in enumerate(table.schema) if said(field) == "HUGEINT"]
 
 
-def enum_columns(table: pa.Table) -> dict[int, str]:
-    """The places of the columns that are ENUMs, or hold what something else stands for, with the SQL text of the type
-    of each.
+def made_in_sql(table: pa.Table) -> dict[int, str]:
+    """The places of the columns that SQL makes of what stands for them, with what is written behind each: the cast to
+    an ENUM, or to what holds something for which something else stands, and a collation.
     """
     names = {place: said(field) for place, field in enumerate(table.schema)}
-    return {place: name for place, name in names.items() if name.startswith(_ENUM) or _is_nested_special(name)}
+    made = {place: f"::{name}" for place, name in names.items() if name.startswith(_ENUM) or _is_nested_special(name)}
+    for place, field in enumerate(table.schema):
+        collation = (field.metadata or {}).get(_COLLATION, b"").decode()
+        if collation:
+            made[place] = f' COLLATE "{collation}"'
+    return made
 
 
 def _is_nested_special(name: str) -> bool:

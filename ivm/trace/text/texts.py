@@ -52,6 +52,11 @@ class Texts:
         pack_texts(self.data, self.starts, self.ends, valid, offsets, out)
         return out, offsets
 
+    def arrow(self) -> pa.Array:
+        """The strings as an Arrow array; '' for NULL. Cost: copies the bytes."""
+        data, offsets = self.packed()
+        return pa.Array.from_buffers(pa.large_string(), len(self), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
     def strings(self) -> list[str]:
         """The strings as Python objects; '' for NULL."""
         data, offsets = self.packed()

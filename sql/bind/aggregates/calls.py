@@ -14,6 +14,8 @@ from sql.sql_text import text_of
 
 AGGREGATES = tuple(FUNCTIONS)
 """The kinds of nodes that are aggregates."""
+IS_COLLATED = "ivm_collated"
+"""Noted of an argument that is a text with a collation."""
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 """What may stand around one."""
 

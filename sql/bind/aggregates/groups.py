@@ -8,7 +8,7 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT
+from catalog.types import BIGINT, collated
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, is_windowed
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Aggregates, Binder
@@ -118,10 +118,10 @@ def bind_keys(
     for arg in ("grouping_sets", "rollup", "cube", "totals"):
         if group.args.get(arg):
             context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
-    if group.args.get("all"):
+    by_all, collates, tells, plain = bool(group.args.get("all")), False, False, list[bool]()
+    if by_all:
         plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
-        if any(not is_key and _reads_key(item) for item, is_key in zip(items, plain, strict=True)):
-            context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
+        tells = any(not is_key and _reads_key(item) for item, is_key in zip(items, plain, strict=True))
         written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)
@@ -132,13 +132,22 @@ def bind_keys(
     for node in (node for each in written for node in each):
         if id(node) not in bound:
             expression = _at_position(context, node, items).unalias()
-            bound[id(node)] = binder.bind(expression).stored
+            key = binder.bind(expression).stored
+            collates = collates or bool(key.type.collation)
+            bound[id(node)] = _as_text(key) if by_all else key
             named.setdefault(bound[id(node)], expression)
+    if tells and not collates:
+        context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
     keys = tuple(named)
     sets = tuple(tuple(dict.fromkeys(keys.index(bound[id(node)]) for node in each)) for each in written)
     if len(sets) == 1:
         keys, sets = tuple(keys[i] for i in sets[0]), (tuple(range(len(sets[0]))),)
     return Grouping(keys, sets, tuple(named[key] for key in keys))
+
+
+def _as_text(key: Scalar) -> Scalar:
+    """A key of GROUP BY ALL, for which texts are as they are, as in DuckDB, whatever their collation."""
+    return replace(key, type=collated(key.type, "")) if key.type.collation else key
 
 
 def group_ties(grouping: Grouping, binder: Binder) -> list[exp.Expr]:

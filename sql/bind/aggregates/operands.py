@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sqlglot import exp
+
 from catalog.types import BIGINT, BOOLEAN, INTEGER, NULL, VARCHAR
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.expressions.binder import Binder
@@ -12,8 +16,13 @@ from sql.ir.scalar import Literal
 
 def order_of(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:
     """The terms of its ORDER BY."""
+    return order_by(binder, call.order)
+
+
+def order_by(binder: Binder, items: Sequence[exp.Expr]) -> tuple[AggregateOrder, ...]:
+    """The terms that nodes of ORDER BY write."""
     terms = []
-    for item in call.order:
+    for item in items:
         scalar = binder.bind(item.this).stored
         terms.append(AggregateOrder(scalar, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
     return tuple(terms)

@@ -15,15 +15,17 @@ from catalog.types import (
     FLOAT,
     HUGEINT,
     INTEGER,
+    INTERVAL,
     NULL,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
+    holds,
     list_of,
 )
 from sql.bind.aggregates.averages import average
-from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, AggregateCall, read_call
+from sql.bind.aggregates.calls import AGGREGATES, IS_COLLATED, WRAPPERS, AggregateCall, read_call
 from sql.bind.aggregates.operands import numeric, order_of
 from sql.bind.aggregates.quantiles import bind_median, bind_quantile
 from sql.bind.aggregates.written import expression_of
@@ -31,9 +33,9 @@ from sql.bind.expressions.binder import Aggregates, Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of
+from sql.ir.aggregates import AggregateOrder, Reduction, aggregate_of, reverse_of
 from sql.ir.conditions import coalesced, is_null, negation
-from sql.ir.intervals import has_length
+from sql.ir.measures import has_measure
 from sql.ir.scalar import Call, Column, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
@@ -60,15 +62,15 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         _check_order(binder, call, bound)
     if call.distinct and aggregate_of(call.function).repeats:
         bound = replace(bound, distinct=True)
-    if bound.function in _COUNTING or (bound.distinct and bound.function != "count"):
-        _refuse_intervals(binder, call, bound)
+    type_ = NULL if bound.arg is None else bound.arg.type
+    if type_.is_collated:
+        call.args[0].meta[IS_COLLATED] = True
+    counts_equal = bound.function in _COUNTING and holds(type_, INTERVAL)
+    if counts_equal or (bound.distinct and bound.function != "count" and has_measure(type_)):
+        what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs, or texts with a collation,"
+        why = "of which different ones may be equal; write epoch_us(..) or lower(..) of them"
+        binder.refuse(call.node, f"{what} is not supported, {why}")
     return _counted(_where_so(condition, bound))
-
-
-def _refuse_intervals(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
-    if bound.arg is not None and has_length(bound.arg.type):
-        what = f"{call.function}({'DISTINCT ..' if call.distinct else '..'}) of INTERVALs is not supported"
-        binder.refuse(call.node, f"{what}, of which different ones may be equal; write epoch_us(..) of them")
 
 
 def _where_so(condition: Scalar | None, bound: Aggregate) -> Aggregate:
@@ -156,8 +158,7 @@ def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
 def _first_of(scalar: Scalar, order: tuple[AggregateOrder, ...], last: bool) -> Aggregate:
     """The value, or the NULL, of the first row; of the last if so, of which ties go by the greatest value."""
     if last:
-        back = (replace(term, descending=not term.descending, nulls_first=not term.nulls_first) for term in order)
-        order = (*back, AggregateOrder(scalar, True))
+        order = (*reverse_of(order), AggregateOrder(scalar, True))
     return Aggregate("first", scalar, scalar.type, order=order)
 
 
@@ -284,7 +285,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     name = column_name(node, binder.source)
     if len(call.args) > 1 and isinstance(call.args[1], exp.Array):
         return _quantiles(binder, call, name, aggregates)
-    with _inside(binder, call):
+    with inside(binder, call):
         made = average(binder, call)
         if made is None:
             bound = typed_aggregate(binder, call)
@@ -310,7 +311,7 @@ def _quantiles(binder: Binder, call: AggregateCall, name: str, aggregates: Aggre
     value, fractions = call.args[0], call.args[1].expressions
     if not fractions or len({isinstance(each, exp.Neg) for each in fractions}) > 1:
         binder.refuse(call.args[1], f"{call.function}() takes a list of fractions of one sign; write [0.25, 0.75]")
-    with _inside(binder, call):
+    with inside(binder, call):
         found = [typed_aggregate(binder, replace(call, args=(value, each))) for each in fractions]
     columns = [_of_group(aggregates, each, f"{name} {place}", call.node) for place, each in enumerate(found, 1)]
     type_ = list_of(columns[0].type)
@@ -319,8 +320,8 @@ def _quantiles(binder: Binder, call: AggregateCall, name: str, aggregates: Aggre
 
 
 @contextmanager
-def _inside(binder: Binder, call: AggregateCall) -> Iterator[None]:
-    """What is bound meanwhile is within an aggregate."""
+def inside(binder: Binder, call: AggregateCall) -> Iterator[None]:
+    """What is bound meanwhile is within an aggregate, where no other stands."""
     before = binder.aggregates, binder.windows, binder.clause
     binder.aggregates, binder.windows, binder.clause = None, None, f"the argument of {call.function}()"
     try:

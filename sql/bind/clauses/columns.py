@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.types import INTEGER, NULL, SqlType
+from sql.ir.measures import with_collation
+from sql.ir.rebuild import column
 from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Unnest
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -47,19 +49,25 @@ def _null(scalar: Scalar) -> bool:
     return isinstance(scalar, Literal) and scalar.value is None and scalar.type in (NULL, INTEGER)
 
 
+def _other_collation(given: SqlType, wanted: SqlType) -> bool:
+    return bool(wanted.collation) and given.collation != wanted.collation
+
+
+def _cast(given: Column, target: SqlType) -> Scalar:
+    cast: Scalar = given if given.type == target else Call("cast", (given,), target, given.nullable)
+    return with_collation(cast, target.collation) if target.collation else cast
+
+
 def cast_columns(relation: Relation, types: Sequence[SqlType]) -> Relation:
     """The relation with columns of `types`, under its names; the cast must be one that there is."""
     fields = relation.schema
-    wrong = [i for i, field in enumerate(fields) if field.type != types[i]]
+    wrong = [i for i, field in enumerate(fields) if field.type != types[i] or _other_collation(field.type, types[i])]
     if not wrong:
         return relation
     scalars = tuple(
-        Literal(None, types[i])
-        if is_nothing(relation, i)
-        else Call("cast", (Column(i, fields[i].type, fields[i].nullable),), types[i], fields[i].nullable)
-        for i in wrong
+        Literal(None, types[i]) if is_nothing(relation, i) else _cast(column(relation, i), types[i]) for i in wrong
     )
     names = tuple(field.name for field in fields)
     mapped = Map(relation, scalars, tuple(names[i] for i in wrong))
-    places = {column: len(fields) + i for i, column in enumerate(wrong)}
+    places = {place: len(fields) + i for i, place in enumerate(wrong)}
     return Project(mapped, tuple(places.get(i, i) for i in range(len(fields))), names)

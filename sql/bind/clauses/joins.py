@@ -11,7 +11,7 @@ from catalog.names import by_key, key, written
 from sql.bind.clauses.asof import KINDS, join_asof
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
-from sql.bind.expressions.comparisons import same_type
+from sql.bind.expressions.comparisons import common, same_type, type_of
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Subqueries, outer_join, satisfying, turned
 from sql.bind.expressions.operand import Operand
@@ -134,7 +134,8 @@ def _applied(
 
 
 _INSTEAD = {
-    "POSITIONAL": "rows of a table have no position; join on a key",
+    "POSITIONAL": "rows of a table have no position; number both sides by row_number() OVER (ORDER BY ..) in "
+    "subqueries and join on that, or run it as a SELECT",
 }
 
 
@@ -181,13 +182,12 @@ def _side(context: BindContext, node: exp.Join, name: str, side: str, columns: S
     return found[0]
 
 
-def _same_type(binder: Binder, node: exp.Expr, pair: Pair) -> tuple[Scalar, ...]:
-    at = exp.column(pair[0].name)
-    return same_type(binder, node, [Operand(at, side.column) for side in pair])
+def _operands(pair: Pair) -> list[Operand]:
+    return [Operand(exp.column(pair[0].name), side.column) for side in pair]
 
 
 def _equal(binder: Binder, node: exp.Expr, pair: Pair) -> Scalar:
-    one, other = _same_type(binder, node, pair)
+    one, other = same_type(binder, node, _operands(pair))
     return comparison("eq", one, other)
 
 
@@ -231,9 +231,9 @@ def _coalesced(binder: Binder, joined: Relation, scope: Scope, pairs: Sequence[P
     scalars: list[Scalar] = []
     for left, right in pairs:
         pair = scope.at(left.column.index), scope.at(right.column.index)
-        typed = _same_type(binder, exp.column(left.name), pair)
-        scalars.append(Call("coalesce", typed, typed[0].type, True))
-        column = Column(scope.width, typed[0].type, True)
+        typed = common(binder, exp.column(left.name), _operands(pair))
+        scalars.append(Call("coalesce", typed, type_of(typed), True))
+        column = Column(scope.width, type_of(typed), True)
         scope = scope.unite(left.column.index, right.column.index, column)
     names = tuple(left.name for left, _ in pairs)
     return From((Map(joined, tuple(scalars), names),), scope)

@@ -15,7 +15,7 @@ from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.constants import constant, value_as
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.scope import Scope
-from sql.ir.intervals import has_length, length_of
+from sql.ir.measures import has_measure, measure_of
 from sql.ir.rebuild import row
 from sql.ir.relation import Order, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -60,8 +60,8 @@ def bind_order(
         if column is None:
             _refuse_constant(context, item.this.unnest())
             column = _place_in(outputs, bind(item.this))
-        if outputs[column].type.is_nested and has_length(outputs[column].type):
-            column = _place_in(outputs, length_of(outputs[column]))
+        if outputs[column].type != INTERVAL and has_measure(outputs[column].type):
+            column = _place_in(outputs, measure_of(outputs[column]))
         hidden += [item.this] * (len(outputs) - count)
         terms.append(_term(item, column))
     return tuple(terms), hidden

@@ -29,6 +29,8 @@ def unfolded(context: BindContext, pivot: exp.Pivot, item: exp.Expr, scope: Scop
     if pivot.args.get("unpivot"):
         return _unpivoted(context, pivot, item, scope)
     fields = pivot.args.get("fields") or pivot.expressions
+    if not fields:
+        return _grouped(context, pivot, item)
     aggregates = pivot.expressions if pivot.args.get("fields") else pivot.args.get("using") or [_count()]
     listed = [_values(context, field) for field in fields]
     columns = [*fields, *aggregates]
@@ -48,6 +50,16 @@ def unfolded(context: BindContext, pivot: exp.Pivot, item: exp.Expr, scope: Scop
     again = twice([item.alias for item in items])
     if again is not None:
         context.fail(pivot, f"two columns of this PIVOT would be called {again!r}; list each value once, or name it")
+    clause = exp.Group(expressions=[each.copy() for each in keys]) if keys else None
+    return exp.Select(expressions=[*keys, *items], from_=exp.From(this=item.copy()), group=clause)
+
+
+def _grouped(context: BindContext, pivot: exp.Pivot, item: exp.Expr) -> exp.Query:
+    """A PIVOT ON nothing: its aggregates for each group."""
+    group = pivot.args.get("group")
+    keys = [each.copy() for each in group.expressions] if group else []
+    using = pivot.args.get("using") or []
+    items = [called(each.unalias().copy(), *_suffix(context, each, len(using) + 1)) for each in using]
     clause = exp.Group(expressions=[each.copy() for each in keys]) if keys else None
     return exp.Select(expressions=[*keys, *items], from_=exp.From(this=item.copy()), group=clause)
 

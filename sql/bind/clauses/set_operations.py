@@ -14,7 +14,7 @@ from sql.bind.clauses.order import distinct, undone
 from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
 from sql.ir.conditions import comparison, negation
-from sql.ir.intervals import has_length, lengths_of
+from sql.ir.measures import has_measure, measures_of
 from sql.ir.rebuild import column
 from sql.ir.relation import (
     MOST_TERMS,
@@ -65,26 +65,26 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Relation, righ
         terms = tuple(t for side in (left, right) for t in (side.inputs if isinstance(side, Union) else (side,)))
         both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
         return distinct(both) if each_once else both
-    if any(has_length(field.type) for field in left.schema):
-        return _by_length(context, node, left, right, each_once=each_once)
+    if any(has_measure(field.type) for field in left.schema):
+        return _by_measure(context, node, left, right, each_once=each_once)
     if each_once:
         left = distinct(undone(left))
     rest = Threshold(Union((left, Negate(right))))
     return rest if isinstance(node, exp.Except) else Union((left, Negate(rest)))
 
 
-def _by_length(
+def _by_measure(
     context: BindContext, node: exp.SetOperation, left: Relation, right: Relation, *, each_once: bool
 ) -> Relation:
-    """The rows of the left that the right has, or has not, where intervals are equal that are of one length."""
+    """The rows of the left that the right has, or has not, where values are equal that are of one measure."""
     if not each_once:
-        what = f"{_word(node)} ALL of INTERVALs is not supported, since different ones may be equal"
-        context.refuse(node.expression, f"{what}; write it without ALL, or with epoch_us(..) in their place")
+        what = f"{_word(node)} ALL of INTERVALs, or texts with a collation, is not supported"
+        why = "since different ones may be equal; write it without ALL, or epoch_us(..) and lower(..) of them"
+        context.refuse(node.expression, f"{what}, {why}")
     left, right = distinct(undone(left)), distinct(undone(right))
     width = len(left.schema)
     pairs = [(column(left, i), Column(width + i, f.type, f.nullable)) for i, f in enumerate(right.schema)]
-    of_lengths = [lengths_of(pair) if has_length(pair[0].type) else pair for pair in pairs]
-    same = tuple(negation(comparison("is_distinct", *pair)) for pair in of_lengths)
+    same = tuple(negation(comparison("is_distinct", *measures_of(pair, pair[0].type))) for pair in pairs)
     return Apply("anti" if isinstance(node, exp.Except) else "semi", left, right, same)
 
 
@@ -106,7 +106,7 @@ def _common(context: BindContext, node: exp.SetOperation, left: Relation, right:
         return other.type
     if is_nothing(right, column):
         return one.type
-    texts = VARCHAR in (one.type, other.type) and not {BLOB, JSON} & {one.type, other.type}
+    texts = VARCHAR in (one.type, other.type) and one.type != other.type and not {BLOB, JSON} & {one.type, other.type}
     common = VARCHAR if texts else common_type(one.type, other.type)
     if common is None:
         what = f"column {column + 1} of {_word(node)} is {one.type} on one side and {other.type} on the other"

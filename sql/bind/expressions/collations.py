@@ -1,87 +1,111 @@
-"""COLLATE: texts compared without their case or accents, which is by what a function makes of them."""
+"""COLLATE, and where a collation goes: from columns and COLLATE to what is made of them.
+
+As in DuckDB a collation belongs to the type of a text (`catalog.types.SqlType`). What is made of texts of which one has
+a collation has it too, but for functions that take no notice; a search within a text goes by what the collation makes
+of both sides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from catalog.types import NULL, VARCHAR
+from catalog.types import NULL, VARCHAR, Kind, collated
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.folded import folded
-from sql.ir.scalar import Call
+from sql.ir.conditions import negation
+from sql.ir.measures import has_measure, measure_of, with_collation
+from sql.ir.scalar import Call, Scalar
+from sql.types.collations import KNOWN, collation_named
 
-_KEYS = {"nocase": "lower", "noaccent": "strip_accents", "nfc": "nfc_normalize"}
-"""By what a collation compares."""
-_PLAIN = ("binary", "c", "posix")
-"""Collations that compare texts themselves."""
-_ORDER = ("nfc", "noaccent", "nocase")
-_PLACES = (exp.Ordered, exp.Window, exp.Group)
-
-
-def operands_of(
-    binder: Binder, nodes: Sequence[exp.Expr], bind: Callable[[exp.Expr], Operand] | None = None
-) -> list[Operand]:
-    """The operands of a comparison; if one has a collation, all as what it compares by."""
-    found = {names for node in nodes if (names := _collation(binder, node)) is not None}
-    if not found:
-        return [(bind or binder.bind)(node) for node in nodes]
-    if len(found) > 1:
-        binder.fail(nodes[-1], "the sides of this comparison have different collations; write one of them")
-    (names,) = found
-    return [_key(binder, node, names) for node in nodes]
+_SEARCHES = frozenset(("like", "ilike", "glob", "contains", "starts_with", "strpos"))
+"""Functions that look for a text within another as the collation of one of them has it."""
+_NOT_SEARCHES = frozenset(("prefix",))
+"""Names of such functions by which they go by the texts themselves."""
+_WITHOUT = frozenset(("split_part",))
+"""Functions of texts that give one without a collation, or with one that they say."""
+_DEEP = 4
+"""So many calls, one within the other, some functions are written with."""
+_OF_LISTS = frozenset(
+    ("list_value", "struct_pack", "list_extract", "field", "case", "coalesce", "list_length", "is_null")
+)
+"""What may be done with lists, structs and maps of texts with a collation: nothing that compares these."""
 
 
 def bind_collate(binder: Binder, node: exp.Expr) -> Operand:
-    """COLLATE where values are told apart and not shown, as in ORDER BY and GROUP BY: what it compares by."""
-    names = _collation(binder, node)
-    assert names is not None, "dispatched by class"
-    if not _only_compares(node):
-        what = (
-            "COLLATE is maintained in comparisons, ORDER BY, PARTITION BY, GROUP BY, DISTINCT ON and count(DISTINCT ..)"
-        )
-        binder.refuse(node, f"{what}; write lower(..) or strip_accents(..) for what it makes equal")
-    return _key(binder, node, names)
-
-
-def _only_compares(node: exp.Expr) -> bool:
-    """Whether what stands in the place of a node is compared with others of its kind, and nothing else."""
-    above = node.parent
-    while isinstance(above, exp.Paren):
-        above = above.parent
-    if isinstance(above, exp.Tuple):  # DISTINCT ON (..)
-        return isinstance(above.parent, exp.Distinct)
-    return isinstance(above, _PLACES) or (isinstance(above, exp.Distinct) and isinstance(above.parent, exp.Count))
-
-
-def _collation(binder: Binder, node: exp.Expr) -> tuple[str, ...] | None:
-    """The names of the collation of an expression, in the order in which they are applied; None if it has none."""
-    inner = node.unnest()
-    if not isinstance(inner, exp.Collate):
-        return None
-    names = inner.expression.sql("duckdb").replace('"', "").lower().split(".")
-    if len(names) == 1 and names[0] in _PLAIN:
-        inner.set("expression", exp.to_identifier(names[0], quoted=True))  # a word of DuckDB's grammar else
-        return ()
-    for name in names:
-        if name not in _KEYS:
-            known = ", ".join(each.upper() for each in _KEYS)
-            binder.refuse(inner, f"the collation {name!r} is not supported; {known}, joined by dots, and BINARY are")
-    return tuple(name for name in _ORDER if name in names)
-
-
-def _key(binder: Binder, node: exp.Expr, names: tuple[str, ...]) -> Operand:
-    inner = node.unnest()
-    operand = binder.bind(inner.this if isinstance(inner, exp.Collate) else node)
+    """A text that is compared by another collation than its own, if it has one."""
+    operand = binder.bind(node.this)
     if operand.type not in (VARCHAR, NULL):
         binder.mismatch(node, f"a collation is of texts, not of {operand.type}; cast it to VARCHAR")
-    if operand.type == NULL:
+    collation = collation_named(node.expression)
+    if collation is None:
+        binder.refuse(node, f"the collation {node.expression.sql()!r} is not supported; {KNOWN} are")
+    return operand if operand.type == NULL else Operand(node, with_collation(operand.scalar, collation))
+
+
+def collated_alike(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> Sequence[Operand]:
+    """The operands of a comparison, the texts among them with the collation that one of them has. BindError for two."""
+    collation = _shared(binder, node, [operand.scalar for operand in operands])
+    if not collation:
+        return operands
+    return [_with(operand, collation) if operand.type == VARCHAR else operand for operand in operands]
+
+
+def _with(operand: Operand, collation: str) -> Operand:
+    same = operand.type.collation == collation
+    return operand if same else Operand(operand.node, with_collation(operand.scalar, collation))
+
+
+def _shared(binder: Binder, node: exp.Expr, scalars: Sequence[Scalar]) -> str:
+    found = dict.fromkeys(each.type.collation for each in scalars if each.type.collation)
+    if len(found) > 1:
+        binder.fail(node, f"texts of different collations ({', '.join(found)}) meet here; write COLLATE behind one")
+    return next(iter(found), "")
+
+
+def inherited(binder: Binder, operand: Operand) -> Operand:
+    """What a function makes of texts with a collation: a text that has it too, and of a search what it finds by it.
+
+    UnsupportedError for a function of lists, structs or maps of such texts that may compare them.
+    """
+    call = operand.scalar
+    if not isinstance(call, Call) or call.type.collation:
         return operand
-    scalar = operand.scalar
-    for name in names:
-        scalar = Call(_KEYS[name], (scalar,), VARCHAR, scalar.nullable)
-    return Operand(node, folded(scalar))
+    if any(arg.type.is_nested and arg.type.is_collated for arg in call.args) and call.function not in _OF_LISTS:
+        what = "a function of lists, structs or maps of texts with a collation is not supported"
+        binder.refuse(operand.node, f"{what}; write COLLATE BINARY behind the texts that they are made of")
+    if call.function == "not" and isinstance(call.args[0], Call) and call.args[0].function in _SEARCHES:
+        return Operand(operand.node, negation(inherited(binder, Operand(operand.node, call.args[0])).scalar))
+    if call.function in _SEARCHES and operand.node.name.lower() not in _NOT_SEARCHES:
+        collation = _shared(binder, operand.node, call.args)
+        return Operand(operand.node, _searched(call, collation)) if collation else operand
+    if call.type.kind is not Kind.VARCHAR:
+        return operand
+    collation = _shared(binder, operand.node, list(_made_of(call, _DEEP)))
+    type_ = collated(VARCHAR, collation)
+    return Operand(operand.node, Call(call.function, call.args, type_, call.nullable)) if collation else operand
+
+
+def _made_of(text: Scalar, deep: int) -> Iterator[Scalar]:
+    """The texts that a text is made of, also by what one call is written with."""
+    if isinstance(text, Call) and not text.type.collation and deep and text.function not in _WITHOUT:
+        for arg in text.args:
+            if arg.type.kind is Kind.VARCHAR:
+                yield from _made_of(arg, deep - 1)
+    else:
+        yield text
+
+
+def _searched(call: Call, collation: str) -> Scalar:
+    args = [_by(arg, collation) if arg.type == VARCHAR else arg for arg in call.args]
+    return Call(call.function, tuple(args), call.type, call.nullable)
+
+
+def _by(text: Scalar, collation: str) -> Scalar:
+    of = with_collation(text, collation)
+    return folded(measure_of(of)) if has_measure(of.type) else text
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {exp.Collate: bind_collate}

@@ -13,10 +13,11 @@ from sqlglot import exp
 
 from catalog.types import BOOLEAN, INTERVAL, JSON, NULL, TIME, VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.collations import operands_of
+from sql.bind.expressions.collations import collated_alike
 from sql.bind.expressions.operand import Operand
+from sql.folded import folded
 from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
-from sql.ir.intervals import has_length, lengths_of
+from sql.ir.measures import has_measure, measures_of
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.literals import exactly
@@ -30,10 +31,22 @@ def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right:
 
 
 def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tuple[Scalar, ...]:
+    """What the operands are compared by, all of one type: themselves, or their measures (`sql.ir.measures`)."""
+    values = common(binder, node, collated_alike(binder, node, operands))
+    type_ = type_of(values)
+    return tuple(map(folded, measures_of(values, type_))) if has_measure(type_) else values
+
+
+def type_of(values: Sequence[Scalar]) -> SqlType:
+    """The type of values that have one, with the collation that some of them have."""
+    return next((each.type for each in values if each.type.is_collated), values[0].type)
+
+
+def common(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tuple[Scalar, ...]:
     """The operands cast to the type that they are compared in.
 
     If all but the first are literals with exact values in its type, that is the type, so that the column is not cast
-    for each row: comparing gives the same answer. Intervals are compared by their length.
+    for each row: comparing gives the same answer.
     """
     adapted = _adapted(operands)
     if adapted is None and len(operands) == 2:
@@ -45,8 +58,7 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
     if target is None:
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"cannot compare {types}; cast one side")
-    cast = tuple(binder.cast(operand, target) for operand in operands)
-    return lengths_of(cast) if has_length(target) else cast
+    return tuple(binder.cast(operand, target) for operand in operands)
 
 
 def _compared_in(operands: Sequence[Operand]) -> SqlType | None:
@@ -203,7 +215,7 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     function = FUNCTIONS[type(node)]
     if _any_row((node.this, node.expression)):
         return Operand(node, _compared(binder, function, node.this, node.expression))
-    left, right = operands_of(binder, (node.this, node.expression))
+    left, right = binder.bind(node.this), binder.bind(node.expression)
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
     return Operand(node, compare(binder, node, function, left, right))
@@ -215,7 +227,7 @@ def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     if _any_row(parts):
         of, low, high = parts
         return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
-    value, least, most = operands_of(binder, parts)
+    value, least, most = collated_alike(binder, node, list(map(binder.bind, parts)))
     bounds = [compare(binder, node, "ge", value, least), compare(binder, node, "le", value, most)]
     return Operand(node, junction("and", bounds))
 
@@ -224,7 +236,7 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...), also of rows; expressions that are not constants are compared one by one."""
     if _any_row((node.this, *node.expressions)):
         return Operand(node, junction("or", [_equal(binder, node.this, each) for each in node.expressions]))
-    first, *others = same_type(binder, node, operands_of(binder, (node.this, *node.expressions), binder.bind))
+    first, *others = same_type(binder, node, list(map(binder.bind, (node.this, *node.expressions))))
     if first.type == NULL:
         return Operand(node, Literal(None, BOOLEAN))
     if all(isinstance(other, Literal) for other in others):

@@ -7,7 +7,8 @@ from sqlglot import exp
 from sql.bind import unnest
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import collations, comparisons, operators, subqueries
-from sql.bind.expressions.binder import Handler
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.operand import Operand
 from sql.bind.functions import (
     calls,
     clock,
@@ -23,7 +24,7 @@ from sql.bind.functions import (
 )
 from sql.bind.windows import block as windows
 
-HANDLERS: dict[type[exp.Expr], Handler] = {
+_BY_KIND: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **comparisons.HANDLERS,
     **collations.HANDLERS,
@@ -43,3 +44,16 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **subqueries.HANDLERS,
     **lists.HANDLERS,
 }
+
+
+def _inheriting(handler: Handler) -> Handler:
+    """The handler, and what it binds has the collation of what it is made of."""
+
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        return collations.inherited(binder, handler(binder, node))
+
+    return bind
+
+
+HANDLERS = {kind: _inheriting(handler) for kind, handler in _BY_KIND.items()}
+"""By the class of a node."""

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from catalog.types import (
     BIGINT,
+    BLOB,
     BOOLEAN,
     DOUBLE,
     FLOAT,
@@ -52,6 +53,16 @@ def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
     if not isinstance(start, int) or binder.source.text[start : start + 1] not in "eE":
         binder.refuse(node, "bytes are not supported; write a text")
     return Operand(node, Literal(str(node.this), VARCHAR))
+
+
+def bind_bytes(binder: Binder, node: exp.Expr) -> Operand:
+    """x'4142', a BLOB of these bytes."""
+    try:
+        data = bytes.fromhex(node.name)
+    except ValueError:
+        binder.fail(node, f"x'{node.name}' is no BLOB; write two hexadecimal digits for each byte")
+    escaped = "".join(f"\\x{byte:02X}" for byte in data)
+    return Operand(node, binder.cast(Operand(node, Literal(escaped, VARCHAR)), BLOB))
 
 
 def bind_column(binder: Binder, node: exp.Expr) -> Operand:
@@ -215,6 +226,7 @@ def _is_moment(operand: Operand) -> bool:
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: bind_literal,
     exp.ByteString: bind_escaped,
+    exp.HexString: bind_bytes,
     exp.Boolean: lambda binder, node: Operand(node, Literal(bool(node.this), BOOLEAN)),
     exp.Null: lambda binder, node: Operand(node, NULL_LITERAL),
     exp.Column: bind_column,

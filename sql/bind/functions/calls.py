@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTERVAL, NULL, UBIGINT, VARCHAR, holds
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
@@ -26,7 +26,7 @@ from sql.bind.functions.texts import bind_named_groups, of_any_pattern
 from sql.bind.unnest import BY_NAME as MAKING_ROWS
 from sql.ir.conditions import comparison, is_null
 from sql.ir.functions.nested import LAMBDAS
-from sql.ir.intervals import has_length
+from sql.ir.measures import has_measure
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.printed import Place, format_pieces, printf_pieces
@@ -65,7 +65,7 @@ def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
     """NULLIF(x, y), of the type of x."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     first, second = same_type(binder, node, (left, right))
-    if first.type == left.type:
+    if first.type == left.type and not has_measure(left.type) and not has_measure(right.type):
         return Operand(node, Call("nullif", (first, second), first.type))
     equal = comparison("eq", first, second)
     return Operand(node, Call("case", (equal, Literal(None, left.type), left.scalar), left.type))
@@ -75,7 +75,7 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.bind(arg) for arg in (node.this, *node.expressions)]
     scalars, type_ = unified(binder, node, node.key.upper(), operands)
-    if has_length(type_) and not isinstance(node, exp.Coalesce):
+    if holds(type_, INTERVAL) and not isinstance(node, exp.Coalesce):
         what = f"{node.key}() of INTERVALs is not supported: DuckDB's goes by their parts, not by their length"
         binder.refuse(node, f"{what}; write CASE WHEN x < y THEN x ELSE y END")
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))

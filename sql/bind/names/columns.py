@@ -112,8 +112,8 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         return column_name(node.this, source)
     if isinstance(node, exp.Mod) and "start" in node.meta:
         return f"mod({_list([node.this, node.expression], source)})"
-    if isinstance(node, exp.ByteString):
-        return f"'{node.name}'"
+    if isinstance(node, exp.ByteString | exp.HexString):
+        return f"{'X' if isinstance(node, exp.HexString) else ''}'{node.name}'"
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
         return _truth_test(node, "IS NOT DISTINCT FROM", source)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -12,6 +12,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.bind.names.scope import WINDOWED, Scope
+from sql.bind.windows.framed import FramedAggregate, with_framed
 from sql.bind.windows.frames import bind_frame
 from sql.bind.windows.functions import VALUES, bind_function, bind_spec
 from sql.bind.windows.partitions import Composed, with_aggregates
@@ -33,7 +34,7 @@ class _Windowed:
 
     partition: tuple[Scalar, ...]
     order: tuple[tuple[Scalar, bool, bool], ...]
-    function: WindowFunction | Aggregate
+    function: WindowFunction | Aggregate | FramedAggregate
 
     @property
     def scalars(self) -> tuple[Scalar, ...]:
@@ -61,7 +62,7 @@ class Windows:
 
     found: list[_Windowed] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
-    places: dict[int, tuple[exp.Expr, Spec, WindowFunction]] = field(default_factory=dict)
+    places: dict[int, tuple[exp.Expr, Spec, WindowFunction | FramedAggregate]] = field(default_factory=dict)
 
     def column(self, windowed: _Windowed, name: str) -> Outer:
         """What stands for a function; the same for the same function."""
@@ -119,12 +120,17 @@ def _key(binder: Binder, node: exp.Expr) -> Scalar:
 
 
 def windowed(
-    relation: Relation, windows: Windows, outputs: Sequence[Scalar], specs: Sequence[Scalar], whole: bool
+    relation: Relation,
+    windows: Windows,
+    outputs: Sequence[Scalar],
+    specs: Sequence[Scalar],
+    whole: bool,
+    numbers: Callable[[], int],
 ) -> tuple[Relation, list[Scalar], tuple[int, ...]]:
     """The rows with the values of the window functions; `outputs` over them; which columns they were narrowed to.
 
     `specs` are the expressions of `windows.scalars` over the rows, `outputs` may read both. Unless `whole`, only the
-    columns that somebody reads stay, so that these alone break ties.
+    columns that somebody reads stay, so that these alone break ties. `numbers`: for subqueries.
     """
     if not windows.found:
         return relation, list(outputs), ()
@@ -143,23 +149,30 @@ def windowed(
     columns: dict[int, int] = {}
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, each in enumerate(found):
-        groups.setdefault((each.partition, each.order, isinstance(each.function, Aggregate)), []).append(i)
+        groups.setdefault((each.partition, each.order, type(each.function)), []).append(i)
     for members in groups.values():
         columns.update({i: len(relation.schema) + n for n, i in enumerate(members)})
         names = tuple(windows.names[i] for i in members)
-        relation = _with_values(relation, [found[i] for i in members], names, at)
+        relation = _with_values(relation, [found[i] for i in members], names, at, numbers)
     return relation, [_settled(remap(s, places.__getitem__), columns) for s in outputs], kept
 
 
 def _with_values(
-    relation: Relation, found: Sequence[_Windowed], names: tuple[str, ...], at: Mapping[Scalar, int]
+    relation: Relation,
+    found: Sequence[_Windowed],
+    names: tuple[str, ...],
+    at: Mapping[Scalar, int],
+    numbers: Callable[[], int],
 ) -> Relation:
-    """The rows with the values of functions of equal partitions and order, which are all aggregates or none is."""
+    """The rows with the values of functions of equal partitions and order, and of one kind."""
     partition = tuple(at[s] for s in found[0].partition)
     aggregates = [each.function for each in found if isinstance(each.function, Aggregate)]
     if aggregates:
         return with_aggregates(relation, partition, aggregates, names)
     order = tuple(Order(at[s], descending, first) for s, descending, first in found[0].order)
+    framed = [each.function for each in found if isinstance(each.function, FramedAggregate)]
+    if framed:
+        return with_framed(relation, numbers, partition, order, framed, names)
     functions = tuple(each.function for each in found if isinstance(each.function, WindowFunction))
     return Window(relation, partition, order, functions, names)
 
@@ -208,7 +221,7 @@ def with_windows(
     """
     first, last = counts[0], sum(counts)
     whole = not isinstance(ties, Scope)
-    relation, over, kept = windowed(relation, windows, scalars[:last], scalars[last:], whole)
+    relation, over, kept = windowed(relation, windows, scalars[:last], scalars[last:], whole, context.number)
     if windows.found:
         names = tie_names(ties, kept) if isinstance(ties, Scope) else ties
         context.windows.extend(refinements(windows, names))
@@ -223,8 +236,13 @@ def refinements(windows: Windows, ties: Sequence[exp.Expr]) -> list[Refinement]:
     return [each for each in found if each is not None] if ties else []
 
 
-def _refinement(node: exp.Expr, spec: Spec, function: WindowFunction, ties: tuple[exp.Expr, ...]) -> Refinement | None:
+def _refinement(
+    node: exp.Expr, spec: Spec, function: WindowFunction | FramedAggregate, ties: tuple[exp.Expr, ...]
+) -> Refinement | None:
     frame, whole = function.frame, function.frame.is_whole
+    if isinstance(function, FramedAggregate):
+        by_rows = not frame.peers and not whole
+        return Refinement(node, spec, ties, within=not by_rows) if by_rows or function.in_order else None
     if function.function in _BY_PLACE:
         return Refinement(node, spec, ties)
     if function.function in VALUES.values():

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import BIGINT, DOUBLE
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, list_of
 from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.aggregates.calls import AGGREGATES
-from sql.bind.aggregates.types import bind_aggregate
+from sql.bind.aggregates.calls import AGGREGATES, AggregateCall, read_call
+from sql.bind.aggregates.operands import order_by
+from sql.bind.aggregates.types import bind_aggregate, inside, typed_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.windows.framed import FramedAggregate
 from sql.bind.windows.frames import FAR, Framed
-from sql.bind.windows.partitions import Composed, of_partition
+from sql.bind.windows.partitions import OF_PARTITION, Composed, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregate import Aggregate
-from sql.ir.aggregates import aggregate_of
-from sql.ir.intervals import has_length
-from sql.ir.scalar import Literal, Scalar
+from sql.ir.aggregates import aggregate_of, reverse_of
+from sql.ir.conditions import is_null
+from sql.ir.measures import has_measure
+from sql.ir.scalar import TRUE, Call, Column, Literal, Scalar
 from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
 
@@ -73,15 +76,47 @@ def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) ->
     return _aggregate(binder, node, call, spec, framed, skips)
 
 
-def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction:
+def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction | Composed:
     name = VALUES[type(call)]
+    if not framed.is_kept or any(isinstance(each, exp.Order) for each in call.args.values()):
+        return _value_of_frame(binder, call, framed, skips)
     arg = _argument(binder, call)
     args: tuple[Scalar, ...] = (arg,)
     if name == "nth_value":
-        if skips:
-            binder.refuse(call, "nth_value() with IGNORE NULLS is not maintained; write first_value or last_value")
+        if skips and arg.nullable:
+            return _value_of_frame(binder, call, framed, skips)
         args = (arg, _positive(binder, call, call.args.get("offset")))
     return WindowFunction(name, args, arg.type, True, framed.frame, skips and arg.nullable, framed.bounds)
+
+
+def _value_of_frame(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> Composed:
+    """first_value, last_value and nth_value over a frame that no window operator keeps, or in an order of their own."""
+    given = {name: each for name, each in call.args.items() if isinstance(each, exp.Expr)}
+    own = next((each.expressions for each in given.values() if isinstance(each, exp.Order)), [])
+    value, offset = (each.this if isinstance(each, exp.Order) else each for each in map(given.get, ("this", "offset")))
+    if value is None or isinstance(value, exp.Distinct):
+        binder.fail(call, "this window function needs an argument, without DISTINCT")
+    arg, name = binder.bind(value).stored, VALUES[type(call)]
+    order = order_by(binder, own) + framed.terms
+    back = name == "last_value"
+    if back:
+        order = reverse_of(order)
+    if name != "nth_value":
+        found = Aggregate("any_value" if skips else "first", arg, arg.type, order=order)
+        return _composed(Column(0, arg.type), (found,), (name,), framed, in_order=True, back=back)
+    others = (Call("case", (is_null(arg), Literal(None, BOOLEAN), TRUE), BOOLEAN),) if skips else ()
+    found = Aggregate("list", arg, list_of(arg.type), others=others, order=order)
+    number = _positive(binder, call, offset)
+    nth = Call("element", (Column(0, found.type), number), arg.type)
+    return _composed(nth, (found,), (name,), framed, in_order=True)
+
+
+def _composed(
+    value: Scalar, aggregates: Sequence[Aggregate], names: Sequence[str], framed: Framed, **said: bool
+) -> Composed:
+    """An expression over aggregates of the frame of each row."""
+    made = tuple(FramedAggregate(each, framed.frame, framed.by, framed.bounds, **said) for each in aggregates)
+    return Composed(value, made, tuple(names))
 
 
 def _argument(binder: Binder, call: exp.Expr) -> Scalar:
@@ -129,29 +164,50 @@ def _aggregate(
         what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
     whole = framed.frame == WHOLE_PARTITION
-    if not whole and aggregate_of(FUNCTIONS[type(inner)]).written is not None:
-        _refuse(binder, node, inner)
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
+        if not whole and FUNCTIONS[type(inner)] in _GO_BY_ORDER:
+            in_order = _in_order(binder, read_call(binder, node.this), framed)
+            if in_order is not None:
+                return in_order
         value = bind_aggregate(binder, node.this).scalar
         found = binder.aggregates
     finally:
         binder.aggregates, binder.known = own, known
-    of_intervals = any(has_length(bound.type) and bound.function in ("min", "max") for bound in found.found)
+    by_measure = any(has_measure(bound.type) and bound.function in ("min", "max") for bound in found.found)
     plain = all(map(_is_plain, found.found))
-    if whole and (of_intervals or len(found.found) > 1 or not plain):
+    if whole and (by_measure or len(found.found) > 1 or not plain):
         _check_order(binder, inner, spec, found)
         return of_partition(inner, value, found)
-    if of_intervals:
-        what = f"{text_of(call)[:60]} OVER, of INTERVALs, is not maintained"
-        binder.refuse(node, f"{what}; write epoch_us(..) of them, and to_microseconds(..) of what comes of it")
-    if not plain:
-        _refuse(binder, node, inner)
+    if by_measure or not plain or not framed.is_kept:
+        _check_order(binder, inner, spec, found)
+        inner.meta[OF_PARTITION] = True
+        return _composed(value, found.found, found.names, framed)
     functions = tuple(_over(bound, framed) for bound in found.found)
     return functions[0] if len(functions) == 1 else Composed(value, functions, tuple(found.names))
+
+
+def _in_order(binder: Binder, call: AggregateCall, framed: Framed) -> Composed | None:
+    """An aggregate that goes by the order in OVER, of a frame; None where it says itself what it goes by."""
+    if call.order or call.distinct:
+        return None
+    terms, back = framed.terms, call.function == "last"
+    known, nodes = binder.known, [exp.Null() for _ in terms]
+    binder.known = {**known, **{id(at): Operand(at, each.scalar) for at, each in zip(nodes, terms, strict=True)}}
+    order = tuple(
+        exp.Ordered(this=at, desc=each.descending, nulls_first=each.nulls_first)
+        for at, each in zip(nodes, terms, strict=True)
+    )
+    try:
+        with inside(binder, call):
+            found = typed_aggregate(binder, replace(call, order=order))
+    finally:
+        binder.known = known
+    found = replace(found, order=found.order[: len(terms)])  # without what decides of ties in groups
+    return _composed(Column(0, found.type), (found,), (call.function,), framed, in_order=True, back=back)
 
 
 def _is_plain(bound: Aggregate) -> bool:
@@ -167,19 +223,12 @@ def _over(bound: Aggregate, framed: Framed) -> WindowFunction:
 def _check_order(binder: Binder, call: exp.Expr, spec: Spec, aggregates: Aggregates) -> None:
     """Refuse what OVER orders and does not say so itself: DuckDB would go by the order of the window."""
     goes_by_order = any(each.function in _GO_BY_ORDER and not each.order for each in aggregates.found)
-    if spec.order and goes_by_order:
+    counts = FUNCTIONS[type(call)] in ("histogram", "histogram_exact")
+    if spec.order and goes_by_order and not counts:
         binder.refuse(call, f"ORDER BY in OVER is not that of {text_of(call)[:60]}; put it into its parentheses")
 
 
-_GO_BY_ORDER = frozenset(("list", "string_agg", "first", "any_value"))
-
-
-def _refuse(binder: Binder, node: exp.Expr, call: exp.Expr) -> NoReturn:
-    what = f"{text_of(call)[:60]} OVER a part of the partition is not maintained"
-    instead = (
-        f"window functions are {_OFFERED}, without DISTINCT or ORDER BY inside; of whole partitions all aggregates"
-    )
-    binder.refuse(node, f"{what}; {instead}")
+_GO_BY_ORDER = frozenset(("list", "string_agg", "first", "last", "any_value"))
 
 
 def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from sql.bind.expressions.binder import Aggregates
+from sql.bind.windows.framed import FramedAggregate
 from sql.decorrelate.expand_joins import Pair, joined
 from sql.ir.aggregate import Aggregate
 from sql.ir.rebuild import column, row
@@ -23,11 +24,12 @@ OF_PARTITION = "of partition"
 class Composed:
     """What stands before OVER and is no single function: an expression over functions, such as avg() of moments.
 
-    Where the frame is the whole partition, they are aggregates of its rows. In `value` function i is column i.
+    Where the frame is the whole partition, they are aggregates of its rows; where no operator keeps the frame, of that.
+    In `value` function i is column i.
     """
 
     value: Scalar
-    functions: Sequence[WindowFunction | Aggregate]
+    functions: Sequence[WindowFunction | Aggregate | FramedAggregate]
     names: tuple[str, ...]
 
     def over(self, columns: Sequence[Scalar]) -> Scalar:

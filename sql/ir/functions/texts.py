@@ -15,6 +15,7 @@ def _text(name: str, takes: tuple[SqlType, ...], gives: SqlType = VARCHAR, *othe
 
 
 FUNCTIONS = (
+    Function("collate", (VARCHAR, "literal"), VARCHAR),  # the text itself, which is compared by that collation
     _text("upper", _TEXT, VARCHAR, "ucase"),
     _text("lower", _TEXT, VARCHAR, "lcase"),
     _text("trim", (VARCHAR, VARCHAR), optional=1),
