@@ -54,6 +54,12 @@ class _Writer(DuckDBGenerator):
         exp.DateAdd: lambda self, node: self.func("DATE_ADD", node.this, node.expression),
     }
 
+    def extract_sql(self, node: exp.Extract) -> str:
+        """EXTRACT, also of what is cast to a moment with time zone, whose session is UTC whoever reads it."""
+        if node.expression.is_type(exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ):
+            return f"EXTRACT({node.this.name} FROM {self.sql(node, 'expression')})"
+        return super().extract_sql(node)
+
     def with_sql(self, node: exp.With) -> str:
         """WITH, but not MUTUALLY RECURSIVE."""
         if MUTUALLY in node.meta:

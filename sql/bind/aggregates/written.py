@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sql.aggregate_nodes import FUNCTIONS
-from sql.bind.aggregates.calls import AggregateCall
+from sql.bind.aggregates.calls import AggregateCall, is_windowed
 from sql.bind.expressions.binder import Binder
 from sql.bind.written import written_out
 from sql.ir.aggregates import AGGREGATES, aggregate_of
@@ -48,6 +48,8 @@ _MOST_FIRST = 1_000_000
 
 def _check_first(binder: Binder, call: AggregateCall) -> None:
     what = f"{call.function}() of the first n"
+    if call.function.startswith("arg_") and is_windowed(call.node):
+        binder.refuse(call.node, f"{what} OVER is not maintained; join with the groups of a subquery")
     if call.distinct or call.order:
         binder.refuse(call.node, f"{what} takes no DISTINCT or ORDER BY; aggregate a subquery")
     count = call.args[-1]
