@@ -28,7 +28,8 @@ _ODD = (
 
 def _shown(run: Any, db: ivm.Database, text: str) -> Any:
     """See `outcome`; DuckDB has a name for what is in a list, which tells nothing."""
-    schema, *rows = outcome(run, db, text)
+    found: Any = outcome(run, db, text)
+    schema, *rows = found
     return schema.replace("l: int32", "item: int32").replace("l: dictionary", "item: dictionary"), rows
 
 
