@@ -10,6 +10,7 @@ from catalog.macro import Macro, Overload, Parameter
 from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
 from catalog.sequence import Sequence
 from catalog.types import Kind, SqlType
+from catalog.zones import UTC
 
 Plain = dict[str, Any]
 """A mapping of texts to what JSON has."""
@@ -74,6 +75,7 @@ def table_of(plain: Plain) -> Table:
         plain.get("retention", ""),
         plain.get("retention_column", ""),
         generated=tuple(Generated(**each) for each in plain.get("generated", ())),
+        zone=plain.get("zone", UTC),
     )
     _check(table, Table)
     return table
@@ -98,6 +100,7 @@ def view_of(plain: Plain) -> View:
         plain.get("mark", ""),
         plain.get("change_feed", False),  # which earlier releases did not know
         calls=tuple(plain.get("calls", ())),  # nor this
+        zone=plain.get("zone", UTC),
     )
     _check(view, View)
     return view
@@ -120,9 +123,13 @@ def macro_of(plain: Plain) -> Macro:
 
 
 def _lasting(entry: Table | View | Macro) -> Plain:
-    """All fields but whether it is temporary: then it is written down nowhere."""
+    """All fields but whether it is temporary: then it is written down nowhere. A zone is left out that goes without
+    saying.
+    """
     found = asdict(entry)
     del found["temporary"]
+    if found.get("zone") == UTC:
+        del found["zone"]
     return found
 
 

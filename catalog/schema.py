@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from catalog.names import key
 from catalog.types import SqlType
+from catalog.zones import UTC
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ class Table:
     `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
     `partitioned_by`, `replicated`: where its rows are in a database over shards; others take no notice.
     `retention`: how long rows stay by their `retention_column`, the text of an interval; "" for ever.
-    `temporary`: it ends with the connection, and is written down nowhere.
+    `temporary`: it ends with the connection, and is written down nowhere. `zone`: by whose clocks what it says of its
+    rows tells moments.
     """
 
     name: str
@@ -114,6 +116,7 @@ class Table:
     retention_column: str = ""
     temporary: bool = False
     generated: tuple[Generated, ...] = ()
+    zone: str = UTC
 
     @property
     def given(self) -> Schema:
@@ -158,7 +161,7 @@ class View:
     other views that there were of this name: a random number, or empty in databases of earlier releases.
     `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
     each maintained view can be followed. `temporary`: as of a table. `calls`: the functions of the application's that
-    it calls itself, without which it cannot be opened again.
+    it calls itself, without which it cannot be opened again. `zone`: by whose clocks its text tells moments.
     """
 
     name: str
@@ -173,6 +176,7 @@ class View:
     change_feed: bool = False
     temporary: bool = False
     calls: tuple[str, ...] = ()
+    zone: str = UTC
 
     @property
     def columns(self) -> Schema:

@@ -101,6 +101,7 @@ def connect(
     threads: int | None = 1,
     shards: int | None = None,
     ticks: str | float | None = None,
+    timezone: str = "UTC",
     functions: Mapping[str, Callable[..., Any] | Mapping[str, Any]] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Database:
@@ -147,6 +148,9 @@ def connect(
         ticks: Lets time pass for views that compare with now() every so often, in seconds or as "1s" or "5 minutes", as
             `Database.tick` does; by a thread of its own, which ends with the database and is not in a process that is
             forked. Nothing happens while no view reads the clock. Default: None, when something is committed.
+        timezone: The time zone by whose clocks SQL text tells moments, values of TIMESTAMP WITH TIME ZONE, such as
+            "Europe/Zurich"; what `SET TimeZone` sets, and RESET sets again. A view keeps the one in which it was
+            created. Default: "UTC".
         functions: What `Database.create_function` would be told, before a directory is opened whose views call them:
             functions by their names, each as it is, if its annotations say its types, or as a dict of the arguments of
             `create_function`. Default: None.
@@ -157,9 +161,10 @@ def connect(
         StorageError: The directory cannot be used, is held by another process, or is damaged.
         TypeMismatchError: A number is negative, too large or no whole number, there are no threads at all, or
             `compile` or `durability` is none of those.
+        BindError: There is no such `timezone`.
         UnsupportedError: `memory_limit` or `recursion_limit` with `shards`; `ticks` with `read_only`.
     """
-    from ivm.arguments import at_least_one, callback, duration, one_of, period, whole_number  # noqa: PLC0415
+    from ivm.arguments import at_least_one, callback, duration, one_of, period, whole_number, zone_named  # noqa: PLC0415
     from ivm.engine.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
@@ -181,6 +186,7 @@ def connect(
     called = declared_all(functions or {})
     if seconds is not None and read_only:
         raise UnsupportedError("cannot let time pass in a database that is only read; leave ticks out")
+    zone = zone_named(timezone)
     keep_freed_pages()
 
     def new() -> Core:
@@ -193,7 +199,8 @@ def connect(
             create_function(core, each)
         return core
 
-    def ticking(made: Database) -> Database:
+    def set_up(made: Database) -> Database:
+        core_of(made).settings.first_zone = zone
         if seconds is not None:
             begin_ticks(core_of(made), seconds)
         return made
@@ -210,11 +217,11 @@ def connect(
         sharded = in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access)
         for each in called:
             create_function(core_of(sharded), each)
-        return ticking(sharded)
+        return set_up(sharded)
     if path is None or path == ":memory:":
         if read_only:
             raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")
-        return ticking(Database(new()))
+        return set_up(Database(new()))
     from os import fspath  # noqa: PLC0415
 
     from catalog.names import database_name  # noqa: PLC0415
@@ -222,7 +229,7 @@ def connect(
 
     core = seen(new, path, progress) if read_only else held(new, path, durability, interval, progress)
     core.catalog.database = database_name(fspath(path))
-    return ticking(Database(core))
+    return set_up(Database(core))
 
 
 def __getattr__(name: str) -> Any:

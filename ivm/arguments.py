@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from catalog.calendar import DAY
 from catalog.errors import BindError, ParseError, TypeMismatchError
 from sql.types.calendar import interval
+from sql.types.zones import zone_called
 
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
@@ -100,6 +101,16 @@ def period(value: Any, name: str) -> float:
     if found.months or (micros := found.days * DAY + found.micros) <= 0:
         raise TypeMismatchError(f"{name} is {value!r}, and must be over zero, in weeks, days, hours and less")
     return micros / 1e6
+
+
+def zone_named(value: Any) -> str:
+    """The time zone that is called so, in any case; TypeMismatchError for no text, BindError if there is none."""
+    if not isinstance(value, str):
+        raise TypeMismatchError(f"a time zone is {value!r}, and must be a text such as 'Europe/Zurich'")
+    try:
+        return zone_called(value)
+    except ValueError as error:
+        raise BindError(f"cannot set the time zone: {error}") from error
 
 
 def one_of(value: Any, known: Sequence[str], name: str) -> None:

@@ -18,6 +18,7 @@ from catalog.errors import NumericError
 from catalog.names import as_literal
 from catalog.schema import Field
 from catalog.types import TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType
+from catalog.zones import UTC
 from ivm.duck import Use, answer, connection, offer, texts_of, with_hugeints
 from ivm.trace.columns.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.columns.column import Array, Column
@@ -33,7 +34,8 @@ Argument = tuple[Column | str | None, SqlType]
 @dataclass(frozen=True, slots=True)
 class _Question:
     """A call over `rows`: `values` are its constants, as SQL writes them, and None where a column is its argument. The
-    function may be what `text` writes, in which the arguments behind it have a `PLACE`.
+    function may be what `text` writes, in which the arguments behind it have a `PLACE`. `zone`: by whose clocks DuckDB
+    tells moments.
     """
 
     function: str
@@ -42,6 +44,7 @@ class _Question:
     rows: pa.Table
     type: SqlType
     text: str = ""
+    zone: str = UTC
 
     def asked_with(self, column: str) -> str:
         """The text of the call, with `column` for each of its columns, which has {} for its number."""
@@ -55,7 +58,7 @@ class _Question:
     def answer(self) -> pa.Array | pa.ChunkedArray:
         """The values of all rows; one if the call has no column."""
         wanted, rows = arrow_type(self.type), self.rows
-        with connection(Use.OWN) as duck:
+        with connection(Use.OWN, zone=self.zone) as duck:
             if rows.num_rows <= _FEW and all(map(_is_plain, (wanted, *rows.schema.types))):
                 given = [column.to_pylist() for column in rows.columns]
                 found = duck.execute(f"SELECT {self.asked_with('unnest(${})')}", given).fetchall()
@@ -136,9 +139,12 @@ def _asked(function: str, arguments: Sequence[Argument], type_: SqlType, diction
 
 
 def answer_to(
-    function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary
+    function: str, arguments: Sequence[Argument], type_: SqlType, dictionary: TextDictionary, zone: str = UTC
 ) -> pa.Array | pa.ChunkedArray:
-    """As `asked`, what DuckDB answers."""
+    """As `asked`, what DuckDB answers, which tells moments by the clocks of a zone."""
+    if function == "written in zone":
+        (place, _), *rest = arguments
+        return answer_to("written", rest, type_, dictionary, zone=str(place))
     strings, fields, arrays = dictionary.now(), list[Field](), list[pa.Array]()
     for value, given in arguments:
         if isinstance(value, Column):
@@ -147,7 +153,7 @@ def answer_to(
     rows = with_hugeints(pa.table(arrays, [field.name for field in fields]), tuple(fields))
     values = tuple(None if isinstance(value, Column) else _literal(value) for value, _ in arguments)
     text = str(arguments[0][0]) if function == "written" else ""
-    question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text)
+    question = _Question(function, values, tuple(given for _, given in arguments), rows, type_, text, zone)
     try:
         return question.answer()
     except duckdb.Error as error:

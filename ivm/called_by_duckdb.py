@@ -11,23 +11,28 @@ import duckdb
 import pyarrow as pa
 
 from catalog.function import PythonFunction
+from catalog.zones import UTC
 from ivm.called import Functions, Remembered, Row
-from ivm.duck import Use, connection
+from ivm.duck import Use, connection, lock
 from ivm.trace.columns.python_values import array_of, python_values, values_of
 
 
 @contextmanager
 def connection_with(
-    functions: Functions, called: Sequence[PythonFunction], use: Use, known: Remembered | None = None
+    functions: Functions,
+    called: Sequence[PythonFunction],
+    use: Use,
+    known: Remembered | None = None,
+    zone: str = UTC,
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to DuckDB on which the functions `called` are there; see `let_call`, and `ivm.duck.connection`.
 
     Cost: where there are any, that of an instance of its own, some tens of milliseconds.
     """
-    with connection(use, alone=bool(called)) as duck:
+    with connection(use, alone=bool(called), zone=zone) as duck:
         let_call(duck, functions, called, known)
         if called:
-            duck.execute("SET lock_configuration = true")
+            lock(duck)
         yield duck
 
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import lru_cache
-from select import select
 from unicodedata import combining, east_asian_width
 
 import duckdb
@@ -33,13 +31,16 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from catalog.names import quoted
+from catalog.names import as_literal, quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, JSON, UUID, Kind
+from catalog.zones import UTC
 from ivm.spill import spill_directory
 from ivm.trace.columns import stand_ins
 from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, huge_columns, undivided, with_huge
+from ivm.trace.columns.zones import zone_of
 from sql.cast_text import REFUSED
+from sql.types.zones import zone_names
 
 
 class Use(Enum):
@@ -95,10 +96,32 @@ def _instance(use: Use, *, locked: bool = True) -> duckdb.DuckDBPyConnection:
     elif use is not Use.OPEN:
         settings |= dict.fromkeys(_WAYS_OUT, False)
     made = duckdb.connect(config=settings)
-    made.execute("SET GLOBAL TimeZone = 'UTC'")
+    made.execute(f"SET GLOBAL TimeZone = '{UTC}'")
     if locked:
-        made.execute("SET lock_configuration = true")
+        lock(made)
     return made
+
+
+def lock(duck: duckdb.DuckDBPyConnection) -> None:
+    """From now on nothing of an instance's configuration is changed; each connection has a zone of its own."""
+    duck.execute("SET allowed_configs = ['TimeZone']")
+    duck.execute("SET lock_configuration = true")
+
+
+@contextmanager
+def telling_in(duck: duckdb.DuckDBPyConnection, zone: str, before: str = UTC) -> Iterator[None]:
+    """Meanwhile the connection tells moments by the clocks of a zone, and by those of the one `before` afterwards.
+
+    Cost: some 0.1 ms, or nothing where they are the same.
+    """
+    if zone == before:
+        yield
+        return
+    duck.execute(f"SET TimeZone = {as_literal(zone)}")
+    try:
+        yield
+    finally:
+        duck.execute(f"SET TimeZone = {as_literal(before)}")
 
 
 _WAYS_OUT = (
@@ -114,15 +137,18 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def connection(use: Use, *, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+def connection(use: Use, *, alone: bool = False, zone: str = UTC) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for one query or a few that belong together. Nothing of it is left afterwards.
 
-    `alone`: to an instance of its own, whose settings may be changed; who lets anybody ask it locks them first.
+    `zone`: by whose clocks it tells moments. `alone`: to an instance of its own, whose settings may be changed; who
+    lets anybody ask it locks them first.
     A query that is interrupted, by Ctrl-C or `interrupt`, raises KeyboardInterrupt.
     """
     cursor = _instance(use, locked=False) if alone else _instances.cursor(use)
     _running[id(cursor)] = cursor
     try:
+        if zone != UTC:
+            cursor.execute(f"SET TimeZone = {as_literal(zone)}")
         yield cursor
     except (duckdb.InternalException, duckdb.FatalException):
         _instances.forget(use)
@@ -144,46 +170,6 @@ def interrupt() -> None:
     """Cancel the queries that run now, in whatever threads."""
     for cursor in list(_running.values()):
         cursor.interrupt()
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """While the block runs, in the main thread, Ctrl-C also cancels queries of DuckDB.
-
-    Python tells of a signal when DuckDB comes back, which looks for signals only now and then. But it writes to a pipe
-    at once, where another thread hears of it.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # no signal comes here
-        return
-    read, write = os.pipe()
-    os.set_blocking(write, False)
-    listener = threading.Thread(target=_listen, args=(read,), name="ivm-shell-interrupt", daemon=True)
-    listener.start()
-    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(write)
-        listener.join()
-        os.close(read)
-
-
-def _listen(read: int) -> None:
-    """Cancel again and again until the block ends: a query that is about to begin forgets that it was cancelled."""
-    cancelled = False
-    while True:
-        if select([read], [], [], _AGAIN_SECONDS if cancelled else None)[0]:
-            heard = os.read(read, 1)
-            if not heard:
-                return
-            cancelled = cancelled or heard[0] == signal.SIGINT
-        if cancelled:
-            interrupt()
-
-
-_AGAIN_SECONDS = 0.05
 
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
@@ -271,9 +257,15 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
             table = table.set_column(place, table.schema.names[place], as_hugeints(table.column(place)))
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
     texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
-    with connection(Use.OWN) as duck:
+    with connection(Use.OWN, zone=_told_in(table)) as duck:
         duck.register("given", undivided(table).rename_columns(places))
         return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
+
+
+def _told_in(table: pa.Table) -> str:
+    """The zone in which moments are told, if DuckDB knows it."""
+    zone = zone_of(table)
+    return zone if zone is not None and zone in zone_names().values() else UTC
 
 
 @lru_cache(1024)

@@ -11,6 +11,8 @@ from sql.connection_statements import Idle, Load, Set, SetVariable
 from sql.sql_text import SqlText
 from sql.statements import Checkpoint, Show
 
+_FIRST = ("DEFAULT",)
+"""The words for what a setting was first."""
 _SCOPES = frozenset(["GLOBAL", "SESSION", "LOCAL"])
 SEARCH_PATH = "search_path"
 """The setting that USE sets, and SET schema too."""
@@ -38,14 +40,14 @@ def about_setting(tokens: Sequence[Token], source: SqlText) -> Set | SetVariable
         return Set(SEARCH_PATH, _written(rest, source).strip("'"))
     if rest[0].text.upper() == "VARIABLE" and rest[1:]:
         return _variable(word, rest[1:], source)
-    if word == "SET" and [token.text.upper() for token in rest[:2]] == ["TIME", "ZONE"] and rest[2:]:
-        return Set("timezone", _text(rest[2:], source))
+    if [token.text.upper() for token in rest[:2]] == ["TIME", "ZONE"] and (word == "RESET") == (not rest[2:]):
+        return Set("timezone", _chosen(rest[2:], source, (*_FIRST, "LOCAL")))
     name = _called(rest[0])
     if word == "RESET":
         if len(rest) > 1:
             source.misread(rest[1].start, f"RESET takes one name; {rest[1].text!r} follows")
         return Set(name, None)
-    return Set(name, _value(rest, source))
+    return Set(name, _value(rest, source, _FIRST))
 
 
 def about_pragma(tokens: Sequence[Token], source: SqlText) -> Set | Show | Checkpoint | Idle | str:
@@ -107,8 +109,8 @@ def _called(token: Token) -> str:
     return SEARCH_PATH if name == "schema" else name
 
 
-def _value(tokens: Sequence[Token], source: SqlText) -> str:
-    """What stands behind = or TO: a text without its quotes, else as it was written."""
+def _value(tokens: Sequence[Token], source: SqlText, first: Sequence[str] = ()) -> str | None:
+    """What stands behind = or TO: a text without its quotes, else as it was written; None for a word of `first`."""
     name, *rest = tokens
     if not rest or (rest[0].token_type != TokenType.EQ and rest[0].text.upper() != "TO"):
         source.misread(name.end, f"expected = and a value behind SET {name.text}")
@@ -116,7 +118,12 @@ def _value(tokens: Sequence[Token], source: SqlText) -> str:
         source.misread(rest[0].end, f"expected a value behind SET {name.text} {rest[0].text}")
     if any(token.token_type == TokenType.COMMA for token in rest[1:]):
         source.misread(rest[2].start, "SET takes one value; write 'a, b' for several schemas")
-    return _text(rest[1:], source)
+    return _chosen(rest[1:], source, first)
+
+
+def _chosen(tokens: Sequence[Token], source: SqlText, first: Sequence[str]) -> str | None:
+    is_first = len(tokens) == 1 and tokens[0].token_type != TokenType.STRING and tokens[0].text.upper() in first
+    return None if is_first or not tokens else _text(tokens, source)
 
 
 def _text(tokens: Sequence[Token], source: SqlText) -> str:

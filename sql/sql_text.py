@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
 from catalog.errors import BindError, ParseError, TypeMismatchError, UnsupportedError
+from catalog.zones import UTC
 
 Place = exp.Expr | int | None
 """An expression, or an offset in the text; None where there is none to show."""
@@ -44,11 +45,14 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class SqlText(Placed):
-    """A piece of SQL text; `line` and `column` (both from 1) say where it begins in what the user wrote."""
+    """A piece of SQL text; `line` and `column` (both from 1) say where it begins in what the user wrote, and `zone` by
+    whose clocks it tells moments.
+    """
 
     text: str
     line: int = 1
     column: int = 1
+    zone: str = UTC
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column, from 1, of the character at `offset`."""

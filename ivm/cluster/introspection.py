@@ -36,10 +36,12 @@ def _views(driver: Driver) -> pa.Table:
         }
         incremental = all(rows.column("incremental").to_pylist())
         notes = "; ".join(dict.fromkeys(note for note in rows.column("notes").to_pylist() if note))
-        found.append((name, one["sql"], *(summed[c] for c in _SUMMED), incremental, view.installed_ms, notes))
+        found.append(
+            (name, one["sql"], *(summed[c] for c in _SUMMED), incremental, view.installed_ms, notes, one["time_zone"])
+        )
     return table_of(
         found, view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
-        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT,
+        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT, time_zone=TEXT,
     )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def bound_again(view: View, catalog: Catalog) -> BoundQuery:
             f"view {view.name} calls {' and '.join(f'{name}()' for name in missing)}, which the application has "
             "written and no log has: open the database with ivm.connect(.., functions={..})"
         )
-    bound = bind(view.unnamed or view.sql, catalog)
+    bound = bind(view.unnamed or view.sql, catalog, zone=view.zone)
     return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound
 
 

@@ -17,6 +17,7 @@ from catalog.errors import BindError, ConstraintError, Error
 from catalog.names import key
 from catalog.schema import Default, Field, Table, View
 from catalog.types import BIGINT, INTEGER
+from catalog.zones import UTC
 from ivm.arguments import Tabular
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
@@ -60,9 +61,15 @@ class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
     def __init__(
-        self, catalog: Catalog, helpers: Helpers, clock: Told | None = None, numbers: Gives | None = None
+        self,
+        catalog: Catalog,
+        helpers: Helpers,
+        clock: Told | None = None,
+        numbers: Gives | None = None,
+        zone: Callable[[], str] = lambda: UTC,
     ) -> None:
-        self.catalog = catalog
+        """`zone`: that of the connection, by whose clocks defaults tell moments."""
+        self.catalog, self._zone = catalog, zone
         self._clock, self.numbers = clock, numbers
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
@@ -129,13 +136,13 @@ class Incoming:
             sequence = None if numbers is None else numbers.default(default.value)
             if numbers is not None and sequence is not None and type_ in (INTEGER, BIGINT):
                 return lambda count: pa.array(numbers.take(sequence, count), pa.int64()).cast(arrow_type(type_))
-            return lambda count: _values(table, default, count, self.numbers, self._clock)
+            return lambda count: _values(table, default, count, self.numbers, self._clock, zone=self._zone())
 
         @cache
-        def value() -> pa.Scalar:
-            return _values(table, default, 1)[0]
+        def value(zone: str) -> pa.Scalar:
+            return _values(table, default, 1, zone=zone)[0]
 
-        return lambda count: pa.repeat(value(), count)
+        return lambda count: pa.repeat(value(self._zone()), count)
 
 
 def _nulls(table: Table, column: str) -> Callable[[int], pa.Array]:
@@ -164,19 +171,21 @@ def check_defaults(table: Table, numbers: Gives | None = None) -> None:
     """Raise, for a table that is to be created, what computing one of its defaults raises."""
     for default in table.defaults:
         try:
-            _values(table, default, 1, numbers, tries=True)
+            _values(table, default, 1, numbers, zone=table.zone, tries=True)
         except Error as error:
             what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
 
 
 def default_values(table: Table, fields: Sequence[Field]) -> list[pa.Scalar]:
-    """What columns of a table hold where rows leave them out, of defaults that are the same for all rows; else NULL."""
+    """What columns that come to a table hold in its rows, of defaults that are the same for all of them; else NULL."""
     found = []
     for field in fields:
         default = table.default(field.name)
         known = default if default is not None and default.constant else None
-        found.append(pa.scalar(None, arrow_type(field.type)) if known is None else _values(table, known, 1)[0])
+        found.append(
+            pa.scalar(None, arrow_type(field.type)) if known is None else _values(table, known, 1, zone=table.zone)[0]
+        )
     return found
 
 
@@ -187,6 +196,7 @@ def _values(
     numbers: Gives | None = None,
     clock: Told | None = None,
     *,
+    zone: str,
     tries: bool = False,
 ) -> pa.Array:
     import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
@@ -195,7 +205,7 @@ def _values(
 
     type_ = table.fields[table.index(default.column)].type
     try:
-        with connection(Use.CLOSED) as duck:
+        with connection(Use.CLOSED, zone=zone) as duck:
             now = None if clock is None else clock.unknown
             for told_time in () if now is None else in_duckdb(now):
                 duck.execute(told_time)

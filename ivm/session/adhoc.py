@@ -19,13 +19,14 @@ from catalog.names import MAIN, TEMP, key, quoted, reached, suggestion
 from catalog.schema import Schema, Table, View
 from ivm.called_by_duckdb import connection_with
 from ivm.dataflow.loop import MOST_ROUNDS
-from ivm.duck import UnknownNameError, Use, answer, define, for_queries, offer, place_in, told, write
+from ivm.duck import UnknownNameError, Use, answer, define, for_queries, offer, place_in, telling_in, told, write
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, table_of
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, Reading
 from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
+from ivm.session.settings import TIME_ZONE
 from ivm.session.where import say_where
 from sql.bind.query import has_answer
 from sql.duckdb_text import translated
@@ -40,13 +41,13 @@ _NONE: Mapping[str, pa.Table] = {}
 class Snapshot:
     """What a query reads, as it was at one moment: held on to under the lock, read without it.
 
-    Relations by the keys of their names: `stored` those that hold rows, `definitions` the SQL of views that do not,
-    with what they use. `versions` are what the rows depend on: each entry of the catalog, and of tables the time of
+    Relations by the keys of their names: `stored` those that hold rows, `definitions` the views that do not, with their
+    SQL. `versions` are what the rows depend on: each entry of the catalog, and of tables the time of
     their last change. `now`: what time it is, where DuckDB does not know by itself.
     """
 
     stored: Mapping[str, Reading]
-    definitions: Mapping[str, tuple[str, Sequence[str]]]
+    definitions: Mapping[str, tuple[View, str]]
     versions: Mapping[str, tuple[Table | View | None, int]]
     now: int | None = None
 
@@ -119,8 +120,9 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
     """
     catalog = core.catalog
     stored: dict[str, Reading] = {}
-    definitions: dict[str, tuple[str, Sequence[str]]] = {}
-    base = LoopBase(core.engine.renderer.recursion_limit if core.engine.is_whole else MOST_ROUNDS)
+    definitions: dict[str, tuple[View, str]] = {}
+    limit = core.engine.renderer.recursion_limit if core.engine.is_whole else MOST_ROUNDS
+    base = LoopBase(limit, core.settings.zone)
 
     def uses(name: str) -> Sequence[str]:
         entry = catalog.find(name)
@@ -138,7 +140,7 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
             elif isinstance(entry, View) and core.has_rows(entry):
                 stored[name] = _for_duckdb(base.add(entry, core.engine.contents(entry.name).arrow), entry.schema)
             elif isinstance(entry, View) and has_answer(core.engine.oracle_sql[entry.name]):
-                definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
+                definitions[name] = entry, core.engine.oracle_sql[entry.name]
             elif isinstance(entry, View):
                 stored[name] = base.view(entry)
             elif name in (relations := core.relations or RELATIONS):
@@ -213,19 +215,21 @@ def _over(core: Core, text: str, names: Sequence[str], held: Snapshot, use: Use)
     The application's functions can be called on it, where the text, or that of a view that it reads, names any.
     """
     try:
-        called = core.functions.named_in(text, *(defined for defined, _ in held.definitions.values()))
-        with connection_with(core.functions, called, use) as duck:
+        called = core.functions.named_in(text, *(defined for _, defined in held.definitions.values()))
+        zone = core.settings.zone
+        with connection_with(core.functions, called, use, zone=zone) as duck:
             for told_time in () if held.now is None else in_duckdb(held.now):
                 duck.execute(told_time)
             done: set[str] = set()
             for name in names:
-                _provide(duck, name, held, done)
+                _provide(duck, name, held, done, zone)
             yield duck
     except duckdb.Error as error:
         raise told(error, use) from error
 
 
-def _provide(duck: duckdb.DuckDBPyConnection, name: str, seen: Snapshot, done: set[str]) -> None:
+def _provide(duck: duckdb.DuckDBPyConnection, name: str, seen: Snapshot, done: set[str], zone: str) -> None:
+    """Let a name stand for what was seen of it. A view of another zone than the query's is computed before that."""
     found = key(name)
     if found in done:
         return
@@ -233,10 +237,11 @@ def _provide(duck: duckdb.DuckDBPyConnection, name: str, seen: Snapshot, done: s
     if found in seen.stored:
         offer(duck, name, seen.stored[found]())
     elif found in seen.definitions:
-        text, uses = seen.definitions[found]
-        for used in uses:
-            _provide(duck, used, seen, done)
-        define(duck, name, text)
+        view, text = seen.definitions[found]
+        for used in view.uses:
+            _provide(duck, used, seen, done, view.zone)
+        with telling_in(duck, view.zone, zone):
+            define(duck, name, text, kept=view.zone != zone)
 
 
 def described(core: Core, statement: Show | Describe | Summarize, dialect: str) -> Result:
@@ -289,6 +294,8 @@ def _columns_of(core: Core, of: str | Query, dialect: str) -> Result:
         return _listed(_column(entry, place) for place in range(len(entry.fields)))
     if isinstance(entry, View):
         return _listed((f.name, str(f.type), "YES" if f.nullable else "NO", None, None) for f in entry.schema)
+    if key(of) == TIME_ZONE:
+        return Result(query(core, "SELECT current_setting('TimeZone') AS TimeZone", ()))
     # One of the engine's own relations, or a name that there is not.
     return Result(query(core, f"DESCRIBE {quoted(of)}", (of,)))
 

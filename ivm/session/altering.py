@@ -160,9 +160,9 @@ def _not_read(work: Redefining, change: Altered, asked: DropColumn) -> list[str]
 
 def _reads(catalog: Catalog, view: View, change: Altered, column: str) -> bool:
     """Whether a view would be another one if a column were NULL in all rows, as far as plans tell."""
-    bound = bind(view.unnamed or view.sql, catalog)
+    bound = bind(view.unnamed or view.sql, catalog, zone=view.zone)
     same = Altered(change.old, change.old, tuple(range(len(change.old.fields))))
-    other = bind(pinned_text(bound, same, {column}), catalog)
+    other = bind(pinned_text(bound, same, {column}), catalog, zone=view.zone)
     return lower(optimize(bound.relation)) != lower(optimize(other.relation))
 
 
@@ -187,7 +187,7 @@ def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
         text = view.unnamed or view.sql
         if old.name not in view.uses:
             return text
-        bound = bind(text, work.old)
+        bound = bind(text, work.old, zone=view.zone)
         return pinned_text(bound, change) if old.name == table.name else renamed_text(bound, old.name, table.name)
 
     readers = ((view, text(view)) for view in work.readers(old.name, gone))
@@ -261,7 +261,7 @@ def _rename_view(core: Core, view: View, name: str) -> None:
     for each in work.readers(view.name):
         text = each.unnamed or each.sql
         if view.name in each.uses:
-            text = renamed_text(bind(text, work.old), view.name, name)
+            text = renamed_text(bind(text, work.old, zone=each.zone), view.name, name)
         work.redefine(each, text, renames=True)
     if view.maintained and engine.plans_again:
         work.plan(core, {name: engine.sizes()[view.name]})

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from catalog.errors import AccessError, BindError, ConstraintError
 from catalog.names import as_literal, quoted
 from catalog.schema import Field, Table
+from catalog.zones import UTC
 from ivm.duck import Use, answer, batches, connection, for_queries, told
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
@@ -67,7 +68,7 @@ def run_change(core: Core, statement: Insert | Delete | Update | Merge) -> Resul
 def _loaded(core: Core, statement: Insert) -> int | None:
     """How many rows were inserted without passing through this process; None if they have to."""
     needs_rows = statement.values or statement.defaults or statement.conflict or statement.returning
-    if core.loads is None or not core.external_access or needs_rows:
+    if core.loads is None or not core.external_access or needs_rows or core.settings.zone != UTC:
         return None
     core.check_writable()
     table = core.catalog.table(statement.table)
@@ -244,7 +245,7 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     columns = columns_to_copy(statement, table)
     _check_parquet(statement, table, columns)
     text = rows_to_copy(statement, table, columns, _keys(statement, table, columns))
-    if core.loads is not None:
+    if core.loads is not None and core.settings.zone == UTC:
         if progress is not None:
             progress(Progress(table.name, 0, 0))
         loaded = core.loads.insert(table, text, lambda _: text)
@@ -252,7 +253,7 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
             return counted(loaded)
     rows = 0
     with core.transaction() as tx:
-        for batch in _batches(text):
+        for batch in _batches(text, core.settings.zone):
             tx.insert(table.name, batch)
             rows += batch.num_rows
             if progress is not None:
@@ -261,16 +262,16 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     return counted(rows)
 
 
-def _batches(query: str) -> Iterator[pa.Table]:
-    with _files() as duck:
+def _batches(query: str, zone: str) -> Iterator[pa.Table]:
+    with _files(zone) as duck:
         yield from batches(duck, query)
 
 
 @contextmanager
-def _files() -> Iterator[duckdb.DuckDBPyConnection]:
+def _files(zone: str = UTC) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection that reaches files. DuckDB's errors are told as ours."""
     try:
-        with connection(Use.OPEN) as duck:
+        with connection(Use.OPEN, zone=zone) as duck:
             yield duck
     except duckdb.Error as error:
         words = str(error).partition("\nTry ")[0]  # without advice of options that COPY has not

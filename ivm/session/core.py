@@ -59,7 +59,7 @@ class Core:
         self.engine = engine
         self.lock = Turns(self._begin)
         self.clock, self.numbers = Clock(self.catalog), Numbers(self)
-        self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers)
+        self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers, lambda: self.settings.zone)
         self.external_access = external_access
         self.functions = Functions()
         """Those of the application's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import get_args
@@ -18,6 +19,7 @@ from catalog.macro import macro_called
 from catalog.names import key
 from catalog.schema import Table
 from catalog.schema import View as Definition
+from catalog.zones import UTC
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
 from ivm.engine.view import Installed
@@ -114,10 +116,11 @@ def _create_table(core: Core, statement: CreateTable) -> None:
             f"cannot create table {statement.table.name!r}: generated columns are not supported over Spark, where rows "
             "pass by the driver; compute them in a view"
         )
-    check_defaults(statement.table, core.numbers)
-    _put_table(core, statement.table, statement.replace)
-    if statement.table.retention:
-        _watch_old_rows(core, core.catalog.table(statement.table.name))
+    table = replace(statement.table, zone=core.settings.zone)
+    check_defaults(table, core.numbers)
+    _put_table(core, table, statement.replace)
+    if table.retention:
+        _watch_old_rows(core, core.catalog.table(table.name))
 
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
@@ -138,8 +141,8 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
         )
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)), temporary=statement.temporary)
-    table = with_collations(core, statement.query, dialect, table)
-    if core.loads is not None and core.external_access and not statement.empty:
+    table = replace(with_collations(core, statement.query, dialect, table), zone=core.settings.zone)
+    if core.loads is not None and core.external_access and not statement.empty and table.zone == UTC:
         text = renamed(text_of(core, statement.query, dialect), names)
         loaded = core.loads.create(table, text, partial(_put_table, core, table, statement.replace))
         if loaded is not None:
@@ -198,14 +201,15 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
             catalog.drop_view(reader.name)
         name = catalog.drop_view(name).name  # as it was written first
     catalog.making = name
-    bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    zone = core.settings.zone
+    bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax, zone)
     begins_clock = CLOCK.name in bound.uses and _begins_clock(core, catalog)
     unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed, statement.temporary, bound.calls,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary, bound.calls, zone,
     )  # fmt: skip
     catalog.add_view(definition)
     if begins_clock:

@@ -44,7 +44,7 @@ def explain(
         return _distributed(core, core.distribution, text, dialect, origin, syntax)
     with core.lock:
         catalog, existing = core.catalog.fixed(), core.engine.existing().fixed()
-    bound = bind(text, catalog, dialect, origin, syntax)
+    bound = bind(text, catalog, dialect, origin, syntax, core.settings.zone)
     names = partial(_column_names, catalog)
     optimized = optimize(bound.relation)
     plan = lower(optimized, existing)
@@ -76,7 +76,7 @@ def _distributed(
 ) -> str:
     """Of a database over shards: what each fragment is, and where its rows go; each shard plans them for itself."""
     with core.lock:
-        bound = bind(text, core.catalog.fixed(), dialect, origin, syntax)
+        bound = bind(text, core.catalog.fixed(), dialect, origin, syntax, core.settings.zone)
         distributed = distribution(bound.relation)
     sections = (
         ("logical", relation_text(bound.relation)),

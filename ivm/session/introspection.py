@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from catalog.clock import is_own
 from catalog.schema import Schema
+from catalog.zones import UTC
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
 from ivm.engine.engine import Engine
@@ -102,11 +103,11 @@ def _views(engine: Engine) -> Reading:
         name, slow = each.definition.name, costs(each.plan)
         notes = "; ".join((*slow, *remarks(each.plan)))
         own = each.log.size().bytes, *sizes.get(name, (0, 0)), not slow, each.installed_ms, notes
-        found.append(((name, each.definition.sql), each.log.sealed, own))
+        found.append(((name, each.definition.sql), each.log.sealed, (*own, each.definition.zone)))
     return lambda: table_of(
         ((*named, len(sealed.rows(None)[1]), *own) for named, sealed, own in found),
         view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
-        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT,
+        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT, time_zone=TEXT,
     )  # fmt: skip
 
 
@@ -167,6 +168,7 @@ class ViewInfo:
     """A view: its columns' SQL types by name, in order, the SELECT that defines it, and how many rows it has.
 
     `maintained`: whether it is MATERIALIZED, and so kept up to date. Of others, which hold no rows, `rows` is None.
+    `time_zone`: by whose clocks it tells moments.
     """
 
     name: str
@@ -174,6 +176,7 @@ class ViewInfo:
     sql: str
     maintained: bool
     rows: int | None
+    time_zone: str = UTC
 
 
 def tables(core: Core) -> list[TableInfo]:
@@ -197,7 +200,8 @@ def views(core: Core) -> list[ViewInfo]:
     counts = {name: len(each) for name, each in held.items()}
     core.certain()
     return [
-        ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name)) for each in views
+        ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name), each.zone)
+        for each in views
     ]
 
 

@@ -27,11 +27,11 @@ _NAME = "asked"
 class LoopBase:
     """What loops of a query may read: relations that hold rows, as they were at one moment, and views by their SQL.
 
-    `recursion_limit`: that of the database.
+    `recursion_limit`: that of the database. `zone`: that of the query.
     """
 
-    def __init__(self, recursion_limit: int) -> None:
-        self._recursion_limit = recursion_limit
+    def __init__(self, recursion_limit: int, zone: str) -> None:
+        self._recursion_limit, self._zone = recursion_limit, zone
         self._stored: dict[str, tuple[Schema, Reading]] = {}
         self._catalog, self._defined = Catalog(), frozenset[str]()
 
@@ -47,13 +47,13 @@ class LoopBase:
 
     def loop(self, loop: AskedLoop) -> Reading:
         """The answer of a loop, once for all who ask. Raises what binding it raises, and NumericError."""
-        return cache(lambda: self._answered(loop.text, loop.origin))
+        return cache(lambda: self._answered(loop.text, self._zone, loop.origin))
 
     def view(self, view: View) -> Reading:
         """The answer of a view that has one, in the same way."""
-        return cache(lambda: self._answered(view.sql).rename_columns([field.name for field in view.schema]))
+        return cache(lambda: self._answered(view.sql, view.zone).rename_columns([field.name for field in view.schema]))
 
-    def _answered(self, text: str, origin: tuple[int, int] = (1, 1)) -> pa.Table:
+    def _answered(self, text: str, zone: str, origin: tuple[int, int] = (1, 1)) -> pa.Table:
         """What a query answers, for DuckDB. Cost: that of a view which comes in, and of copies of what it reads."""
         catalog, engine = Catalog(), Engine(None, 0)
         engine.renderer.recursion_limit = self._recursion_limit
@@ -63,7 +63,7 @@ class LoopBase:
             for each in self._catalog.views:
                 if key(each.name) in self._defined and each.name not in self._stored:
                     catalog.add_view(replace(each, maintained=False))
-            bound = bind(text, catalog, "duckdb", origin)
+            bound = bind(text, catalog, "duckdb", origin, zone=zone)
             definition = View(_NAME, text, bound.schema, bound.uses, True, bound.order, bound.hidden)
             return for_queries(self._computed(engine, definition, bound.relation), bound.schema)
         except NumericError as error:

@@ -17,13 +17,15 @@ import pyarrow as pa
 from catalog.errors import BindError, Error
 from catalog.names import key, quoted, reached
 from catalog.schema import Schema, View
+from catalog.zones import UTC
 from ivm.arguments import view_names
 from ivm.called import Functions, Remembered
 from ivm.called_by_duckdb import connection_with
-from ivm.duck import Use, answer, connection, define, for_queries, offer
+from ivm.duck import Use, answer, connection, define, for_queries, offer, telling_in
 from ivm.session.core import Core
 from ivm.trace.columns.python_values import values_or_texts
 from ivm.trace.columns.stand_ins import undivided
+from ivm.trace.columns.zones import told_in
 from sql.forgiving import forgiving
 from sql.ir.measures import measure_text
 
@@ -136,11 +138,13 @@ def recompute(
     for DuckDB.
 
     A maintained view that others read is computed once, as they may be many, and stand on each other any number of
-    times. VerificationError where DuckDB does not take a text, NoAnswerError where it raises on these rows.
+    times; and so is each where views are told in several zones. VerificationError where DuckDB does not take a text,
+    NoAnswerError where it raises on these rows.
     """
     uses, texts = {key(view.name): view.uses for view in views}, {view.name: sql for view, sql in views.items()}
     read = reached((used for asked in names for used in uses[key(asked)]), lambda name: uses.get(name, ()))
-    name = ""
+    zones = {view.name: view.zone for view in views}
+    several, name = len(set(zones.values())) > 1, ""
     try:
         functions = calling.functions
         with connection_with(functions, functions.named_in(*texts.values()), Use.OWN, calling.known) as duck:
@@ -149,11 +153,13 @@ def recompute(
             for view, sql in views.items():
                 name = view.name
                 if key(name) in read:
-                    define(duck, name, sql, kept=view.maintained)
+                    with telling_in(duck, view.zone):
+                        define(duck, name, sql, kept=view.maintained or several)
             found = {}
             for name in names:
                 query = quoted(name) if key(name) in read else f"({texts[name]}) AS asked"
-                found[name] = answer(duck, f"SELECT * FROM {query}")
+                with telling_in(duck, zones[name]):
+                    found[name] = told_in(answer(duck, f"SELECT * FROM {query}"), UTC)
             return found
     except (duckdb.OutOfRangeException, duckdb.ConversionException, duckdb.InvalidInputException) as error:
         raise NoAnswerError(f"DuckDB raises on these rows: {error}") from error

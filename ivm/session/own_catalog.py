@@ -54,7 +54,7 @@ def catalogued(core: Core) -> Iterator[duckdb.DuckDBPyConnection]:
     with core.lock:
         catalog, texts = core.catalog.fixed(), dict(core.engine.oracle_sql)
         rows = {table.name: core.engine.tables[table.name].count for table in catalog.tables}
-    with connection(Use.OWN, alone=True) as duck:
+    with connection(Use.OWN, alone=True, zone=core.settings.zone) as duck:
         let_call(duck, core.functions, catalog.functions.values())
         for statement in _definitions(catalog, texts, rows):
             _define(duck, statement)

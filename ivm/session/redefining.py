@@ -63,7 +63,7 @@ class Redefining:
 
         BindError if the text cannot be read, or its columns would be others.
         """
-        bound, names = bind(text, self.catalog), [each.name for each in view.schema]
+        bound, names = bind(text, self.catalog, zone=view.zone), [each.name for each in view.schema]
         unnamed = text if view.unnamed or (renames and [each.name for each in bound.schema] != names) else ""
         if unnamed:
             bound = with_names(bound, view.name, names)

@@ -29,6 +29,7 @@ from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.stand_ins import with_huge
 from ivm.trace.columns.stored_columns import StoredRows
+from ivm.trace.columns.zones import told_in
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, Group, delta_of, plain_layout
 from ivm.trace.index.arrangement import Arrangement
@@ -65,7 +66,8 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
         statement.give_back()
         return changed
     has_rows = core.engine.is_whole or core.some_rows is not None
-    bound = bind_rows(statement, core.catalog) if has_rows else None
+    zone = core.settings.zone
+    bound = bind_rows(statement, core.catalog, zone) if has_rows else None
     if bound is None:
         return None
     with core.lock:
@@ -82,15 +84,17 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     if changed is not None:
         core.settle()
         return changed
-    return None if columns is None else _given(bound, columns)
+    return None if columns is None else _given(bound, columns, zone)
 
 
 def _run_by_key(core: Core, statement: PlainRows) -> Result | None:
     """Change the one row of a key, if it is there; None, and nothing has changed, where that is not for here."""
     said, content = statement.by_key, core.catalog.content
     table = None if said is None or not core.engine.is_whole else core.catalog.find(said.table)
-    values = said.said(table, statement.literals) if said is not None and isinstance(table, Table) else None
-    if values is None or not isinstance(table, Table):
+    if said is None or not isinstance(table, Table) or core.settings.reads_otherwise(table.fields):
+        return None
+    values = said.said(table, statement.literals)
+    if values is None:
         return None
     with core.lock:
         change = _change_by_key(core, table, *values) if core.catalog.content is content else None
@@ -235,8 +239,10 @@ def _order_columns(view: View) -> tuple[Reference, ...]:
     return tuple(Reference(place, field.type, field.nullable) for place, field in enumerate(fields))
 
 
-def _given(bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
-    """What a reader is given of the `outputs`, which come last; the columns before them are in the view's order."""
+def _given(bound: BoundRows, columns: Sequence[pa.Array], zone: str) -> Result:
+    """What a reader is given of the `outputs`, which come last; the columns before them are in the view's order.
+    Moments are told in a zone.
+    """
     first, relation = len(columns) - len(bound.outputs), bound.relation
     rows = pa.Table.from_arrays(list(columns), names=[f"c{place}" for place in range(len(columns))])
     order = [(first + place, descending, nulls_first) for place, descending, nulls_first in bound.order]
@@ -245,7 +251,7 @@ def _given(bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
         rows = rows.slice(bound.offset, bound.limit)
     shown = range(first, first + len(bound.names))
     rows = rows.select(shown).rename_columns(list(bound.names))
-    return Result(with_huge(rows, [bound.outputs[place - first].type for place in shown]))
+    return Result(with_huge(told_in(rows, zone), [bound.outputs[place - first].type for place in shown]))
 
 
 def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
@@ -260,4 +266,6 @@ def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result
         if bound.come:
             come = pa.Table.from_arrays(list(columns[first : first + len(names)]), names=names)
             (tx.insert if bound.gone else tx.upsert)(table.name, come)
-    return _given(bound, columns[first + len(bound.come) :]) if bound.outputs else counted(len(columns[0]))
+    if not bound.outputs:
+        return counted(len(columns[0]))
+    return _given(bound, columns[first + len(bound.come) :], core.settings.zone)

@@ -12,9 +12,11 @@ import duckdb
 
 from catalog.errors import AccessError, UnsupportedError
 from catalog.names import as_literal, key, quoted
+from ivm.arguments import zone_named
 from ivm.duck import Use, connection, told
 from ivm.session.adhoc import query
 from ivm.session.core import Core
+from ivm.session.settings import TIME_ZONE
 from sql.connection_statements import Load, Set, SetVariable
 from sql.parse import parse
 from sql.parse_settings import SEARCH_PATH
@@ -26,7 +28,6 @@ _MEANS = {
     "null_order": "write NULLS FIRST or NULLS LAST in ORDER BY",
     "default_order": "write DESC in ORDER BY",
     "integer_division": "write // to divide integers",
-    "timezone": "a view means the same in every session; write x AT TIME ZONE 'Europe/Zurich'",
     "default_collation": "declare columns as VARCHAR COLLATE NOCASE",
     **dict.fromkeys(
         ("calendar", "ieee_floating_point_ops", "order_by_non_integer_literal",
@@ -40,18 +41,19 @@ _MEANS = {
 _REACHES = re.compile(r"allow|external_access|extension|secret|filesystem|file_search|proxy|access_mode|password|user")
 _LOCKED = {"lock_configuration": "true"}
 """What is so of each connection, after it was made."""
-_TIME_ZONE = "timezone"
 
 
 def set_to(core: Core, statement: Set) -> None:
     """Let a setting have the value. BindError and NumericError for one that it cannot have, UnsupportedError and
-    AccessError as above. Cost: making an instance of DuckDB, some 20 ms, but for the search path.
+    AccessError as above. Cost: making an instance of DuckDB, some 20 ms, but for the search path and the
+    time zone.
     """
     name, value = statement.name, statement.value
     if name == SEARCH_PATH:
         core.settings.path = core.settings.names.schemas(value or "")
         return
-    if name == _TIME_ZONE and value is not None and value.upper() in ("UTC", "GMT"):
+    if name == TIME_ZONE:
+        _tell_in(core, value)
         return
     use = Use.OPEN if core.external_access else Use.CLOSED
     try:
@@ -74,6 +76,21 @@ def set_to(core: Core, statement: Set) -> None:
     raise AccessError(
         f"{what}: what SQL text may reach says the application, with ivm.connect(external_access=...); leave it out"
     )
+
+
+def _tell_in(core: Core, name: str | None) -> None:
+    """From now on statements tell moments in the zone that is called so; None: in that with which it was connected."""
+    zones = core.settings.values
+    if name is None:
+        zones.pop(TIME_ZONE, None)
+    elif core.distribution is not None and not core.is_copied:
+        raise UnsupportedError(
+            f"cannot set {TIME_ZONE} to {name!r}: over Spark moments are told in UTC; write x AT TIME ZONE {name!r}"
+        )
+    else:
+        zone = zone_named(name)
+        with connection(Use.CLOSED, zone=zone):  # which knows it
+            zones[TIME_ZONE] = zone
 
 
 def _in_force(duck: duckdb.DuckDBPyConnection, name: str) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from catalog.paths import Names
+from catalog.schema import Field
+from catalog.zones import UTC, is_zoned
 
+TIME_ZONE = "timezone"
 Named = Callable[[str], str]
 """What the name of a table means, see `catalog.paths`."""
 
@@ -28,6 +31,20 @@ class Settings:
     """What getvariable() gives, as tables of one value, by the keys of their names."""
     prepared: dict[str, str] = field(default_factory=dict)
     """The statements that have names, by the keys of these."""
+    values: dict[str, str] = field(default_factory=dict)
+    """What others have been set to, by their names."""
+
+    first_zone: str = UTC
+    """The time zone with which it was made."""
+
+    @property
+    def zone(self) -> str:
+        """The time zone by whose clocks statements tell moments."""
+        return self.values.get(TIME_ZONE, self.first_zone)
+
+    def reads_otherwise(self, fields: Iterable[Field]) -> bool:
+        """Whether texts may be other moments in columns of these types than where the zone is UTC."""
+        return self.zone != UTC and is_zoned(*(field.type for field in fields))
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -262,7 +262,7 @@ def _executed(core: Core, statement: Execute) -> Statement | PlainInsert | Plain
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:
     """INSERT of literals, which needs no DuckDB."""
     table, intake, named = _columns(core, statement)
-    columns = columns_of(statement, intake.types(named))
+    columns = None if core.settings.reads_otherwise(table.fields) else columns_of(statement, intake.types(named))
     if columns is not None:
         count = len(columns[0])
         rows = intake.values(named, columns, count, stored=True)

@@ -20,7 +20,7 @@ from ivm.duck import Use, connection
 from ivm.progress import A_MOMENT, opening, progress
 from ivm.results.result import Result, say, table_of
 from ivm.session.database import Database
-from ivm.shell.definitions import comment_texts, definition_text
+from ivm.shell.definitions import comment_texts, whole_text
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.session import Command, Shell
 
@@ -50,7 +50,7 @@ def _schema(shell: Shell, arguments: list[str]) -> None:
     for name in () if arguments else catalog.schemas:
         say(f"CREATE SCHEMA {quoted_if_needed(name)};")
     for entry in [catalog.lookup(named(arguments[0]))] if arguments else entries:
-        for text in (definition_text(entry, catalog), *comment_texts(catalog, entry)):
+        for text in (whole_text(entry, catalog), *comment_texts(catalog, entry)):
             say(text)
 
 

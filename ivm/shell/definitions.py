@@ -8,6 +8,7 @@ from catalog.catalog import Catalog
 from catalog.keywords import quoted_if_needed
 from catalog.names import MAIN, TEMP, as_literal
 from catalog.schema import Field, ForeignKey, Index, Table, View
+from catalog.zones import UTC
 
 
 def full_text(name: str, catalog: Catalog) -> str:
@@ -15,6 +16,12 @@ def full_text(name: str, catalog: Catalog) -> str:
     schema, own = catalog.parts(name)
     before = {MAIN: "", TEMP: f"{TEMP}.{MAIN}."}.get(schema, f"{quoted_if_needed(schema)}.")
     return f"{before}{quoted_if_needed(own)}"
+
+
+def whole_text(entry: Table | View, catalog: Catalog) -> str:
+    """As `definition_text`, with the time zone that it is to keep, if that is not UTC."""
+    text = definition_text(entry, catalog)
+    return text if entry.zone == UTC else f"SET TimeZone = {as_literal(entry.zone)};\n{text}\nRESET TimeZone;"
 
 
 def definition_text(entry: Table | View, catalog: Catalog) -> str:

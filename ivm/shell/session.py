@@ -17,12 +17,12 @@ from rich.text import Text
 
 from catalog.catalog import Catalog
 from catalog.errors import Error
-from ivm.duck import interruptible
 from ivm.progress import A_MOMENT, progress
 from ivm.results.cells import visible
 from ivm.results.result import Result, say
 from ivm.session.database import Database, core_of
 from ivm.session.script import first_word, is_blank, read_text, split
+from ivm.shell.interrupting import interruptible
 from ivm.shell.names import COMMANDS, LEAVE, is_command, is_leaving
 from ivm.shell.printing import WRITERS
 

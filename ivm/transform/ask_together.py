@@ -63,13 +63,17 @@ class _Together:
         return _inner(scalar) and self._reads[scalar] == 1
 
 
+_APART = ("timezone", "written in zone")
+"""The first is mostly looked up, and the second is computed where another zone is set."""
+
+
 def _args(scalar: Scalar) -> tuple[Scalar, ...]:
     return scalar.args if isinstance(scalar, Call) and _outer(scalar) else ()
 
 
 def _inner(scalar: Scalar) -> bool:
     """Whether it can be asked for as part of another call."""
-    return isinstance(scalar, Call) and is_asked(scalar) and asked_as(scalar) != "timezone"  # which is mostly looked up
+    return isinstance(scalar, Call) and is_asked(scalar) and asked_as(scalar) not in _APART
 
 
 def _outer(call: Call) -> bool:

@@ -13,6 +13,7 @@ from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.scope import Scope, ScopeColumn
 from sql.ir.conditions import conjuncts
 from sql.ir.scalar import Column, Scalar
+from sql.ir.zoned import in_zone
 from sql.sql_text import SqlText
 from sql.syntax import query
 from sql.tree import nodes_of
@@ -22,14 +23,14 @@ _CLAUSE, _GENERATED = "CHECK", "a generated column"
 
 def condition_of(text: str, table: Table) -> Scalar:
     """The condition that a text in DuckDB's dialect writes over the columns of `table`; see `bind_condition`."""
-    source = SqlText(f"SELECT {text}")
+    source = SqlText(f"SELECT {text}", zone=table.zone)
     (item,) = query(source, "duckdb").tree.expressions
     return bind_condition(item, table, source)
 
 
 def generated_value(text: str, table: Table) -> Scalar:
     """The value of a generated column, a text in DuckDB's dialect over the columns of `table`; see `bind_generated`."""
-    source = SqlText(f"SELECT {text}")
+    source = SqlText(f"SELECT {text}", zone=table.zone)
     (item,) = query(source, "duckdb").tree.expressions
     return bind_generated(item, table, source)
 
@@ -42,7 +43,7 @@ def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
     """
     condition = _binder(node, table, source, _CLAUSE).condition(node)
     refuse_unread(nodes_of(node), source)
-    return condition
+    return in_zone(condition, source.zone)
 
 
 def bind_generated(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
@@ -52,7 +53,7 @@ def bind_generated(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
     """
     value = _binder(node, table, source, _GENERATED).bind(node).stored
     refuse_unread(nodes_of(node), source)
-    return value
+    return in_zone(value, source.zone)
 
 
 def _binder(node: exp.Expr, table: Table, source: SqlText, clause: str) -> Binder:

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from catalog.types import INTEGER, JSON, UBIGINT, VARCHAR, list_of, struct_of
 from sql.bind.expressions.binder import Binder
-from sql.bind.functions.computed import computed_of, places_of
+from sql.bind.functions.computed import computed_of
 from sql.bind.functions.signatures import text
+from sql.ir.functions.nested import places_of
 from sql.ir.rebuild import column
 from sql.ir.relation import Map, Project, Relation
 from sql.ir.scalar import Call, Literal, Scalar

@@ -17,6 +17,7 @@ from catalog.clock import CLOCK
 from catalog.errors import BindError, UnsupportedError
 from catalog.names import key, quoted, twice
 from catalog.schema import Schema, View
+from catalog.zones import UTC
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import IS_COLLATED, is_windowed
@@ -38,6 +39,7 @@ from sql.ir.functions.called import is_called, name_of
 from sql.ir.rebuild import is_settled, nodes, scalars_of, settle
 from sql.ir.relation import Relation
 from sql.ir.scalar import walk
+from sql.ir.zoned import relation_in_zone
 from sql.reader import MUTUALLY
 from sql.refused import too_deep
 from sql.sql_text import SqlText, text_of
@@ -75,10 +77,11 @@ def bind(
     dialect: str = "duckdb",
     origin: tuple[int, int] = (1, 1),
     syntax: Syntax | None = None,
+    zone: str = UTC,
 ) -> BoundQuery:
     """Bind one SELECT; `origin` is the line and column at which it begins in what the user wrote, for messages.
 
-    `syntax` is that of the text, if it has been read before; it is used up.
+    `syntax` is that of the text, if it has been read before; it is used up. `zone`: by whose clocks it tells moments.
 
     Types, names and the order of NULLs are DuckDB's. A text of another dialect is translated to DuckDB's first, so
     that its messages show the translation. Names are found in any case and come out as they were written; a
@@ -88,9 +91,9 @@ def bind(
 
     ParseError, BindError, TypeMismatchError or UnsupportedError, each with line, column and the line of the text.
     """
-    source = SqlText(query_text, *origin)
+    source = SqlText(query_text, *origin, zone)
     if dialect != "duckdb":
-        source = SqlText(translated(source, dialect, catalog))
+        source = SqlText(translated(source, dialect, catalog), zone=zone)
     try:
         return _bind(source, (syntax or query(source, "duckdb")).tree, catalog)
     except RecursionError:
@@ -102,7 +105,7 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     block = bind_query(context, tree, {})
     read = nodes_of(tree)
     refuse_unread(read, source)
-    relation = decorrelate(by_measure(block.kept or block.relation))
+    relation = relation_in_zone(decorrelate(by_measure(block.kept or block.relation)), source.zone)
     if any(reads_clock(scalar) for each in nodes(relation, is_settled) for scalar in scalars_of(each)):
         context.uses[CLOCK.name] = None
     width = len(block.relation.schema)
@@ -139,7 +142,7 @@ def registered(catalog: Catalog, view: View) -> Relation:
     place = id(view)
     found = _REGISTERED.get(place)
     if found is None or found[0]() is not view:
-        bound = bind(view.sql, catalog)
+        bound = bind(view.sql, catalog, zone=view.zone)
         relation = first_columns(bound.relation, len(bound.schema))
         settle(relation)
         found = _REGISTERED[place] = ref(view, lambda _: _REGISTERED.pop(place, None)), relation

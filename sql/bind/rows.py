@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -21,6 +21,7 @@ from sql.bind.query import bind_query, registered
 from sql.ir.conditions import conjuncts
 from sql.ir.scalar import Call, Column, Literal, Scalar, substitute, walk
 from sql.plain_rows import PlainRows
+from sql.sql_text import SqlText
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,12 @@ class BoundRows:
         return found
 
 
-def bind_rows(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
+def bind_rows(plain: PlainRows, catalog: Catalog, zone: str) -> BoundRows | None:
     """What the statement computes; None where it is wrong, which others say better, or where it is not certain that
     the engine computes the very same as DuckDB.
     """
     try:
-        bound = _bound(plain, catalog)
+        bound = _bound(plain, catalog, replace(plain.source, zone=zone))
     except (Error, RecursionError):
         return None
     finally:
@@ -70,10 +71,10 @@ def bind_rows(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
     return bound if bound is not None and _is_exact(bound) else None
 
 
-def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
+def _bound(plain: PlainRows, catalog: Catalog, source: SqlText) -> BoundRows | None:
     tree = plain.tree
-    source = tree.args.get("from_") if isinstance(tree, exp.Select) else tree
-    of: exp.Expr | None = None if source is None else source.this
+    names = tree.args.get("from_") if isinstance(tree, exp.Select) else tree
+    of: exp.Expr | None = None if names is None else names.this
     if not isinstance(of, exp.Table) or not isinstance(of.this, exp.Identifier):
         return None
     relation = catalog.find(of.name)
@@ -81,7 +82,7 @@ def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
     fields = relation.fields if isinstance(relation, Table) else fields
     if relation is None or not fields or not (isinstance(tree, exp.Select) or isinstance(relation, Table)):
         return None
-    binder = Binder(plain.source, scope_of(of.alias or relation.name, fields), HANDLERS, "this statement")
+    binder = Binder(source, scope_of(of.alias or relation.name, fields), HANDLERS, "this statement")
     where = tree.args.get("where")
     predicates = conjuncts([binder.condition(where.this)]) if where else ()
     items: Sequence[exp.Expr] = tree.expressions
@@ -99,7 +100,7 @@ def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
     if twice(names) or len(names) < len(named) or (isinstance(tree, exp.Update) and not come):
         return None
     outputs = [substitute(scalar, come) if come else scalar for _, scalar in named]
-    context = BindContext(catalog, plain.source, bind_query, registered)
+    context = BindContext(catalog, source, bind_query, registered)
     order, _ = bind_order(context, tree.args.get("order"), names, outputs, lambda item: binder.bind(item).scalar)
     limit = bind_limit(context, tree, {})
     if limit is not None and limit.cut is not None:

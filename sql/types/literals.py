@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 
@@ -12,22 +13,27 @@ from catalog.json_texts import is_json
 from catalog.types import (
     BIGINT,
     BOOLEAN,
+    DATE,
     DOUBLE,
     HUGEINT,
     INTEGER,
     JSON,
     MAX_DIGITS,
     NULL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
 )
+from catalog.zones import is_zoned
 from sql.ir.limits import limits, moment_as
 from sql.ir.scalar import Literal, Value
 from sql.types.casts import castable
-from sql.types.texts import nearest_single, reader, single, writer
+from sql.types.texts import instant, nearest_single, reader, single, writer
 from sql.types.unify import SIGNED, common_type, fits
+from sql.types.zones import ahead, shown_in
 
 _WIDE = Context(prec=100)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
@@ -87,6 +93,22 @@ def convert(literal: Literal, target: SqlType) -> Literal | None:
     make = _TO.get(target.kind)
     value = make(literal, target) if make else None
     return None if value is None else Literal(value, target)
+
+
+def convert_in(literal: Literal, target: SqlType, zone: str) -> Literal | None:
+    """As `convert`, where the clocks of a zone tell moments; what Python does not know of it is left to run time."""
+    value, type_ = literal.value, literal.type
+    if value is None or type_ == target or not is_zoned(type_, target):
+        return convert(literal, target)
+    if type_ == VARCHAR and target == TIMESTAMPTZ:
+        return Literal(instant(str(value), zone), TIMESTAMPTZ)
+    with suppress(ValueError):
+        if target in (DATE, TIMESTAMP) and isinstance(value, int):
+            return convert(Literal(shown_in(zone, value), TIMESTAMP), target)
+        shown = convert(literal, TIMESTAMP) if type_ in (DATE, TIMESTAMP) else None
+        if shown is not None and isinstance(shown.value, int):
+            return Literal(shown.value - ahead(zone, shown.value), TIMESTAMPTZ)
+    return None
 
 
 def _as_json(text: str) -> Literal | None:

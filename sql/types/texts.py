@@ -6,20 +6,20 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import partial
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 from catalog.calendar import DAY, date_text, day_of, last_of_month, time_text, timestamp_text
 from catalog.intervals import NANOS, interval_text
 from catalog.types import TIMESTAMP, TIMESTAMP_MS, TIMESTAMP_S, TIMESTAMPS, Kind, SqlType
 from catalog.uuids import uuid_of
+from catalog.zones import UTC
 from sql.ir.blobs import bytes_of
 from sql.ir.limits import is_exact, limits, moment_as
 from sql.types.calendar import interval
+from sql.types.zones import ahead
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -199,26 +199,21 @@ def _within(units: int, text: str, type_: str = "TIMESTAMP") -> int:
     return units
 
 
-def _instant(text: str) -> int:
-    """A timestamp with its time zone, or without one in UTC, as the same moment in UTC."""
-    days, nanos, zone = _moment(text)
+def instant(text: str, zone: str = UTC) -> int:
+    """A timestamp with its time zone, or without one by the clocks of `zone`, as the same moment in UTC. ValueError."""
+    days, nanos, written = _moment(text)
     local = days * DAY + nanos // NANOS
-    return _within(local - _offset(zone.strip(" "), local) * 1_000_000, text)
+    return _within(local - _offset(written.strip(" ") or zone, local), text)
 
 
 def _offset(zone: str, local: int) -> int:
-    """The seconds by which a zone is ahead of UTC at a local time, of two that it may be the fewer, as in DuckDB."""
-    if zone in ("", "Z"):
+    """The microseconds by which a zone is ahead of UTC at a local time."""
+    if zone in (UTC, "Z"):
         return 0
     if written := _OFFSET.fullmatch(zone):
         hours, minutes, seconds = (int(part or 0) for part in written.groups()[1:])
-        return (hours * 3600 + minutes * 60 + seconds) * (-1 if written[1] == "-" else 1)
-    name = next((name for name in available_timezones() if name.lower() == zone.lower()), None)
-    if name is None:
-        raise ValueError(f"there is no time zone {zone!r}")
-    naive = datetime(1970, 1, 1) + timedelta(microseconds=local)
-    offsets = [ZoneInfo(name).utcoffset(naive.replace(fold=fold)) for fold in (0, 1)]
-    return min(int(offset.total_seconds()) for offset in offsets if offset is not None)
+        return (hours * 3600 + minutes * 60 + seconds) * (-1_000_000 if written[1] == "-" else 1_000_000)
+    return ahead(zone, local)
 
 
 def _time(text: str) -> int:
@@ -266,7 +261,7 @@ _READERS: dict[Kind, Reader] = {
     Kind.BOOLEAN: _boolean,
     Kind.DATE: _date,
     Kind.TIMESTAMP: _timestamp,
-    Kind.TIMESTAMPTZ: _instant,
+    Kind.TIMESTAMPTZ: instant,
     Kind.TIMESTAMP_S: _in_units(TIMESTAMP_S),
     Kind.TIMESTAMP_MS: _in_units(TIMESTAMP_MS),
     Kind.TIMESTAMP_NS: _nanos,

@@ -184,7 +184,6 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"array_.*", "not supported: arrays of one length"),
     (r"<->|<=>", "write list_distance(a, b) or list_cosine_distance(a, b)"),
     (r"equi_width_bins|lttb", "for pictures of many values; write their bins, or time_bucket(..) and GROUP BY"),
-    (r"timezone.*", "of the session, which is UTC; write 0"),
     (r"hash", "its values differ between versions; write md5(x)"),
     (r"@", "binds otherwise here; write abs(x)"),
     (r"!__postfix", "write factorial(x)"),

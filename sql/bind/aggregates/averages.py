@@ -51,7 +51,7 @@ def _of_moments(binder: Binder, call: AggregateCall, operand: Operand) -> Averag
     if operand.type == TIME:
         micros = Call("cast", (operand.scalar,), BIGINT, operand.scalar.nullable)
     else:
-        moment = binder.cast(operand, TIMESTAMP)
+        moment = binder.by_utc(operand, TIMESTAMP)
         micros = Call("micros_between", (moment, _EPOCH), BIGINT, moment.nullable)
     found = {
         "microseconds": Aggregate("sum", micros, HUGEINT, distinct=call.distinct),
@@ -67,7 +67,7 @@ def _of_moments(binder: Binder, call: AggregateCall, operand: Operand) -> Averag
         if operand.type == TIME:
             return Call("cast", (mean,), TIME, mean.nullable)
         moment = Operand(call.node, Call("add_micros", (_EPOCH, mean), TIMESTAMP, mean.nullable))
-        return binder.cast(moment, TIMESTAMPTZ if operand.type == TIMESTAMPTZ else TIMESTAMP)
+        return binder.by_utc(moment, TIMESTAMPTZ if operand.type == TIMESTAMPTZ else TIMESTAMP)
 
     return Average(found, whole)
 

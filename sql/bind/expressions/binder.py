@@ -11,16 +11,18 @@ from sqlglot import exp
 
 from catalog.function import PythonFunctions
 from catalog.names import key
-from catalog.types import BOOLEAN, JSON, NULL, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
+from catalog.zones import UTC, is_zoned
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import OuterRow, Scope
 from sql.ir.aggregate import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
+from sql.ir.zoned import by_utc
 from sql.refused import FOREIGN_FUNCTIONS
 from sql.sql_text import Placed, SqlText, text_of
 from sql.types.casts import castable
-from sql.types.literals import convert
+from sql.types.literals import convert, convert_in
 
 MOST_REPEATED = 50_000
 """So many parts of expressions may be put where their aliases are named, all together."""
@@ -198,7 +200,7 @@ class Binder(Placed):
         scalar = operand.scalar
         if isinstance(scalar, Literal):
             try:
-                literal = convert(scalar, target)
+                literal = self.converted(scalar, target)
             except ValueError as error:
                 self.mismatch(operand.node, f"cannot read this as {target}: {error}")
             if literal is not None:
@@ -210,6 +212,25 @@ class Binder(Placed):
         if (scalar.type.is_nested or target.is_nested) and not castable(scalar.type, target):
             self.mismatch(operand.node, f"cannot cast {scalar.type} to {target}; cast what they are made of")
         return Call("cast", (scalar,), target, scalar.nullable)
+
+    def tells_in_zone(self, *types: SqlType) -> bool:
+        """Whether values of one of these types are told by the clocks of a zone that is not UTC."""
+        return self.source.zone != UTC and is_zoned(*types)
+
+    def converted(self, literal: Literal, target: SqlType) -> Literal | None:
+        """The literal as a `target`, see `convert`; what has to do with moments by the clocks of the text's zone."""
+        zone = self.source.zone
+        return convert(literal, target) if zone == UTC else convert_in(literal, target, zone)
+
+    def by_utc(self, operand: Operand, target: SqlType) -> Scalar:
+        """As `cast`, but of a moment what clocks of UTC show, and the other way round, whatever the zone is: for what
+        counts the time between.
+        """
+        if self.source.zone == UTC or {operand.type, target} != {TIMESTAMP, TIMESTAMPTZ}:
+            return self.cast(operand, target)
+        scalar = operand.scalar
+        known = convert(scalar, target) if isinstance(scalar, Literal) else None
+        return by_utc(scalar) if known is None else known
 
     def call(self, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:
         """A call that is NULL where an argument is."""

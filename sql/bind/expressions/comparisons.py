@@ -48,9 +48,9 @@ def common(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tuple
     If all but the first are literals with exact values in its type, that is the type, so that the column is not cast
     for each row: comparing gives the same answer.
     """
-    adapted = _adapted(operands)
+    adapted = _adapted(binder, operands)
     if adapted is None and len(operands) == 2:
-        mirrored = _adapted((operands[1], operands[0]))
+        mirrored = _adapted(binder, (operands[1], operands[0]))
         adapted = (mirrored[1], mirrored[0]) if mirrored else None
     if adapted is not None:
         return adapted
@@ -81,9 +81,9 @@ def unified(
     return tuple(binder.cast(operand, type_) for operand in operands), type_
 
 
-def _adapted(operands: Sequence[Operand]) -> tuple[Scalar, ...] | None:
+def _adapted(binder: Binder, operands: Sequence[Operand]) -> tuple[Scalar, ...] | None:
     first, *others = (operand.scalar for operand in operands)
-    if isinstance(first, Literal):
+    if isinstance(first, Literal) or binder.tells_in_zone(*(operand.type for operand in operands)):
         return None
     adapted: list[Scalar] = [first]
     for other in others:

@@ -30,7 +30,7 @@ from sql.bind.functions.shifts import add_moment, subtract_moment
 from sql.ir.scalar import Call, Literal
 from sql.types.casts import castable
 from sql.types.declared import declared_type
-from sql.types.literals import NULL_LITERAL, convert, negated, number
+from sql.types.literals import NULL_LITERAL, negated, number
 from sql.types.texts import InfinityError
 from sql.types.unify import arithmetic_type, as_decimal, integer_type
 
@@ -116,7 +116,7 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
         operand = Operand(node, binder.cast(operand, VARCHAR))
     if isinstance(operand.scalar, Literal):
         try:
-            literal = convert(operand.scalar, target)
+            literal = binder.converted(operand.scalar, target)
         except InfinityError as error:
             binder.mismatch(node, f"cannot read this as {target}: {error}")
         except ValueError:

@@ -221,6 +221,9 @@ def _compared(binder: Binder, node: exp.Expr, of: exp.Expr, query: exp.Expr) -> 
     values, sought = [], []
     for i, operand in enumerate(operands):
         f = relation.schema[i]
+        if f.type != operand.type and f.type.is_moment and binder.tells_in_zone(operand.type):
+            what = f"DuckDB takes a {f.type} of a subquery for one in UTC beside a {operand.type}"
+            binder.refuse(query, f"{what}; cast it in the subquery")
         if operand.type == NULL:
             pair: tuple[Scalar, ...] = (Literal(None, f.type), Column(i, f.type, f.nullable))
         else:

@@ -9,18 +9,13 @@ from sqlglot import exp
 from catalog.types import VARCHAR, SqlType
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
-from sql.ir.functions.nested import PLACE
+from sql.ir.functions.nested import places_of
 from sql.ir.scalar import Call, Literal, Scalar
 
 
 def computed_of(node: exp.Expr, text: str, arguments: Sequence[Scalar], type_: SqlType) -> Operand:
     """The value of a text in which each `PLACE` is an argument."""
     return Operand(node, Call("written", (Literal(text, VARCHAR), *arguments), type_))
-
-
-def places_of(count: int) -> list[str]:
-    """What stands in a text for so many arguments."""
-    return [PLACE.format(number) for number in range(1, count + 1)]
 
 
 def constant_text(binder: Binder, node: exp.Expr, what: str) -> str:

@@ -30,13 +30,14 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
+from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.interval_parts import of_interval, truncated
 from sql.bind.functions.intervals import as_interval
 from sql.bind.functions.shifts import add_moment, without_zone
-from sql.bind.functions.signatures import double, integer, moment_as, nanoseconds, text
+from sql.bind.functions.signatures import double, exactly, integer, moment_as, moment_by_utc, nanoseconds, text
 from sql.bind.functions.zones import at_time_zone
 from sql.ir.conditions import comparison, is_null
+from sql.ir.functions.nested import places_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
 from sql.types.calendar import ABBREVIATED, unit_of
@@ -44,6 +45,12 @@ from sql.types.printed import READ, WRITTEN, unknown_specifier
 from sql.types.unify import common_type
 
 _DOUBLE_PARTS = ("epoch", "julian")
+_OF_ZONE = ("timezone", "timezone_hour", "timezone_minute")
+"""How far the clocks by which a moment is told are ahead of UTC."""
+_CUT_BY_CLOCKS = ("hour", "day", "week", "month", "year")
+"""What of a moment is cut off as of what clocks of its zone show then, which is fast. Of less it matters which it is of
+the two moments at which clocks show the same, and of more DuckDB has rules of its own.
+"""
 _PARTS = (*PARTS_OF_DAY, *CLOCK)
 _PART_NAMES = {
     **ABBREVIATED,
@@ -62,6 +69,9 @@ _DIFFERENCES = {
 def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     """The `part` of a DATE, TIMESTAMP or INTERVAL, a BIGINT; a DOUBLE for epoch and julian."""
     name = _part(part)
+    if name in _OF_ZONE:
+        zoned = exactly(TIMESTAMPTZ)(binder, of)
+        return computed_of(node, f"date_part('{name}', {places_of(1)[0]})", (zoned,), BIGINT)
     if name not in (*_PARTS, *_DOUBLE_PARTS):
         binder.refuse(node, f"the part {part!r} of a date is not supported; parts are {', '.join(_PARTS)}, epoch")
     operand = binder.bind(of)
@@ -76,6 +86,8 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
             return binder.call(node, "idiv", (micros, Literal(CLOCK[name], BIGINT)), BIGINT)
         stamp = Call("cast", (operand.scalar,), TIMESTAMP, operand.scalar.nullable)
         return binder.call(node, "extract", (Literal(name, VARCHAR), stamp), type_)
+    if name == "epoch":
+        operand = Operand(node, binder.by_utc(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
     moment = _moment(binder, node, operand, "extract")
     return binder.call(node, "extract", (Literal(name, VARCHAR), moment.scalar), type_)
 
@@ -90,6 +102,8 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     given = binder.bind(node.this)
     if given.type == INTERVAL:
         return truncated(binder, node, name, given)
+    if binder.tells_in_zone(given.type) and name not in _CUT_BY_CLOCKS:
+        return computed_of(node, f"date_trunc('{name}', {places_of(1)[0]})", (given.scalar,), TIMESTAMPTZ)
     moment = _moment(binder, node, given, "date_trunc")
     cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
     return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
@@ -148,6 +162,9 @@ def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Seq
     if name is None:
         binder.refuse(node, f"{function} by {part!r} is not supported; parts are {', '.join(sorted(_DIFFERENCES))}")
     operands = [binder.bind(arg) for arg in args]
+    if binder.tells_in_zone(*(operand.type for operand in operands)):
+        call = f"{function}('{name}', {', '.join(places_of(2))})"
+        return computed_of(node, call, [binder.cast(operand, TIMESTAMPTZ) for operand in operands], BIGINT)
     dates = all(operand.type in (DATE, NULL) or operand.is_text_literal for operand in operands)
     target = DATE if dates and function == "date_diff" and name not in CLOCK else TIMESTAMP
     zoned = any(operand.type == TIMESTAMPTZ for operand in operands)
@@ -225,7 +242,7 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
         return binder.call(node, "from_micros", (micros,), TIMESTAMP)
     if operand.type == TIME:
         return Operand(node, Call("epoch_ms of TIME", (operand.scalar,), BIGINT))
-    return Operand(node, _rounded_millis(moment_as(TIMESTAMP)(binder, node.this)))
+    return Operand(node, _rounded_millis(moment_by_utc(binder, node.this)))
 
 
 def _to_timestamp(binder: Binder, node: exp.Expr) -> Operand:
@@ -234,7 +251,7 @@ def _to_timestamp(binder: Binder, node: exp.Expr) -> Operand:
     micros = Call("mul", (seconds, Literal(1e6, DOUBLE)), DOUBLE, seconds.nullable)
     whole = Call("cast", (micros,), BIGINT, seconds.nullable)
     found = Operand(node, Call("from_micros", (whole,), TIMESTAMP, seconds.nullable))
-    return Operand(node, binder.cast(found, TIMESTAMPTZ))
+    return Operand(node, binder.by_utc(found, TIMESTAMPTZ))
 
 
 def _rounded_millis(moment: Scalar) -> Scalar:
@@ -260,6 +277,8 @@ def _bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
     given = binder.bind(args[1])
+    if binder.tells_in_zone(given.type):
+        return computed(node, "time_bucket", (of.scalar, given.scalar), TIMESTAMPTZ)
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     if width.months:
         months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
@@ -286,6 +305,8 @@ def _shifted_bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) ->
 
 def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand, given: Operand) -> Operand:
     """With a width that varies, by DuckDB."""
+    if binder.tells_in_zone(given.type):
+        return computed(node, "time_bucket", (width.scalar, given.scalar), TIMESTAMPTZ)
     stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     found = Call("time_bucket", (width.scalar, stamp), TIMESTAMP, width.scalar.nullable or stamp.nullable)
     return Operand(node, binder.cast(Operand(node, found), _bucketed(given.type)))
@@ -307,8 +328,9 @@ def _arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:
 
 def _age(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
     """AGE(x, y): the years, months, days and time from y to x."""
-    scalars = tuple(moment_as(TIMESTAMP)(binder, arg) for arg in args)
-    return binder.call(node, "age", scalars, INTERVAL)
+    zoned = binder.tells_in_zone(*(binder.bind(arg).type for arg in args))
+    scalars = tuple(moment_as(TIMESTAMPTZ if zoned else TIMESTAMP)(binder, arg) for arg in args)
+    return computed(node, "age", scalars, INTERVAL) if zoned else binder.call(node, "age", scalars, INTERVAL)
 
 
 def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
@@ -319,7 +341,7 @@ def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
 
 
-NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
+NAMED_PARTS = (*_PARTS, *_OF_ZONE, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
 """Functions that are called as the part that they extract."""
 
 
@@ -345,8 +367,6 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
             return _shifted_bucket(binder, node, args)
         case "timezone", 2:
             return at_time_zone(binder, node, args[1], args[0])
-        case "timezone", 1:
-            binder.refuse(node, "timezone() of a moment alone is that of the session, UTC; leave it out")
         case "try_strptime", 2:
             return strptime(binder, node, name, args)
         case "isfinite", 1:

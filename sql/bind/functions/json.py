@@ -12,9 +12,10 @@ from sqlglot.errors import SqlglotError
 from catalog.types import JSON, VARCHAR, Kind, SqlType, list_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed_of, places_of
+from sql.bind.functions.computed import computed_of
 from sql.bind.functions.signatures import apply, text
 from sql.ir.functions.json import OF_PATHS, TRANSFORMS
+from sql.ir.functions.nested import places_of
 from sql.ir.scalar import Call, Literal
 from sql.types.declared import declared_type
 

@@ -8,8 +8,10 @@ from catalog.calendar import DAY
 from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, TIMESTAMPTZ
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed_of
 from sql.bind.functions.intervals import negative
-from sql.ir.intervals import days_and_time, parts_of, steps_of
+from sql.ir.functions.nested import places_of
+from sql.ir.intervals import days_and_time, is_zero, made_of, parts_of, steps_of
 from sql.ir.limits import DATE_RANGE
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.calendar import add_interval
@@ -26,8 +28,10 @@ def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, 
         span = added if sign > 0 else negative(added)
         if moment.type == TIME:
             return _time_of_day(binder, node, moment, span)
+        if binder.tells_in_zone(moment.type) and not all(map(is_zero, made_of(span.scalar)[:2])):
+            return computed_of(node, "{} + {}".format(*places_of(2)), (moment.scalar, span.scalar), TIMESTAMPTZ)
         shifted = Operand(node, _shifted(binder, node, moment, span))
-        return Operand(node, binder.cast(shifted, TIMESTAMPTZ)) if moment.type == TIMESTAMPTZ else shifted
+        return Operand(node, binder.by_utc(shifted, TIMESTAMPTZ)) if moment.type == TIMESTAMPTZ else shifted
     if {moment.type, added.type} == {DATE, TIME} and sign > 0:
         date, time = (moment, added) if moment.type == DATE else (added, moment)
         midnight, since = binder.cast(date, TIMESTAMP), _micros(time.scalar)
@@ -59,7 +63,12 @@ def subtract_moment(binder: Binder, node: exp.Expr, left: Operand, right: Operan
 
 
 def difference(binder: Binder, node: exp.Expr, left: Operand, right: Operand) -> Operand:
-    """TIMESTAMP - TIMESTAMP, an interval of days and time; a DATE counts from its midnight."""
+    """TIMESTAMP - TIMESTAMP, an interval of days and time; a DATE counts from its midnight, and moments by the days of
+    their zone, which clocks make longer and shorter.
+    """
+    if binder.tells_in_zone(left.type, right.type):
+        moments = [binder.cast(operand, TIMESTAMPTZ) for operand in (left, right)]
+        return computed_of(node, "{} - {}".format(*places_of(2)), moments, INTERVAL)
     zoned = TIMESTAMPTZ in (left.type, right.type)
     args = tuple(without_zone(binder, operand, zoned) for operand in (left, right))
     micros = Call("micros_between", args, BIGINT, any(arg.nullable for arg in args))
@@ -70,7 +79,7 @@ def without_zone(binder: Binder, operand: Operand, zoned: bool = False) -> Scala
     """A moment as a TIMESTAMP, in UTC; a text as one with time zone if it is beside such a one."""
     if zoned and operand.is_text_literal:
         operand = Operand(operand.node, binder.cast(operand, TIMESTAMPTZ))
-    return binder.cast(operand, TIMESTAMP)
+    return binder.by_utc(operand, TIMESTAMP)
 
 
 def _shifted(binder: Binder, node: exp.Expr, moment: Operand, added: Operand) -> Scalar:

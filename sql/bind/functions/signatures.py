@@ -26,6 +26,7 @@ from catalog.types import (
 from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed
 from sql.bind.functions.generic import bind_generic, is_generic, takes_so_many
 from sql.ir.functions import Function
 from sql.ir.scalar import Call, Literal, Scalar
@@ -82,15 +83,20 @@ def integer(target: SqlType) -> Taker:
 
 
 def moment_as(target: SqlType) -> Taker:
-    """A DATE or TIMESTAMP, with time zone or without and of any unit, as the one of the first two that is given."""
+    """A DATE or TIMESTAMP, with time zone or without and of any unit, as the one that is given."""
+    return lambda binder, node: binder.cast(_moment(binder, node), target)
 
-    def take(binder: Binder, node: exp.Expr) -> Scalar:
-        operand = binder.bind(node)
-        if not operand.type.is_moment and operand.type != NULL and not operand.is_text_literal:
-            binder.mismatch(node, f"a DATE or TIMESTAMP is needed here, not {operand.type}; cast it")
-        return binder.cast(operand, target)
 
-    return take
+def moment_by_utc(binder: Binder, node: exp.Expr) -> Scalar:
+    """The same as a TIMESTAMP; one with time zone by the clocks of UTC."""
+    return binder.by_utc(_moment(binder, node), TIMESTAMP)
+
+
+def _moment(binder: Binder, node: exp.Expr) -> Operand:
+    operand = binder.bind(node)
+    if not operand.type.is_moment and operand.type != NULL and not operand.is_text_literal:
+        binder.mismatch(node, f"a DATE or TIMESTAMP is needed here, not {operand.type}; cast it")
+    return operand
 
 
 def nanoseconds(binder: Binder, node: exp.Expr) -> Scalar:
@@ -114,13 +120,18 @@ def exactly(target: SqlType) -> Taker:
     return take
 
 
-def _taker(type_: SqlType | str) -> Taker:
+def _taker(function: Function, type_: SqlType | str) -> Taker:
     assert isinstance(type_, SqlType), "a function that is called by name takes fixed types"
+    if type_ == TIMESTAMP and function.names[0] in _COUNTS_FROM_1970:
+        return moment_by_utc
     if type_.is_integer:
         return integer(type_)
     if type_ in (DATE, TIMESTAMP):
         return moment_as(type_)
     return {VARCHAR: text, DOUBLE: double, TIMESTAMP_NS: nanoseconds}.get(type_) or exactly(type_)
+
+
+_COUNTS_FROM_1970 = ("epoch_us", "epoch_ns")
 
 
 def apply(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
@@ -141,7 +152,11 @@ def _applied(binder: Binder, node: exp.Expr, function: Function, args: Sequence[
     if is_generic(function):
         return bind_generic(binder, node, function, args)
     assert isinstance(function.gives, SqlType), "a function that is called by name gives a fixed type"
-    scalars = tuple(_taker(type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
+    if function.takes[:1] in ((DATE,), (TIMESTAMP,)) and function.names[0] not in _COUNTS_FROM_1970:
+        operand = binder.bind(args[0])
+        if binder.tells_in_zone(operand.type):
+            return computed(node, function.names[0], (operand.scalar,), function.gives)
+    scalars = tuple(_taker(function, type_)(binder, arg) for type_, arg in zip(function.takes, args, strict=False))
     nullable = function.makes_null or any(scalar.nullable for scalar in scalars)
     return Operand(node, Call(function.name, scalars, function.gives, nullable))
 

@@ -10,10 +10,11 @@ from catalog.names import key, twice
 from catalog.types import BOOLEAN, INTEGER, VARCHAR, Kind, list_of, map_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
+from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.fields import field_at, field_of
 from sql.bind.functions.signatures import apply
 from sql.ir.conditions import is_null
+from sql.ir.functions.nested import places_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.unify import common_type

@@ -11,9 +11,10 @@ from catalog.names import twice
 from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind, SqlType, list_of, struct_of
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.computed import computed, computed_of, constant_text, places_of
+from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.signatures import apply, integer, text, text_operand
 from sql.ir.conditions import coalesced, is_null, junction, negation
+from sql.ir.functions.nested import places_of
 from sql.ir.scalar import Call, Literal, Scalar
 
 _EMPTY = Literal("", VARCHAR)

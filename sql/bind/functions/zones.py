@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from zoneinfo import available_timezones
 
 from sqlglot import exp
 
-from catalog.names import suggestion
 from catalog.types import NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.ir.scalar import Literal
+from sql.types.zones import is_utc, no_zone, zone_names
 
-_UTC = ("UTC", "GMT", "ETC/UTC", "Z")
 _OTHERS = re.compile(
     r"[A-Z]{3}([+-]\d{1,2}(:?\d\d)?)?|SystemV/\w+|US/Pacific-New|Canada/East-Saskatchewan", re.IGNORECASE
 )
@@ -38,23 +35,17 @@ def at_time_zone(binder: Binder, node: exp.Expr, moment: exp.Expr, zone: exp.Exp
         return Operand(node, Literal(None, to))
     if isinstance(place.scalar, Literal):
         name = str(place.scalar.value)
-        if name.upper() in _UTC:
-            return Operand(node, binder.cast(operand, to))
+        if is_utc(name):
+            return Operand(node, binder.by_utc(operand, to))
         _check(binder, zone, name)
     return binder.call(node, f"timezone of {operand.type}", (place.scalar, operand.scalar), to)
 
 
 def _check(binder: Binder, zone: exp.Expr, name: str) -> None:
     """Fail for a name that is no zone's; where this machine has no list of them, DuckDB says so of the first row."""
-    known = _names()
+    known = zone_names()
     if known and name.lower() not in known and not _OTHERS.fullmatch(name):
-        hint = suggestion(name, known.values()) or "; write a name of the IANA's, such as 'Europe/Zurich'"
-        binder.fail(zone, f"there is no time zone {name!r}{hint}")
-
-
-@cache
-def _names() -> dict[str, str]:
-    return {name.lower(): name for name in sorted(available_timezones())}
+        binder.fail(zone, no_zone(name))
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

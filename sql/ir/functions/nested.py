@@ -16,6 +16,13 @@ _TEXTS, _PLACES, _NUMBERS = list_of(VARCHAR), list_of(BIGINT), list_of(DOUBLE)
 
 PLACE = "\0{}\0"
 """Where argument number 1, 2, .. stands in a text that is `written`: no text of SQL has such a character."""
+
+
+def places_of(count: int) -> list[str]:
+    """What stands in a text for so many arguments."""
+    return [PLACE.format(number) for number in range(1, count + 1)]
+
+
 ARRAY_OR_LIST = ("list_", "array_")
 
 
@@ -55,6 +62,11 @@ FUNCTIONS = (
     Function(
         "written", ("literal", "A", "..."), "R", nulls=Nulls.DEPENDS, makes_null=True, raises=Raises.SOMETIMES,
         asked="written",
+    ),
+    # The same by the clocks of a zone, which stands first.
+    Function(
+        "written in zone", ("literal", "literal", "A", "..."), "R", nulls=Nulls.DEPENDS, makes_null=True,
+        raises=Raises.SOMETIMES, asked="written in zone",
     ),
     # Order.
     _list("sort", (_LIST, VARCHAR, VARCHAR), _LIST, optional=2),
