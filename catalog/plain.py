@@ -23,6 +23,8 @@ def plain_type(type_: SqlType) -> Plain:
         found |= {"precision": type_.precision, "scale": type_.scale}
     if type_.element is not None:
         found["element"] = plain_type(type_.element)
+    if type_.size:
+        found["size"] = type_.size
     if type_.labels:
         found["labels"] = list(type_.labels)
     if type_.collation:
@@ -42,6 +44,7 @@ def type_of(plain: Plain) -> SqlType:
         None if element is None else type_of(element),
         tuple(plain.get("labels", ())),
         tuple((name, type_of(field)) for name, field in plain.get("fields", ())),
+        plain.get("size", 0),
         plain.get("collation", ""),
     )
     _check(found, SqlType)

@@ -25,7 +25,7 @@ class Physical(enum.Enum):
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
     CODE: int32 codes of the database's text dictionary (VARCHAR; JSON, as it was written; BLOB, any bytes; UUID, in
     lower case;
-    LIST, STRUCT and MAP, see `ivm.trace.columns.nested`).
+    LIST, ARRAY, STRUCT and MAP, see `ivm.trace.columns.nested`).
     """
 
     BOOL = "bool"
@@ -86,6 +86,7 @@ class Kind(enum.Enum):
     ENUM = "ENUM", Physical.INT32
     INTERVAL = "INTERVAL", Physical.WIDE
     LIST = "LIST", Physical.CODE
+    ARRAY = "ARRAY", Physical.CODE
     STRUCT = "STRUCT", Physical.CODE
     MAP = "MAP", Physical.CODE
 
@@ -100,10 +101,11 @@ MAX_DIGITS = 38
 class SqlType:
     """A SQL type; `precision` and `scale` mean something for DECIMAL only, `labels` for ENUM.
 
-    `element` is that of a LIST; of a MAP the STRUCT of a key and its value. `fields` are those of a STRUCT, each with
-    its name, which is "" for each if they have none, as ROW(1, 2) makes it. `collation` says of a VARCHAR which texts
-    SQL takes for equal, and in which order they come: names such as nocase joined by dots, or "" for the texts
-    themselves. Values are the same with any, so that types which differ in it alone are equal.
+    `element` is that of a LIST, and of an ARRAY, whose values have `size` of them; of a MAP the STRUCT of a key and its
+    value. `fields` are those of a STRUCT, each with its name, which is "" for each if they have none, as ROW(1, 2)
+    makes it. `collation` says of a VARCHAR which texts SQL takes for equal, and in which order they come: names such as
+    nocase joined by dots, or "" for the texts themselves. Values are the same with any, so that types which differ in
+    it alone are equal.
     """
 
     kind: Kind
@@ -112,6 +114,7 @@ class SqlType:
     element: SqlType | None = None
     labels: tuple[str, ...] = ()
     fields: tuple[tuple[str, SqlType], ...] = ()
+    size: int = 0
     collation: str = field(default="", compare=False)
 
     def __str__(self) -> str:
@@ -138,7 +141,7 @@ class SqlType:
 
     @property
     def is_nested(self) -> bool:
-        """Whether this is a LIST, STRUCT or MAP, whose values are made of others."""
+        """Whether this is a LIST, ARRAY, STRUCT or MAP, whose values are made of others."""
         return self.kind in _NESTED
 
     @property
@@ -187,7 +190,7 @@ class SqlType:
         return self.is_integer and not self.kind.signed
 
 
-_NESTED = (Kind.LIST, Kind.STRUCT, Kind.MAP)
+_NESTED = (Kind.LIST, Kind.ARRAY, Kind.STRUCT, Kind.MAP)
 _INTEGERS = frozenset(kind for kind in Kind if kind.bits)
 _PER_DAY = {
     Kind.DATE: 1,
@@ -252,6 +255,15 @@ def list_of(element: SqlType) -> SqlType:
     return _checked(SqlType(Kind.LIST, element=element))
 
 
+MOST_IN_ARRAY = 100_000
+"""So many elements an ARRAY has at most, as in DuckDB."""
+
+
+def array_of(element: SqlType, size: int) -> SqlType:
+    """The type of arrays of so many elements; UnsupportedError beyond `MOST_LEVELS`."""
+    return _checked(SqlType(Kind.ARRAY, element=element, size=size))
+
+
 def struct_of(fields: Iterable[tuple[str, SqlType]]) -> SqlType:
     """The type of structs of these fields; UnsupportedError beyond `MOST_LEVELS`."""
     return _checked(SqlType(Kind.STRUCT, fields=tuple(fields)))
@@ -281,7 +293,7 @@ def _nested_text(type_: SqlType) -> str:
         return f"STRUCT({', '.join(f'{quoted_if_needed(name)} {_within(field)}' for name, field in type_.fields)})"
     if type_.kind is Kind.MAP:
         return f"MAP({', '.join(_within(field) for _, field in type_.element.fields)})"
-    return f"{_within(type_.element)}[]"
+    return f"{_within(type_.element)}[{type_.size or ''}]"
 
 
 def _within(type_: SqlType) -> str:

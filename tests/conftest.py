@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,16 @@ sys.setrecursionlimit(MOST_FRAMES)
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-kernels", action="store_true", help="add to the list of signatures what is called")
     parser.addoption("--sweeps", choices=tuple(PACES), help="free texts all the time: as fast or as slowly as can be")
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays, and is much: the collector of cycles need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

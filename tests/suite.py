@@ -16,8 +16,8 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 LONGEST = (
-    "tpch", "transport", "cluster", "engine", "durable", "scalars", "loops", "trace_state", "cli", "joins", "sql", "reduce",
-    "docs", "slt", "random",
+    "transport", "tpch", "engine", "cluster", "durable", "histories", "sql", "scalars", "loops", "trace_state", "docs", "slt",
+    "spark", "house", "benchmarks", "joins", "reduce", "interface", "contract", "cli", "faults",
 )  # fmt: skip
 """Begin with these, so that none of them is alone at the end."""
 NOTHING_TO_RUN = 5

@@ -354,10 +354,16 @@ def _without_index(table: pa.Table) -> pa.Table:
     return table.drop_columns(indexes) if indexes else table
 
 
+_MATRIX = 2
+"""So many dimensions an array of numpy has whose rows are lists."""
+
+
 def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
     """What the values are by themselves, so that `exact_cast` judges them; by the field's type if that is not clear."""
     if hasattr(values, "__arrow_c_stream__"):
         return pa.chunked_array(values)
+    if isinstance(values, np.ndarray) and values.ndim == _MATRIX and values.size and values.dtype.kind in "iufb":
+        return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
     if field.type.is_nested and not isinstance(values, str | bytes):
         return nested_array(list(values), field.type, _made)
     if field.type.kind is Kind.JSON and not isinstance(values, bytes):

@@ -13,6 +13,7 @@ import pyarrow.types as arrow
 from catalog.names import key, suggestion
 from catalog.types import Kind, SqlType
 from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.nested import arrays_of
 
 Cast = Callable[[pa.ChunkedArray, SqlType], pa.ChunkedArray]
 """As `exact_cast`, of what values are made of."""
@@ -26,7 +27,9 @@ def nested_cast(values: pa.ChunkedArray, type: SqlType, cast: Cast) -> pa.Chunke
     Structs have their fields by name, in any case, and NULL for those that they lack. TypeError where types do not go
     together or a field is not known, ValueError where a value does not fit, a key is NULL or there twice.
     """
-    of_kind = {Kind.LIST: _cast_list, Kind.STRUCT: _cast_struct, Kind.MAP: _cast_map}[type.kind]
+    of_kind = {Kind.LIST: _cast_list, Kind.ARRAY: _cast_array, Kind.STRUCT: _cast_struct, Kind.MAP: _cast_map}[
+        type.kind
+    ]
     chunks = [of_kind(chunk, type, cast) for chunk in values.chunks]
     return pa.chunked_array(chunks, arrow_type(type) if not chunks else chunks[0].type)
 
@@ -35,6 +38,19 @@ def _cast_list(array: pa.Array, type: SqlType, cast: Cast) -> pa.Array:
     assert type.element is not None, "a list has elements"
     offsets, elements = _runs(array)
     return pa.ListArray.from_arrays(offsets, _one(cast(pa.chunked_array([elements]), type.element)), mask=_mask(array))
+
+
+def _cast_array(array: pa.Array, type: SqlType, cast: Cast) -> pa.Array:
+    return _of_size(_cast_list(array, type, cast), type)
+
+
+def _of_size(lists: pa.ListArray, type: SqlType) -> pa.Array:
+    """Lists as arrays; ValueError for one that has not as many elements."""
+    lengths = lists.value_lengths().drop_null()
+    other = next((length for length in lengths.unique().to_pylist() if length != type.size), None)
+    if other is not None:
+        raise ValueError(f"it holds a list of {other} elements, and {type} has {type.size}")
+    return arrays_of(lists, type.size)
 
 
 def _cast_struct(array: pa.Array, type: SqlType, cast: Cast) -> pa.Array:
@@ -127,7 +143,8 @@ def nested_array(values: Sequence[Any], type: SqlType, made: Made) -> pa.Array:
     offsets, elements = pa.array([0, *accumulate(map(len, lists))], pa.int32()), [each for one in lists for each in one]
     assert type.element is not None, "it is a list or a map"
     if not pairs:
-        return pa.ListArray.from_arrays(offsets, _one(made(elements, type.element)), mask=mask)
+        found = pa.ListArray.from_arrays(offsets, _one(made(elements, type.element)), mask=mask)
+        return _of_size(found, type) if type.kind is Kind.ARRAY else found
     (_, of_keys), (_, of_values) = type.element.fields
     keys = _one(made([each for each, _ in elements], of_keys))
     _check_keys(keys, np.asarray(offsets))

@@ -72,7 +72,7 @@ def is_variant(type: pa.DataType) -> bool:
 
 
 def _nested_type(type: SqlType) -> str:
-    if type.kind is Kind.LIST and type.element is not None:
+    if type.kind in (Kind.LIST, Kind.ARRAY) and type.element is not None:
         return f"ARRAY<{spark_type(type.element)}>"
     fields = type.fields if type.element is None else type.element.fields
     if type.kind is Kind.MAP:

@@ -38,7 +38,7 @@ from ivm.kernels.groups.finalize import (
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import Accumulator, Argument, Exponents, bits, mask, move
-from ivm.trace.columns.column import Array, Column, Ints
+from ivm.trace.columns.column import Array, Bools, Column, Ints
 from ivm.trace.columns.segment import Scalar
 from ivm.trace.keyed.group_table import Fields
 from ivm.trace.ordered.row_order import Term, values_of
@@ -164,6 +164,10 @@ class Accumulators(Fields):
             if kind in (SUM, SUM_WIDE):
                 part.width = 2 if kind == SUM else 3
         return part
+
+    def are_there(self, field: int, rows: Ints) -> Bools | None:
+        """See `Fields.are_there`: the word before an extreme is 1 where there is one."""
+        return rows[:, field - 1] != 0
 
     def _lay_out(self) -> None:
         """Place the fields one after the other, those that can be widened last; write down the kernels' plans."""

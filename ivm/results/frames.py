@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.types as arrow
 
+from ivm.trace.columns.arrow import is_list
 from ivm.trace.columns.intervals import INTERVAL, durations
 
 if TYPE_CHECKING:
@@ -48,4 +49,6 @@ def _plain(given: pa.DataType, number: pa.DataType) -> pa.DataType:
         return number
     if arrow.is_date(given):
         return pa.timestamp("us")
-    return pa.list_(_plain(given.value_type, number)) if arrow.is_list(given) else given
+    if is_list(given):
+        return pa.list_(_plain(given.value_type, number), getattr(given, "list_size", -1))
+    return given

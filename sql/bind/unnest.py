@@ -70,7 +70,7 @@ def bind_list(binder: Binder, node: exp.Expr) -> Scalar:
         return _literal(binder, node)
     if isinstance(node, exp.GenerateSeries):
         return bind_series_list(binder, node)
-    operand = binder.bind(node)
+    operand = binder.as_list(binder.bind(node))
     if operand.type == NULL:
         return Literal(None, list_of(INTEGER))
     if operand.type.kind is not Kind.LIST:

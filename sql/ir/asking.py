@@ -20,12 +20,19 @@ def is_asked(call: Call) -> bool:
     return is_asked_cast(call) or function_of(call.function).asked is not None
 
 
+def keeps_codes(source: SqlType, target: SqlType) -> bool:
+    """Whether values of both are kept alike: a UUID or JSON as its text, an array as a list."""
+    if target.kind is Kind.VARCHAR:
+        return source.kind in (Kind.UUID, Kind.JSON)
+    return (source.kind, target.kind) == (Kind.ARRAY, Kind.LIST) and source.element == target.element
+
+
 def is_asked_cast(call: Call) -> bool:
     """Whether DuckDB is asked for a cast: of lists, structs and maps, and of JSON, whose text is there."""
     if call.function not in CASTS:
         return False
     given, wanted = call.args[0].type, call.type
-    if given.kind is Kind.NULL:
+    if given.kind is Kind.NULL or keeps_codes(given, wanted):
         return False
     return given.is_nested or wanted.is_nested or wanted == JSON or (given == JSON and wanted != VARCHAR)
 

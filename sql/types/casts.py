@@ -22,6 +22,8 @@ def castable(source: SqlType, target: SqlType) -> bool:
     """Whether there is a cast from one type to another; whether it raises depends on the value."""
     if {VARCHAR, JSON, NULL} & {source, target} or source == target:
         return True
+    if {source.kind, target.kind} <= {Kind.LIST, Kind.ARRAY} and source.element and target.element:
+        return castable(source.element, target.element)
     if source.is_nested or target.is_nested:
         return source.kind is target.kind and _nested_castable(source, target)
     if source.kind is Kind.ENUM:

@@ -14,6 +14,7 @@ from catalog.types import (
     BLOB,
     INTEGER,
     MAX_DIGITS,
+    MOST_IN_ARRAY,
     SMALLINT,
     TIMESTAMP,
     TIMESTAMPS,
@@ -25,6 +26,7 @@ from catalog.types import (
     VARCHAR,
     Kind,
     SqlType,
+    array_of,
     decimal,
     list_of,
     map_of,
@@ -43,7 +45,7 @@ _TYPES: dict[exp.DType, SqlType] = {
     **{
         _written(kind.value): SqlType(kind)
         for kind in Kind
-        if kind not in (Kind.NULL, Kind.DECIMAL, Kind.ENUM, Kind.LIST, Kind.STRUCT, Kind.MAP)
+        if kind not in (Kind.NULL, Kind.DECIMAL, Kind.ENUM, Kind.LIST, Kind.ARRAY, Kind.STRUCT, Kind.MAP)
     },
     **dict.fromkeys((_D.TIMESTAMP, _D.TIMESTAMPNTZ, _D.DATETIME), TIMESTAMP),
     _D.TIMESTAMPLTZ: TIMESTAMPTZ,
@@ -57,7 +59,8 @@ _BY_BITS: dict[str, SqlType] = {
 """Names of DuckDB that sqlglot does not know."""
 
 _INSTEAD = {
-    _D.UINT128: "HUGEINT",
+    _D.UINT128: "HUGEINT, or UBIGINT",
+    _D.BIT: "BLOB, a BIGINT with & and |, or VARCHAR of its digits",
     _D.TIMETZ: "TIME",
     **dict.fromkeys((_D.UNION, _D.VARIANT), "VARCHAR, filled by to_json(..), or columns of its parts"),
 }
@@ -138,11 +141,17 @@ def _enum(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlTy
 
 
 def _list(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
-    if node.args.get("values"):
-        source.refuse(at, f"{what} has type {text_of(node)}, which is not supported; leave the length out")
     if len(node.expressions) != 1:
         source.fail(at, f"{what} is a list; write the type of its elements: INTEGER[]")
-    return list_of(_within(node.expressions[0], source, what, at))
+    element, sizes = _within(node.expressions[0], source, what, at), node.args.get("values")
+    if not sizes:
+        return list_of(element)
+    size = int(sizes[0].name) if sizes[0].name.isdecimal() else 0
+    if not 1 <= size <= MOST_IN_ARRAY:
+        source.fail(
+            at, f"{what} is an array of {text_of(sizes[0])} elements; write how many it has, 1 to {MOST_IN_ARRAY:,}"
+        )
+    return array_of(element, size)
 
 
 def _struct(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:

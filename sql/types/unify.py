@@ -105,7 +105,10 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
         return next(t for t in (left, right, *SIGNED) if holds(t, left) and holds(t, right))
     if left.is_moment and right.is_moment:
         return _common_moment(left, right)
-    if left.is_nested and left.kind is right.kind:
+    if {left.kind, right.kind} == {Kind.LIST, Kind.ARRAY}:
+        array, other = (left, right) if left.kind is Kind.ARRAY else (right, left)
+        return common_nested(array, replace(other, kind=Kind.ARRAY, size=array.size))
+    if left.is_nested and left.kind is right.kind and left.size == right.size:
         return common_nested(left, right)
     if left == BOOLEAN and right.is_integer:
         return right

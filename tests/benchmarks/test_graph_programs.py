@@ -191,10 +191,10 @@ def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in FITTING[kind]])
 def test_a_view_follows_a_graph_that_changes(kind: str, name: str, batch: int, tmp_path) -> None:
     program = PROGRAMS[name]
-    stream = ensure(SHAPES[kind], 45, tmp_path, untold)
+    stream = ensure(SHAPES[kind], 27, tmp_path, untold)
     report = run(stream, program, batch, 3, untold)
     changing = len([table for table in program.reads if table != "roots"])
-    assert report.changes == 45 * changing
+    assert report.changes == 27 * changing
     assert report.commits == report.changes // batch
     assert report.verified == -(-report.commits // 3)
     assert set(report.millis) == {"p50", "p90", "p99", "max"}

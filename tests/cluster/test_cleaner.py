@@ -73,14 +73,14 @@ def folder() -> Iterator[Watched]:
     found = Watched()
     yield found
     found.before = lambda call: None
-    wait(lambda: not cleaning(), 20)
+    wait(lambda: not cleaning())
 
 
 def cleaning() -> list[threading.Thread]:
     return [each for each in threading.enumerate() if each.name in ("ivm-cleaning", "ivm-files")]
 
 
-def wait(until: Callable[[], bool], seconds: float = 20) -> None:
+def wait(until: Callable[[], bool], seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not until():
         assert time.monotonic() < end

@@ -142,7 +142,7 @@ def test_two_tasks_of_one_shard_at_once_are_right():
 def test_shards_of_one_process_do_not_wait_for_each_other():
     cluster = Cluster(shards=2, levels=1)
     order, inputs = cluster.order(ONE, "a")
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     process = cluster.process()
 
     def meet():

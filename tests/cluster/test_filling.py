@@ -249,7 +249,7 @@ def test_what_is_not_needed_any_more_ends():
         for each in driver(db).transport.residents:  # type: ignore[attr-defined]
             each._filling = None
         for thread in threads:
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 

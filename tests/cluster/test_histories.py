@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.histories import play
 
-SEEDS = 12
+SEEDS = 5
 
 
 @pytest.mark.parametrize("shards", [1, 2, 3])

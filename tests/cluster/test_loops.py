@@ -24,7 +24,7 @@ OVER_COPIES = Drawn(QUERIES, kept=1, shards=(1, 2, 6))
 
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_loops_whose_rows_go_and_come_back(shards: int) -> None:
-    for seed in range(1_700 + 1_000 * shards, 1_705 + 1_000 * shards):
+    for seed in range(1_700 + 1_000 * shards, 1_702 + 1_000 * shards):
         play(seed, shards, LOOPS)
 
 

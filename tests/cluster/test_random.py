@@ -13,7 +13,7 @@ from tests.cluster.many import planned_as_many
 from tests.random.case import written
 from tests.random.search import Counts, try_seed
 
-SEEDS = 4
+SEEDS = 2
 
 
 def run(seeds: range, shards: int) -> Counts:

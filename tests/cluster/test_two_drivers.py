@@ -171,14 +171,14 @@ def played(seeds, kind, rescaling):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_drivers_stop_each_other_and_no_batch_counts_twice(kind):
-    assert played(range(25), kind, 0)["stopped"] > 25
+    assert played(range(15), kind, 0)["stopped"] > 15
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_where_they_bring_all_to_other_shards(kind):
-    counts = played(range(25), kind, 0.3)
-    assert counts["stopped"] > 25
-    assert counts["rescaled"] > 25
+    counts = played(range(15), kind, 0.3)
+    assert counts["stopped"] > 15
+    assert counts["rescaled"] > 15
 
 
 @pytest.mark.slow

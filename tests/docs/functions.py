@@ -21,7 +21,7 @@ from catalog.types import SqlType
 from sql.bind import bind
 from sql.ir.functions.function import Function
 from sql.ir.functions.json import TRANSFORMS
-from sql.ir.functions.nested import FUNCTIONS, LAMBDAS
+from sql.ir.functions.nested import FUNCTIONS, LAMBDAS, VECTORS
 from sql.sql_text import SqlText
 from sql.types.declared import declared_type
 
@@ -119,6 +119,7 @@ _EXAMPLES = {
     **{name: f"{name}('a'::ENUM ('a'))" for name in ("enum_code", "enum_first", "enum_last", "enum_range")},
     "enum_range_boundary": "enum_range_boundary('a'::ENUM ('a'), NULL)", "switch": "switch(1, map {1: 2})",
     "regexp_split_to_table": "regexp_split_to_table('a', 'b')", "generate_series": "generate_series(1, 2)", "range": "range(2)", "apply": "apply([1], lambda x: x)",
+    **{f"array_{name}": f"array_{name}([1, 2]::FLOAT[2], [1, 2]::FLOAT[2])" for name in VECTORS}, "array_value": "array_value(1, 2)",
     "md5_number_lower": "md5_number_lower('a')", "md5_number_upper": "md5_number_upper('a')",
 }  # fmt: skip
 """Calls of those of which a call of any values says little, or is written otherwise."""
@@ -181,7 +182,6 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"(list_)?approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
     (r"json_(de)?serialize_.*", "of a statement, not of rows"),
     (r"json_copy_strftime_.*", _INSIDE),
-    (r"array_.*", "not supported: arrays of one length"),
     (r"<->|<=>", "write list_distance(a, b) or list_cosine_distance(a, b)"),
     (r"equi_width_bins|lttb", "for pictures of many values; write their bins, or time_bucket(..) and GROUP BY"),
     (r"hash", "its values differ between versions; write md5(x)"),

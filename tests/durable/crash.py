@@ -35,7 +35,7 @@ from tests.durable.opening import contents
 from tests.durable.workload import LARGE_TABLES, TABLES, VIEWS, large_step, steps
 
 _LONGEST = 0.12  # seconds that a child works
-_PATIENCE = 5
+_PATIENCE = 20
 """So many times as many kills as were asked for, later and later, if that is what it takes for as many steps."""
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 
 import ivm
 from ivm.durable import journal
+from ivm.session.database import core_of
 from ivm.storage import backlog
 from tests.durable.disk import Disk
 from tests.durable.opening import begin_file, contents, finish, held_by, opened
@@ -58,7 +60,7 @@ def test_after_a_loss_of_power_the_commits_up_to_one_are_there(durability):
         if number == 12:
             begin_file(db)
     db.close()
-    for done in range(0, len(disk.steps) + 1, 2):
+    for done in range(0, len(disk.steps) + 1, 3):
         for files in disk.after_loss(done, chance):
             met.add(HELD.index(held_by(files)))
     assert len(met) > 5
@@ -213,30 +215,70 @@ def test_threads_commit_together(durability):
     assert db.time == 120
 
 
-def test_no_more_may_be_lost_than_in_an_interval():
-    disk: Any = Disk()
-    interval = 0.05
-    db = opened(disk, "interval", interval)
-    db.sql("CREATE TABLE t (a BIGINT)")
-    synced, given, sync = [], [], disk.did
+class Clock:
+    """Time that goes on where somebody waits for the next sync, while commits come, or syncs; it ends after some."""
 
-    def did(*step):
-        begun = time.monotonic()
-        sync(*step)
+    def __init__(self, commit: Callable[[], None], syncs: int) -> None:
+        self.now, self.commit, self.syncs = 0.0, commit, syncs
+        self.given: list[float] = []
+        self.begun: list[float] = []
+        self.lost: list[float] = []
+
+    def wait(self, seconds: float) -> bool:
+        for _ in range(4):
+            self.commit()
+            self.given.append(self.now)
+            self.now += seconds / 4
+        return len(self.begun) == self.syncs
+
+    def synced(self) -> None:
+        self.begun.append(self.now)
+        self.now += 0.25
+        self.lost += [self.now - moment for moment in self.given]
+        self.given.clear()
+
+
+def _told_of_syncs(disk: Any, tell: Callable[[], None]) -> None:
+    did = disk.did
+
+    def told(*step: Any) -> None:
+        did(*step)
         if step[0] == "sync":
-            synced.append((begun, time.monotonic()))
+            tell()
 
-    disk.did = did
-    end = time.monotonic() + 0.5
-    while time.monotonic() < end:
+    disk.did = told
+
+
+def test_no_more_may_be_lost_than_in_an_interval(monkeypatch):
+    disk: Any = Disk()
+    db = opened(disk, "interval")
+    db.sql("CREATE TABLE t (a BIGINT)")
+    finish(db)
+
+    def commit() -> None:
         db.apply({"t": {"a": [1]}})
-        given.append(time.monotonic())
-        time.sleep(0.002)
-    time.sleep(0.2)
-    lost = [min(after for before, after in synced if before > moment) - moment for moment in given]
-    assert len(synced) > 4
-    assert max(lost) < interval + 0.25  # the machine may be busy
-    assert sorted(lost)[len(lost) // 2] < interval
+        finish(db)
+
+    clock: Any = Clock(commit, 5)
+    _told_of_syncs(disk, clock.synced)
+    monkeypatch.setattr(journal, "monotonic", lambda: clock.now)
+    kept: Any = core_of(db).engine.journal
+    journal._sync_now_and_then(kept._log, 1.0, clock)
+    assert clock.begun == [1.0, 2.0, 3.0, 4.0, 5.0], "also where a sync takes its time"
+    assert len(clock.lost) == 20
+    assert max(clock.lost) <= 1.25
+
+
+def test_a_thread_of_its_own_syncs():
+    disk: Any = Disk()
+    db = opened(disk, "interval", 0.01)
+    synced = threading.Event()
+    _told_of_syncs(disk, synced.set)
+    for _ in range(2):
+        db.sql("CREATE OR REPLACE TABLE t (a BIGINT)")
+        synced.clear()
+        db.apply({"t": {"a": [1]}})
+        assert synced.wait(60)
 
 
 def test_what_nobody_closes_is_written_too(tmp_path):

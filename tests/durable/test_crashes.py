@@ -13,16 +13,16 @@ def _kill(folder, *arguments):
 
 
 def test_nothing_acknowledged_is_lost_where_processes_are_killed(tmp_path):
-    assert "kills" in _kill(tmp_path)
+    assert "kills" in _kill(tmp_path, "--kills", "12")
 
 
 @pytest.mark.parametrize("durability", ["interval", "off"])
 def test_where_commits_do_not_wait_they_are_there_up_to_one(tmp_path, durability):
-    assert "kills" in _kill(tmp_path, "--kills", "8", "--durability", durability)
+    assert "kills" in _kill(tmp_path, "--kills", "5", "--durability", durability)
 
 
 def test_commits_that_are_written_before_they_are_decided_are_there_or_not(tmp_path):
-    assert "kills" in _kill(tmp_path, "--kills", "12", "--large", "64", "--beside")
+    assert "kills" in _kill(tmp_path, "--kills", "8", "--large", "64", "--beside")
 
 
 def test_what_is_altered_and_what_transactions_do_is_there_or_not(tmp_path):

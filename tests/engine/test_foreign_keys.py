@@ -101,8 +101,8 @@ def test_a_check_that_is_interrupted_is_made_again(also: bool) -> None:
             "CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT REFERENCES city (id), friend BIGINT) "
             "WITH (check_foreign_keys = true)"
         )
-        db.sql("INSERT INTO city SELECT range FROM range(100)")
-        db.sql("INSERT INTO person SELECT range, range * 7 % 90, NULL FROM range(90)")
+        db.apply({"city": {"id": [*range(100)]}})
+        db.apply({"person": {"id": [*range(90)], "city": [i * 7 % 90 for i in range(90)], "friend": [None] * 90}})
         return db
 
     def work(db: ivm.Database) -> None:

@@ -79,12 +79,12 @@ def test_each_literal_as_duckdb_takes_it(sql):
 @pytest.mark.parametrize("sql", TYPES)
 def test_each_literal_is_assigned_as_duckdb_does(sql):
     db = ivm.connect(compile="off")
+    rows = [f"({number}, {number}.25, 'it''s', NULL)" for number in range(len(LITERALS))]
     with duckdb.connect() as duck:
         for run in (db.sql, duck.execute):
             run(f"CREATE TABLE t (n INTEGER PRIMARY KEY, d DECIMAL(9,2), s VARCHAR, x {sql})")
+            run(f"INSERT INTO t VALUES {', '.join(rows)}")
         for number, literal in enumerate(LITERALS):
-            for run in (db.sql, duck.execute):
-                run(f"INSERT INTO t VALUES ({number}, {number}.25, 'it''s', NULL)")
             statement = f"UPDATE t SET x = {literal}\n WHERE n = {number}"
             ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
             if literal in UNSHOWN.get(sql, ()):

@@ -18,6 +18,7 @@ from ivm.plan.existing import Existing
 from ivm.session.database import core_of
 from tests.engine import world
 from tests.engine.chunks import chunks_of, sizes_from
+from tests.more import with_more
 
 VIEWS = world.VIEWS | {
     "by_city": "SELECT city, count(*) AS n, sum(balance) AS money, avg(score) AS mean FROM customers GROUP BY city",
@@ -206,7 +207,7 @@ def test_commits_between_chunks(name: str, sharing: bool) -> None:
     db.verify(["late"])
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", with_more([0], [1]))
 def test_commits_between_chunks_of_what_is_shared(seed: int) -> None:
     db, stream = _database("", seed, beside=True)
     for name, query in VIEWS.items():

@@ -224,7 +224,13 @@ with ivm.connect(compile="off") as _db:
 
 @pytest.mark.parametrize(
     ("seed", "compile", "divided"),
-    [(1, "off", False), (2, "off", False), (3, "off", True), (4, "off", True), (5, "background", True)],
+    [
+        (1, "off", False),
+        pytest.param(2, "off", False, marks=pytest.mark.slow),
+        (3, "off", True),
+        pytest.param(4, "off", True, marks=pytest.mark.slow),
+        (5, "background", True),
+    ],
 )
 def test_many_views_are_as_few_are(seed: int, compile: str, divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """`divided`: views get those rows alone that they may want, however few come."""

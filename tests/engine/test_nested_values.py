@@ -84,3 +84,71 @@ def test_pieces_without_rows_are_cast_too():
     for rows in (nothing, nothing.slice(0, 0), pa.concat_tables([nothing, one, nothing])):
         db.apply({"pieces": rows})
     assert db.sql("SELECT * FROM pieces").fetchall() == [([1], {"a": 1, "b": "x"}, {"k": 1}, ["x"])]
+
+
+VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def test_arrays_come_in_every_form_and_go_out_as_they_came(db):
+    """Vectors, and what is kept as something else within arrays; NULLs, and arrays in lists."""
+    db.sql(
+        "CREATE TABLE a (id BIGINT PRIMARY KEY, v FLOAT[3], e ENUM('a', 'b')[2], h HUGEINT[2], d STRUCT(a INTEGER[2])[], j JSON[1])"
+    )
+    db.sql(
+        "CREATE MATERIALIZED VIEW by_v AS SELECT v, count(*) AS n, list(e ORDER BY id) AS e, max(h) AS h FROM a GROUP BY v"
+    )
+    db.sql(
+        "CREATE MATERIALIZED VIEW alike AS SELECT x.id, y.id AS other, array_distance(x.v, y.v) AS d FROM a x JOIN a y ON x.e = y.e"
+    )
+    db.sql(
+        "CREATE MATERIALIZED VIEW parts AS SELECT id, d[1].a AS a, h[2] AS b, e[1] AS c, {'v': v} AS s, map([id], [v]) AS m FROM a"
+    )
+    rows = {
+        "id": np.arange(4), "v": VECTORS, "e": [["a", "b"], None, ["b", None], ("a", "a")],
+        "h": [[2**70, 1], [0, None], None, [1, 2]], "d": [[{"a": [1, 2]}], [{"a": None}, None], None, []],
+        "j": [['{"a":1}'], None, [None], [{"x": 1}]],
+    }  # fmt: skip
+    db.apply({"a": rows})
+    given = db.sql("SELECT * FROM a ORDER BY id").arrow()
+    assert given.schema.field("v").type == pa.list_(pa.float32(), 3)
+    doubles = given.set_column(1, "v", given["v"].cast(pa.list_(pa.float64())))
+    for form in (
+        given,
+        pl.from_arrow(given),
+        given.to_pylist(),
+        given.to_pydict(),
+        given.to_pandas(),
+        doubles,
+        given.slice(1, 2),
+    ):
+        db.sql("DELETE FROM a")
+        db.apply({"a": form})
+        db.verify()
+        found = db.sql("SELECT * FROM a ORDER BY id").arrow()
+        assert found.equals(given.slice(1, 2) if len(found) < 4 else given)
+    db.sql("INSERT INTO a (id, v) VALUES (9, ?)", [np.array([1.0, 2, 3])])
+    assert db.sql("SELECT v FROM a WHERE id = 9").fetchall() == [([1.0, 2.0, 3.0],)]
+    for wrong in ([1.0, 2.0], "x", 5, [[1.0, 2, 3]]):
+        with pytest.raises(ivm.TypeMismatchError, match="'v'"):
+            db.apply({"a": [{"id": 20, "v": wrong, **dict.fromkeys("ehdj")}]})
+    with pytest.raises(ivm.TypeMismatchError, match="a list of 2 elements"):
+        db.apply({"a": {**rows, "v": VECTORS[:, :2]}})
+    db.verify()
+
+
+def test_groups_without_a_list_are_written_and_read_again(tmp_path):
+    """What is kept of a group that has none may be the code of any text."""
+    with ivm.connect(tmp_path / "x.ivm", compile="off") as db:
+        db.sql(
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, g BIGINT, n VARCHAR, s STRUCT(a BIGINT, b BIGINT), v FLOAT[3], m TIMESTAMP_NS)"
+        )
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT g, any_value(s) AS s, max(v) AS v, min(m) AS m FROM t GROUP BY g")
+        db.sql(
+            "INSERT INTO t VALUES (1, 1, 'x', NULL, NULL, NULL), (2, 2, 'y', {'a': 1, 'b': 2}, [1, 2, 3], '2024-01-01 00:00:00.000000001')"
+        )
+    with ivm.connect(tmp_path / "x.ivm", compile="off") as db:
+        db.sql("INSERT INTO t VALUES (3, 1, 'z', {'a': 0, 'b': 0}, [0, 0, 0], '2024-01-01')")
+        db.verify()
+        db.sql("DELETE FROM t WHERE id > 1")
+        db.verify()
+        assert db.view("v").fetchall() == [(1, None, None, None)]

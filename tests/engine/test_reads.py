@@ -122,8 +122,8 @@ def test_no_read_changes_any_state() -> None:
     for commit in HISTORY:
         with suppress(Error):
             _commit(db, commit)
+        before = _image(db).print()
         for number, read in enumerate([*reads, *reads]):
-            before = _image(db).print()
             read()
             assert _image(db).print() == before, f"read {number} after {commit!r}"
 

@@ -151,8 +151,8 @@ for each in others:
     each.start()
 signal.signal(signal.SIGALRM, interrupt)
 signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.00037)
-end = time.monotonic() + 2
-while time.monotonic() < end:
+end = time.monotonic() + 60
+while interrupted < 1000 and time.monotonic() < end:
     try:
         armed = True
         while armed and time.monotonic() < end:
@@ -167,7 +167,7 @@ while time.monotonic() < end:
 signal.setitimer(signal.ITIMER_REAL, 0)
 done = True
 for each in others:
-    each.join(20)
+    each.join(60)
     assert not each.is_alive()
 with turns:
     assert not turns._waiting
@@ -177,5 +177,5 @@ print("right", interrupted)
 
 
 def test_no_interruption_keeps_it() -> None:
-    found = subprocess.run([sys.executable, "-c", _BOMBARDED], capture_output=True, text=True, timeout=60, check=False)
+    found = subprocess.run([sys.executable, "-c", _BOMBARDED], capture_output=True, text=True, timeout=200, check=False)
     assert found.stdout.startswith("right"), found.stderr

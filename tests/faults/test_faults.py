@@ -46,11 +46,11 @@ def test_so_it_is_where_threads_help() -> None:
 
 
 def test_who_reads_and_defines_changes_nothing_else() -> None:
-    _run(*_OTHERS, "--sample", str(_TODAY), "--every", "3")
+    _run(*_OTHERS, "--sample", str(_TODAY), "--every", "6")
 
 
 def test_tables_and_indexes_come_and_go_as_a_whole() -> None:
-    _run("tables", "--sample", str(_TODAY), "--every", "2")
+    _run("tables", "--sample", str(_TODAY), "--every", "4")
 
 
 @pytest.mark.slow

@@ -22,6 +22,9 @@ _UNTOLD = frozenset({"edition", "version", "visited", "_given"})
 """Attributes that say how often something happened, or are written anew whenever they are read: states that differ in
 them alone are the same."""
 _OURS = ("ivm.", "tests.")
+_NONE: frozenset[str] = frozenset()
+_LOWEST = 1 << 32
+"""No array lies at a lower address: a process has its code and data there, if anything."""
 _set = object.__setattr__
 
 
@@ -33,7 +36,9 @@ class Image:
     """
 
     def __init__(self, root: Any, memos: Collection[str] = ()) -> None:
-        self._memos = memos
+        self._memos: dict[str, set[str]] = {}
+        for place, _, name in (memo.rpartition(".") for memo in memos):
+            self._memos.setdefault(place, set()).add(name)
         self.held: list[Held[Any]] = []
         self._seen: dict[int, tuple[int, Any]] = {}
         self._arrays: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
@@ -54,8 +59,8 @@ class Image:
     def put_back(self) -> None:
         """Let all be as it was."""
         for array, values in self._arrays:
-            if array.flags.writeable:
-                array[...] = values
+            if values is not array:
+                np.copyto(array, values)
         for items, there in self._lists:
             items[:] = there
         for queue, there in self._queues:
@@ -86,8 +91,10 @@ class Image:
         for array, values in self._arrays:
             if id(array) in untold:
                 continue
-            words = values.tolist() if values.dtype == np.int64 and values.ndim == 1 else None
-            parts.append(values.tobytes() if words is None else tuple([places.get(word, word) for word in words]))
+            if _may_tell_addresses(values):
+                parts.append(tuple([places.get(word, word) for word in values.tolist()]))
+            else:
+                parts.append(values.tobytes())
         parts.extend(tuple([told(item) for item in items]) for _, items in (*self._lists, *self._queues))
         for _, entries in self._dicts:
             parts.append(tuple([(name, told(value)) for name, value in entries.items() if name not in _UNTOLD]))
@@ -130,7 +137,7 @@ class Image:
         """An object and its attributes."""
         found: list[Any] = []
         kind: Any = type(each)
-        memos = {name for place, _, name in (memo.rpartition(".") for memo in self._memos) if place == kind.__name__}
+        memos = self._memos.get(kind.__name__, _NONE)
         entries = getattr(each, "__dict__", None)
         if entries is not None:
             there = {name: value for name, value in entries.items() if name not in memos}
@@ -142,6 +149,10 @@ class Image:
             self._slots.append((each, attributes))
             found.extend(value for _, value in attributes)
         return found
+
+
+def _may_tell_addresses(values: np.ndarray[Any, Any]) -> bool:
+    return values.dtype == np.int64 and values.ndim == 1 and values.size > 0 and int(values.max()) >= _LOWEST
 
 
 @cache

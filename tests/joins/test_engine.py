@@ -6,13 +6,14 @@ import pytest
 
 from tests.joins.changes import Rows, commit, connect, install
 from tests.joins.queries import DISTINCTS, JOINS, SETS
+from tests.more import with_more
 
 QUERIES = JOINS | SETS | DISTINCTS
 HALVES = {"first": dict(list(QUERIES.items())[::2]), "second": dict(list(QUERIES.items())[1::2])}
 
 
 @pytest.mark.parametrize("half", HALVES)
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", with_more([1], [2]))
 def test_views_are_right_after_every_commit(half, seed):
     db, rows = connect(compile="off"), Rows(seed)
     install(db, HALVES[half])

@@ -166,11 +166,11 @@ def _run(*given: Any) -> None:
 
 
 def test_whatever_is_raised_in_a_commit_it_is_done_or_undone() -> None:
-    _run("commit", 60, _TODAY)
+    _run("commit", 120, _TODAY)
 
 
 def test_whatever_is_raised_while_a_loop_comes_in_it_is_there_or_not() -> None:
-    _run("install", 300, _TODAY)
+    _run("install", 600, _TODAY)
 
 
 @pytest.mark.slow

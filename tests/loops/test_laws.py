@@ -115,7 +115,7 @@ def test_a_loop_that_does_not_come_in_leaves_nothing(name: str) -> None:
             break
         assert len(list(core_of(world.db).engine.renderer.graph.nodes)) == nodes
         assert not core_of(world.db).engine.views
-        most += 1
+        most += 1 + most // 4
     assert most > 3
     world.check()
 

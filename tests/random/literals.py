@@ -18,6 +18,7 @@ _TYPE = {
     "BOOL": "BOOLEAN",
     "LIST": "INTEGER[]",
     "REC": "STRUCT(a INTEGER, b VARCHAR)",
+    "ARR": "INTEGER[2]",
 }
 
 _ODD: dict[str, tuple[str, ...]] = {
@@ -34,6 +35,7 @@ _ODD: dict[str, tuple[str, ...]] = {
            "TIMESTAMP '2020-02-29 12:30:00.5'", "DATE '2020-01-31'::TIMESTAMP"),
     "LIST": ("list_value(1, 2)", "ARRAY[1]", "'[1, 2]'::INTEGER[]", "[x + 1 for x in [0, 1]]", "[1, 2, 3][:2]", "range(2)::INTEGER[]"),
     "REC": ("struct_pack(a := 1, b := 'a')", "row(1, 'b')::STRUCT(a INTEGER, b VARCHAR)", "{'A': 2, 'b': NULL::VARCHAR}"),
+    "ARR": ("array_value(1, 2)", "'[0, 1]'::INTEGER[2]", "[1, NULL]::INTEGER[2]"),
     "BOOL": ("TRUE", "'t'::BOOLEAN", "1::BOOLEAN", "NOT false", "(1 = 1)", "(NULL IS NULL)"),
 }  # fmt: skip
 """Literals as some people write them."""

@@ -8,7 +8,7 @@ from random import Random
 from tests.random.literals import random_literal
 from tests.random.scope import Scope
 
-KINDS = ("INT", "DEC", "DBL", "STR", "DATE", "TS", "BOOL", "LIST", "REC")
+KINDS = ("INT", "DEC", "DBL", "STR", "DATE", "TS", "BOOL", "LIST", "REC", "ARR")
 Value = Callable[[str, Scope, int], str]
 """Makes an expression of a kind, in a scope, of a depth."""
 
@@ -36,7 +36,7 @@ class Scalars:
             return self._any_kind(kind, scope, depth - 1)
         makers: dict[str, Value] = {
             "INT": self._integer, "DEC": self._decimal, "DBL": self._double, "STR": self._text, "DATE": self._date, "TS": self._timestamp,
-            "LIST": self._of_list, "REC": self._record, "BOOL": lambda kind, scope, depth: f"({self.condition(scope, depth)})",
+            "LIST": self._of_list, "REC": self._record, "ARR": self._array, "BOOL": lambda kind, scope, depth: f"({self.condition(scope, depth)})",
         }  # fmt: skip
         return makers[kind](kind, scope, depth - 1)
 
@@ -187,6 +187,14 @@ class Scalars:
                 return f"list_concat({a}, {self.value('LIST', scope, depth)})"
             case _:
                 return f"{a}[{self.rng.randint(1, 2)}:]"
+
+    def _array(self, kind: str, scope: Scope, depth: int) -> str:
+        a, number = self.value("ARR", scope, depth), self.value("INT", scope, depth)
+        forms = (
+            f"array_value(CAST({number} AS INTEGER), 1)",
+            f"CASE WHEN {a} IS NOT NULL THEN CAST([{a}[2], {a}[1]] AS INTEGER[2]) END",
+        )
+        return self.rng.choice(forms)
 
     def _record(self, kind: str, scope: Scope, depth: int) -> str:
         number, text = self.value("INT", scope, depth), self.value("STR", scope, depth)

@@ -35,6 +35,7 @@ TYPES: dict[str, tuple[str, pa.DataType]] = {
     "TIMESTAMP_NS": ("TS", pa.timestamp("ns")),
     "BOOLEAN": ("BOOL", pa.bool_()),
     "INTEGER[]": ("LIST", pa.list_(pa.int32())),
+    "INTEGER[2]": ("ARR", pa.list_(pa.int32(), 2)),
     "STRUCT(a INTEGER, b VARCHAR)": ("REC", pa.struct([("a", pa.int32()), ("b", pa.string())])),
 }
 """SQL type: the class of types that a query may mix it with, and its Arrow type."""
@@ -63,11 +64,13 @@ DOMAINS: dict[str, tuple[Value, ...]] = {
     ),
     "BOOLEAN": (True, False),
     "INTEGER[]": ((), (1,), (2,), (1, 2), (None,), (1, None), (0, 3)),
+    "INTEGER[2]": ((0, 1), (1, 0), (1, 2), (None, 1), (None, None)),
     "STRUCT(a INTEGER, b VARCHAR)": tuple(
         Record(*pair) for pair in ((1, "a"), (1, "b"), (None, "a"), (2, None), (None, None))
     ),
 }
-LETTERS = {"INT": "i", "DEC": "d", "DBL": "f", "STR": "s", "DATE": "t", "TS": "u", "BOOL": "b", "LIST": "l", "REC": "o"}
+LETTERS = {"INT": "i", "DEC": "d", "DBL": "f", "STR": "s", "DATE": "t", "TS": "u", "BOOL": "b", "LIST": "l", "REC": "o",
+           "ARR": "v"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

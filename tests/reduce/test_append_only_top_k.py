@@ -23,7 +23,7 @@ class Driver(AnyDriver):
         self.top = AppendOnlyTopK(types, group, order, limit, offset, self.dictionary)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(worlds(), st.randoms())
 def test_the_laws(world: Any, random: Any) -> None:
     *shape, ties, updates = world

@@ -224,7 +224,7 @@ def test_a_group_that_empties_and_returns_is_there_once() -> None:
 
 def test_groups_that_come_and_go_in_order_take_no_more_slots() -> None:
     model = Model(1)
-    for start in range(0, 400_000, 2_000):
+    for start in range(0, 100_000, 2_000):
         model.add([(k,) for k in range(start, start + 2_000)], [1] * 2_000)
         if start >= 10_000:
             model.add([(k,) for k in range(start - 10_000, start - 8_000)], [-1] * 2_000)

@@ -163,7 +163,7 @@ def by_time(updates):
     return result
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(worlds(), st.randoms())
 def test_the_laws(world, random):
     keys, arguments, specs, updates = world

@@ -89,10 +89,10 @@ MORE = (
     "SELECT histogram(id, [1, 2]), histogram_exact(id, [1, 2]) FROM emp",
     "SELECT json_group_array(id), json_group_object(name, id), json_group_structure(to_json(id)), JSON '{}' FROM emp",
     "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
+    "SELECT NULL::INTEGER[3], array_value(id, 2), array_distance([pay, 1]::DOUBLE[2], [1, 2]::FLOAT[2]) FROM emp",
     "SELECT string_split_regex(name, 'b') FROM emp WHERE name IN string_split(name, 'b')",
 )
 REFUSED = (
-    "SELECT NULL::INTEGER[3] FROM emp",
     "SELECT id FROM emp ORDER BY id FETCH FIRST 1 ROWS WITH TIES",
     "SELECT id FROM emp EXCEPT BY NAME SELECT id FROM dept",
     "SELECT id FROM emp INTERSECT BY NAME SELECT id FROM dept",

@@ -93,14 +93,14 @@ def unions(draw, reads):
 
 
 @given(data=st.data(), edges=edge_lists, others=other_lists, limit=st.integers(1, 4))
-@settings(RELAXED, max_examples=40)
+@settings(RELAXED, max_examples=25)
 def test_for_some_rounds(data, edges, others, limit):
     queries = [written(unions(data.draw, st.sampled_from(NAMES)), "q") for _ in NAMES]
     assert_agree(queries, edges, others, limit)
 
 
 @given(data=st.data(), edges=edge_lists, others=other_lists)
-@settings(RELAXED, max_examples=40)
+@settings(RELAXED, max_examples=25)
 def test_until_nothing_changes(data, edges, others):
     queries = [written(unions(data.draw, st.just(other)), "q") for other in reversed(NAMES)]
     assert_agree(queries, edges, others, None)

@@ -150,7 +150,7 @@ def agree(sql, edges, others):
     edges=edge_lists,
     others=other_lists,
 )
-@settings(RELAXED, max_examples=120)
+@settings(RELAXED, max_examples=60)
 def test_union(base, branch, reader, edges, others):
     union = " UNION ALL ".join(f"({each})" for each in branch)
     assume(agree(f"WITH RECURSIVE q(a, b) AS ({base} UNION ({union})) {reader}", edges, others))
@@ -163,7 +163,7 @@ def test_union(base, branch, reader, edges, others):
     edges=edge_lists,
     others=other_lists,
 )
-@settings(RELAXED, max_examples=100)
+@settings(RELAXED, max_examples=60)
 def test_union_all(base, branch, reader, edges, others):
     union = " UNION ALL ".join(f"({each})" for each in branch)
     assume(agree(f"WITH RECURSIVE q(a, b) AS ({base} UNION ALL ({union})) {reader}", on_levels(edges), others))

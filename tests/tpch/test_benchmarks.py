@@ -28,6 +28,7 @@ from benchmarks.adversarial_engine import CASES
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
 from benchmarks.sharing_plots import ccdf
+from benchmarks.streaming_duckdb import Task as DuckdbTask
 from benchmarks.streaming_engine import Task
 from benchmarks.waiting_engine import KINDS, SCHEMA
 from benchmarks.warm_up import warm_up
@@ -43,6 +44,7 @@ def run(app: Typer, *arguments: str) -> str:
     return done.output
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_streaming(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "results" / "streaming.json"
     arguments = ["--sf", str(SF), "--views", "q6,q12", "--batch", "1000", "--samples", "2", "--data", str(streams)]
@@ -265,6 +267,13 @@ def test_every_kind_of_view_can_be_waited_for() -> None:
     for number, query in enumerate(KINDS.values()):
         db.sql(f"CREATE MATERIALIZED VIEW v{number} AS {query}")
     db.verify()
+
+
+def test_a_measurement_has_a_process_of_its_own(streams: Path) -> None:
+    found = process.measure("benchmarks.streaming_engine", Task(str(streams / "load"), "q6", 0, 1))
+    assert (found["tuples"], found["commits"]) == (6_005, 1)
+    found = process.measure("benchmarks.streaming_duckdb", DuckdbTask(str(streams / "load"), "q6", 0, 1))
+    assert found["seconds"] > found["append_seconds"] > 0
 
 
 def test_a_failing_measurement_says_what_failed() -> None:

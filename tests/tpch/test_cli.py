@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -12,10 +13,11 @@ from typer.testing import CliRunner, Result
 import ivm
 from catalog.errors import Error
 from tests.tpch.conftest import SEED, SF
-from tpch import queries
+from tpch import cache, queries
 from tpch.cli import app
 from tpch.errors import SetupError
 from tpch.keeping import begin
+from tpch.options import Options
 from tpch.reader import open_stream
 from tpch.schema import ddl
 from tpch.spark import why
@@ -39,10 +41,18 @@ def test_generate_then_run_what_was_generated(spark: object, tmp_path: Path) -> 
     assert ran.exit_code == 0, ran.output
 
 
-def test_run_generates_what_is_missing(spark: object, tmp_path: Path) -> None:
+def test_run_makes_what_is_missing(monkeypatch: pytest.MonkeyPatch, streams: Path, tmp_path: Path) -> None:
+    """As `generate` does, whose work is shown above."""
+    asked: list[object] = []
+
+    def make(sf: float, names: list[str], target: Path, *seed_and_options: object) -> None:
+        asked.extend((sf, names, target, *seed_and_options))
+        copytree(streams / "churn", target / "churn")
+
+    monkeypatch.setattr(cache, "make", make)
     ran = call("run", *SEEDED, "--stream", "churn", "--batch", "50", "--views", "q6", "--data", str(tmp_path / "new"))
     assert ran.exit_code == 0, ran.output
-    assert (tmp_path / "new" / "churn" / "manifest.json").is_file()
+    assert asked == [SF, ["churn"], tmp_path / "new", SEED, Options()]
 
 
 @pytest.mark.parametrize("extra", [[], ["--coalesce"]], ids=["every-time", "coalesced"])

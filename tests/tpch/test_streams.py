@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -31,8 +32,9 @@ def stored(directory: Path, relation: str) -> pa.Table:
     return pa.concat_tables(file.cast(update_schema(relations()[relation])) for file in files)
 
 
+@cache
 def database(directory: Path) -> duckdb.DuckDBPyConnection:
-    """DuckDB with the updates of each relation as a table of its name."""
+    """DuckDB with the updates of each relation as a table of its name, for all tests that read them."""
     db = duckdb.connect()
     for name in relations():
         updates = stored(directory, name)

@@ -166,7 +166,7 @@ def key_of(world, numbers, span):
     return tuple(codes[n % len(codes)] if k else n - span // 2 for n, k in zip(numbers, world.kinds, strict=True))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(histories(), st.sampled_from([1, 2]))
 def test_a_tree_is_a_sorted_list(history, payload):
     kinds, span, seed, steps = history

@@ -164,7 +164,7 @@ def _tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unique", "melts", "steps"), [(True, True, 4), (True, False, 4), (False, True, 4), (False, False, 3)]
+    ("unique", "melts", "steps"), [(True, True, 4), (True, False, 4), (False, True, 3), (False, False, 3)]
 )
 def test_all_short_histories(unique: bool, melts: bool, steps: int) -> None:
     many = sum(1 for begun in BEGINNINGS for _ in histories(unique, melts, begun, FEW, steps))

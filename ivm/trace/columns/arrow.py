@@ -93,8 +93,8 @@ def _nested_type(type: SqlType) -> pa.DataType:
     if type.kind is Kind.STRUCT:
         return pa.struct([(name, arrow_type(field)) for name, (_, field) in zip(type.names, type.fields, strict=True)])
     assert type.element is not None, "it is a list or a map"
-    if type.kind is Kind.LIST:
-        return pa.list_(arrow_type(type.element))
+    if type.kind in (Kind.LIST, Kind.ARRAY):
+        return pa.list_(arrow_type(type.element), type.size or -1)
     (_, key), (_, value) = type.element.fields
     return map_of(arrow_type(key), arrow_type(value))
 
@@ -118,7 +118,9 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
 
 
 def is_alike(given: pa.DataType, type: SqlType) -> bool:
-    """Whether both are lists, or maps, or structs with fields of the same names in their order."""
+    """Whether both are lists, or arrays of a size, or maps, or structs with fields of the same names in their order."""
+    if type.kind is Kind.ARRAY:
+        return bool(pa.types.is_fixed_size_list(given)) and given.list_size == type.size
     if type.kind is Kind.LIST:
         return bool(pa.types.is_list(given))
     if type.kind is Kind.MAP:
@@ -130,7 +132,7 @@ def within(given: pa.DataType) -> list[pa.DataType]:
     """The types of what a nested one is made of."""
     if pa.types.is_map(given):
         return [given.key_type, given.item_type]
-    return [given.value_type] if pa.types.is_list(given) else [field.type for field in given]
+    return [given.value_type] if is_list(given) else [field.type for field in given]
 
 
 def parts_of(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
@@ -144,16 +146,21 @@ def _parts(array: pa.Array) -> list[pa.Array]:
     if pa.types.is_map(array.type):
         first, last = (array.offsets[0].as_py(), array.offsets[-1].as_py()) if len(array) else (0, 0)
         return [array.keys[first:last], array.items[first:last]]
-    return [array.flatten()] if pa.types.is_list(array.type) else array.flatten()
+    return [array.flatten()] if is_list(array.type) else array.flatten()
 
 
 def types_within(type: SqlType) -> list[SqlType]:
     """The same of a SQL type."""
-    if type.kind is Kind.LIST:
+    if type.kind in (Kind.LIST, Kind.ARRAY):
         assert type.element is not None, "a list has elements"
         return [type.element]
     fields = type.fields if type.element is None else type.element.fields
     return [field for _, field in fields]
+
+
+def is_list(given: pa.DataType) -> bool:
+    """Whether this is a list of Arrow's, of any lengths or of one."""
+    return bool(pa.types.is_list(given) or pa.types.is_fixed_size_list(given))
 
 
 def is_text(given: pa.DataType) -> bool:

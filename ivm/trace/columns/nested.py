@@ -3,8 +3,8 @@
 So one is a code of the text dictionary, and whatever groups, joins, orders or compares texts does the same with it. The
 bytes are
 
-* of a struct its fields, one after the other; of a list its elements; of a map its entries, as structs of two fields.
-  Within another, a list ends with a zero;
+* of a struct its fields, one after the other; of a list or an array its elements; of a map its entries, as structs of
+  two fields. Within another, a list ends with a zero;
 * of a field or an element a 1, and its value, or a 2 for NULL, which is above all values, and what stands for one;
 * of a number, a day, a truth or a label as many bytes as it has, the highest first, so that they are in its order.
   Zeros of both signs are one, and so are all NaNs, above all numbers;
@@ -86,6 +86,17 @@ def _decoded(codes: Array, type_: SqlType, strings: Strings, array_of: ArrayOf) 
     return _Reader(readonly(data), array_of).lists(offsets[:-1], offsets[1:], type_, None)[0]
 
 
+def arrays_of(lists: pa.ListArray, size: int) -> pa.FixedSizeListArray:
+    """Lists of `size` elements each as Arrow's lists of one length, which has NULLs under NULL. Cost: a pass."""
+    valid, elements = validity_mask(lists, lists.buffers()[0]), lists.flatten()
+    if valid is None:
+        return pa.FixedSizeListArray.from_arrays(elements, size)
+    places = (np.cumsum(valid)[:, None] - 1) * size + np.arange(size)
+    there = np.repeat(valid, size)
+    elements = elements.take(pa.array(np.where(there, places.reshape(-1), 0), pa.int64(), mask=~there))
+    return pa.FixedSizeListArray.from_arrays(elements, size, mask=pa.array(~valid))
+
+
 def _flagged(array: pa.Array, type_: SqlType, leaf: Leaf) -> Parts:
     """For each value the byte that says whether it is there, and its bytes."""
     size = _size(type_)
@@ -113,6 +124,8 @@ def _ends_of(data: Bytes, offsets: Ints) -> tuple[Bytes, Ints, Ints]:
 def _lists(array: pa.Array, type_: SqlType, leaf: Leaf) -> Parts:
     """For each list its elements."""
     assert type_.element is not None, "it is a list or a map"
+    if pa.types.is_fixed_size_list(array.type):
+        array = array.cast(pa.list_(array.type.value_type))
     if pa.types.is_map(array.type):
         entries = pa.StructArray.from_arrays([array.keys, array.items], names=["key", "value"])
         as_list = pa.list_(entries.type)
@@ -269,7 +282,8 @@ class _Reader:
         elements, _ = self._element(places, type_.element)
         offsets, mask = pa.array(offsets_of(counts), pa.int32()), _mask(valid)
         if type_.kind is not Kind.MAP:
-            return pa.ListArray.from_arrays(offsets, elements, mask=mask), ends
+            lists = pa.ListArray.from_arrays(offsets, elements, mask=mask)
+            return arrays_of(lists, type_.size) if type_.kind is Kind.ARRAY else lists, ends
         keys, items = elements.flatten()
         return pa.MapArray.from_arrays(offsets, keys, items, mask=mask), ends
 

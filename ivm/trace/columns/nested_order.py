@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, SqlType, decimal, list_of, map_of, struct_of
-from ivm.trace.columns.arrow import plain_type, to_column
+from ivm.trace.columns.arrow import is_list, plain_type, to_column
 from ivm.trace.text.dictionary import TextDictionary
 
 
@@ -27,7 +27,7 @@ def _type_of(array: pa.Array) -> SqlType:
         return SqlType(Kind.ENUM, labels=tuple(array.dictionary.to_pylist()))
     if pa.types.is_decimal(given):
         return decimal(given.precision, given.scale)
-    if pa.types.is_list(given):
+    if is_list(given):
         return list_of(_type_of(array.values))
     if pa.types.is_map(given):
         return map_of(_type_of(array.keys), _type_of(array.items))

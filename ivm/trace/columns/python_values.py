@@ -17,7 +17,7 @@ from catalog.calendar import DAY, date_text, day_of, time_text, timestamp_text
 from catalog.errors import TypeMismatchError
 from catalog.intervals import MONTH_DAYS, NANOS, interval_text, packed
 from catalog.types import HUGEINT, SqlType
-from ivm.trace.columns.arrow import arrow_type
+from ivm.trace.columns.arrow import arrow_type, is_list
 from ivm.trace.columns.intervals import INTERVAL
 
 _FIRST, _END = day_of(1, 1, 1), day_of(10000, 1, 1)
@@ -144,8 +144,8 @@ def _in_micros(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _coarser(kind: pa.DataType) -> pa.DataType:
     if arrow.is_map(kind):
         return pa.map_(_coarser(kind.key_type), _coarser(kind.item_type))
-    if arrow.is_list(kind):
-        return pa.list_(_coarser(kind.value_type))
+    if is_list(kind):
+        return pa.list_(_coarser(kind.value_type), getattr(kind, "list_size", -1))
     if arrow.is_struct(kind):
         return pa.struct([field.with_type(_coarser(field.type)) for field in kind])
     return pa.timestamp("us") if kind == _NANOS else kind
@@ -174,7 +174,7 @@ def _flat(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
     elif arrow.is_map(kind):
         yield from _flat(pa.chunked_array([chunk.keys for chunk in column.chunks], kind.key_type))
         yield from _flat(pa.chunked_array([chunk.items for chunk in column.chunks], kind.item_type))
-    elif arrow.is_list(kind):
+    elif is_list(kind):
         yield from _flat(pa.chunked_array([chunk.flatten() for chunk in column.chunks], kind.value_type))
     else:
         yield column

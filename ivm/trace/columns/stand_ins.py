@@ -196,8 +196,8 @@ def map_of(key: pa.DataType, item: pa.DataType) -> pa.DataType:
 def _without_dictionaries(given: pa.DataType) -> pa.DataType:
     if arrow.is_map(given):
         return map_of(_without_dictionaries(given.key_type), _without_dictionaries(given.item_type))
-    if arrow.is_list(given):
-        return pa.list_(_without_dictionaries(given.value_type))
+    if arrow.is_list(given) or arrow.is_fixed_size_list(given):
+        return pa.list_(_without_dictionaries(given.value_type), getattr(given, "list_size", -1))
     if arrow.is_struct(given):
         return pa.struct([(field.name, _without_dictionaries(field.type)) for field in given])
     return given.value_type if arrow.is_dictionary(given) else given

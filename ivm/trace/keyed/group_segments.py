@@ -34,8 +34,11 @@ def group_segments(keys: GroupKeys, reader: GroupReader[Any], strings: Strings) 
         slots = start + np.flatnonzero(_are_there(rows[:, width + 1 :].T, len(rows)))
         rows = rows[slots - start]
         columns = keys.layout.unpack(np.ascontiguousarray(rows[:, :width]))
-        words = zip(rows[:, width + 1 :].T, types[len(columns) :], strict=True)
-        columns += [Column(each.astype(DTYPES[type_.physical])) for each, type_ in words]
+        words = rows[:, width + 1 :]
+        for field, type_ in enumerate(types[len(columns) :]):
+            # What stands where no list or struct is may be the code of one of another type.
+            valid = fields.are_there(field, words) if type_.is_nested else None
+            columns.append(Column(words[:, field].astype(DTYPES[type_.physical]), valid))
         yield segment_of(_ROWS, {"slot": numbers_from(slots), **columns_to_arrow(columns, types, strings)})
 
 

@@ -29,7 +29,7 @@ from ivm.kernels.groups.block import (
 from ivm.kernels.groups.lookup import link_back
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
 from ivm.kernels.types import Int32s
-from ivm.trace.columns.column import Array, Ints
+from ivm.trace.columns.column import Array, Bools, Ints
 from ivm.trace.columns.growable import Growable
 from ivm.trace.columns.segment import Scalar
 from ivm.trace.index.keys import KeyLayout
@@ -99,6 +99,10 @@ class Fields:
 
     def __init__(self, kinds: tuple[SqlType | None, ...]) -> None:
         self.kinds = kinds
+
+    def are_there(self, field: int, rows: Ints) -> Bools | None:
+        """In which rows of fields one that is a code is there; None where that is not told."""
+        return None
 
     @property
     def saved(self) -> Scalar:

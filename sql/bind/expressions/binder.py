@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from catalog.function import PythonFunctions
 from catalog.names import key
-from catalog.types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType
+from catalog.types import BOOLEAN, JSON, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, Kind, SqlType, list_of
 from catalog.zones import UTC, is_zoned
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
@@ -212,6 +212,13 @@ class Binder(Placed):
         if (scalar.type.is_nested or target.is_nested) and not castable(scalar.type, target):
             self.mismatch(operand.node, f"cannot cast {scalar.type} to {target}; cast what they are made of")
         return Call("cast", (scalar,), target, scalar.nullable)
+
+    def as_list(self, operand: Operand) -> Operand:
+        """The operand, an array as the list of its elements, as which functions take it."""
+        type_ = operand.type
+        if type_.kind is not Kind.ARRAY or type_.element is None:
+            return operand
+        return Operand(operand.node, self.cast(operand, list_of(type_.element)))
 
     def tells_in_zone(self, *types: SqlType) -> bool:
         """Whether values of one of these types are told by the clocks of a zone that is not UTC."""

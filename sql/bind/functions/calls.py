@@ -15,7 +15,7 @@ from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, enums, json, macros, numbers, structs
+from sql.bind.functions import dates, enums, json, macros, numbers, structs, vectors
 from sql.bind.functions.called import bind_called
 from sql.bind.functions.clock import bind_clock, clock_type
 from sql.bind.functions.intervals import TO_UNITS
@@ -91,6 +91,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return bind_clock(binder, node)
     if name in json.BY_NAME:
         return json.BY_NAME[name](binder, node)
+    if name in vectors.BY_NAME:
+        return vectors.BY_NAME[name](binder, node)
     if name in structs.BY_NAME and args:
         return structs.BY_NAME[name](binder, node, args)
     if name == "regexp_extract_all" and len(args) > 2 and isinstance(args[2], exp.Array):
@@ -123,7 +125,7 @@ _AGGREGATES_OF_LISTS = ("list_aggregate", "array_aggregate", "list_aggr", "array
 
 def _names() -> tuple[str, ...]:
     """Every function that a user may have meant."""
-    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *enums.NAMES, *_OTHERS)
+    special = (*numbers.NAMES, *macros.MACROS, *dates.NAMED_PARTS, *TO_UNITS, *enums.NAMES, *vectors.BY_NAME, *_OTHERS)
     return (*dict.fromkeys((*PLAIN, *special)),)
 
 

@@ -197,8 +197,8 @@ def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
 
 def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.Expr]) -> Operand:
     """`strptime`, or `try_strptime`, which is NULL where the other raises; with nanoseconds a TIMESTAMP_NS."""
-    form = binder.bind(args[1]).scalar
-    if isinstance(form, Literal) and "%n" in str(form.value).replace("%%", ""):
+    forms = args[1].expressions if isinstance(args[1], exp.Array) else [args[1]]
+    if any(form.is_string and "%n" in form.name.replace("%%", "") for form in forms):
         name = f"{function} of TIMESTAMP_NS"
         return _formatted(binder, node, name, text(binder, args[0]), args[1], TIMESTAMP_NS)
     return _formatted(binder, node, function, text(binder, args[0]), args[1], TIMESTAMP)

@@ -68,7 +68,8 @@ def _collect(type_: SqlType, given: OperandType, found: Found) -> bool:
         return True
     if not type_.is_nested:
         return given.text or _becomes(given.type, type_)
-    if given.type.kind is not type_.kind:
+    is_list = given.type.kind is Kind.ARRAY and type_.kind is Kind.LIST
+    if given.type.kind is not type_.kind and not is_list:
         return False
     if type_.element is not None and given.type.element is not None:
         return _collect(type_.element, OperandType(given.type.element), found)

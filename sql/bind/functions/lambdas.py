@@ -73,7 +73,7 @@ def bind_comprehension(binder: Binder, node: exp.Comprehension) -> Operand:
 
 
 def _list(binder: Binder, node: exp.Expr, name: str) -> Operand:
-    subject = binder.bind(node)
+    subject = binder.as_list(binder.bind(node))
     if subject.type.kind is not Kind.LIST:
         binder.mismatch(node, f"{name} takes a list, not {subject.type}")
     return subject

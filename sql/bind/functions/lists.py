@@ -68,7 +68,7 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     if subject.type.kind is Kind.MAP:
         return bind_map_value(binder, node, subject, place)
     if isinstance(place, exp.Slice):
-        return _slice(binder, node, subject, place)
+        return _slice(binder, node, binder.as_list(subject), place)
     return apply(binder, node, "list_extract", [node.this, place])
 
 
@@ -98,7 +98,7 @@ def bind_any(binder: Binder, node: exp.Expr, function: str, value: exp.Expr, of:
 
     Whether it is TRUE follows from the least and the greatest element; if not, a NULL leaves it open.
     """
-    one, many = binder.bind(value), binder.bind(of)
+    one, many = binder.bind(value), binder.as_list(binder.bind(of))
     if many.type.kind is not Kind.LIST:
         binder.mismatch(of, f"ANY and ALL take a list or a subquery, not {many.type}; write IN (...)")
     found = coalesced(_holds_for_any(binder, node, function, one, many, of), FALSE)
@@ -144,7 +144,7 @@ _WITH_ARGUMENT = (*_TEXTS, *_QUANTILES, "min", "max")
 
 def _with_argument(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
     """The text of the elements with a separator, quantiles of them, or the n least or greatest, by DuckDB."""
-    name, values = args[1].name.lower(), binder.bind(args[0])
+    name, values = args[1].name.lower(), binder.as_list(binder.bind(args[0]))
     element = values.type.element
     if values.type.kind is not Kind.LIST or element is None:
         binder.mismatch(args[0], f"list_aggregate() takes a list, not {values.type}")
@@ -159,7 +159,7 @@ def _with_argument(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Oper
 
 def _histogram(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
     """How many elements lie in each bin, by its upper end; of histogram_exact, how many are equal to it."""
-    values, bins = (binder.bind(each) for each in (args[0], args[2]))
+    values, bins = (binder.as_list(binder.bind(each)) for each in (args[0], args[2]))
     element = values.type.element
     if values.type.kind is not Kind.LIST or bins.type.kind is not Kind.LIST or element is None:
         binder.mismatch(args[2], f"a histogram with bins takes a list of them, not {bins.type}")
@@ -171,7 +171,7 @@ def _histogram(binder: Binder, node: exp.Expr, args: list[exp.Expr]) -> Operand:
 
 def bind_zip(binder: Binder, node: exp.Expr) -> Operand:
     """LIST_ZIP(list, list, .., [truncate]): rows of the elements at each place."""
-    operands = [binder.bind(arg) for arg in node.expressions]
+    operands = [binder.as_list(binder.bind(arg)) for arg in node.expressions]
     cut = [operands.pop()] if operands and operands[-1].type == BOOLEAN else []
     wrong = next((each for each in operands if each.type.kind is not Kind.LIST), None)
     if wrong is not None or not operands:

@@ -24,7 +24,7 @@ def bind_concat(binder: Binder, node: exp.Expr) -> Operand:
     """CONCAT(x, ...), in which NULL counts as empty text; of lists as an empty one."""
     if "start" not in node.meta:  # 'a' 'b'
         binder.refuse(node, "two texts side by side are not put together; write || between them")
-    given = [binder.bind(arg) for arg in node.expressions]
+    given = [binder.as_list(binder.bind(arg)) for arg in node.expressions]
     if any(operand.type.kind is Kind.LIST for operand in given):
         return _concat_lists(binder, node, given)
     parts = [_or_empty(binder.cast(operand, VARCHAR)) for operand in given]
@@ -61,7 +61,7 @@ def _or_empty(part: Scalar) -> Scalar:
 
 def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
     """The text x || y, NULL where either is; of two lists one after the other."""
-    left, right = binder.bind(node.this), binder.bind(node.expression)
+    left, right = (binder.as_list(binder.bind(each)) for each in (node.this, node.expression))
     if Kind.LIST in (left.type.kind, right.type.kind):
         return _bind_lists(binder, node, left, right)
     if NULL in (left.type, right.type):

@@ -114,12 +114,6 @@ FUNCTIONS = (
     _asked("list_string_agg", (_LIST,), VARCHAR),
     _asked("array_to_string", (_LIST, VARCHAR), VARCHAR),
     _asked("array_to_string_comma_default", (_LIST,), VARCHAR),
-    # Vectors.
-    *(
-        _list(name, (_NUMBERS, _NUMBERS), DOUBLE)
-        for name in ("cosine_distance", "cosine_similarity", "distance", "inner_product dot_product",
-                     "negative_inner_product negative_dot_product")
-    ),
     # Texts in pieces.
     _of_text("string_split split str_split string_to_array", (VARCHAR, VARCHAR)),
     _of_text("string_split_regex str_split_regex regexp_split_to_array", (VARCHAR, VARCHAR)),
@@ -139,7 +133,18 @@ FUNCTIONS = (
     _asked("map_contains_entry", (_MAP, _K, _E), BOOLEAN, of="a map"),
 )  # fmt: skip
 
-NAMES = frozenset(name for function in FUNCTIONS for name in function.names)
+VECTORS = (
+    "distance", "cosine_distance", "cosine_similarity", "inner_product", "dot_product", "negative_inner_product",
+    "negative_dot_product",
+)  # fmt: skip
+"""Functions of two vectors, which are called list_.. and array_..; they are `written`."""
+
+NAMES = frozenset(
+    (
+        *(name for function in FUNCTIONS for name in function.names),
+        *(prefix + name for name in VECTORS for prefix in ARRAY_OR_LIST),
+    )
+)
 """The names by which SQL calls them."""
 
 LAMBDAS = {

@@ -19,6 +19,7 @@ from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.column import Array, Column
+from sql.ir.asking import keeps_codes
 from sql.ir.blobs import blob_text
 from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call
@@ -156,7 +157,7 @@ def _otherwise(call: Call, context: Context) -> Apply | None:
     if source.kind is Kind.NULL:
         null = constant(None, target.physical)
         return lambda a: null
-    if source == target or (target.kind is Kind.VARCHAR and source.kind in (Kind.UUID, Kind.JSON)):  # kept as its text
+    if source == target or keeps_codes(source, target):
         return lambda a: a
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
