@@ -90,6 +90,8 @@ MORE = (
     "SELECT json_group_array(id), json_group_object(name, id), json_group_structure(to_json(id)), JSON '{}' FROM emp",
     "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
     "SELECT NULL::INTEGER[3], array_value(id, 2), array_distance([pay, 1]::DOUBLE[2], [1, 2]::FLOAT[2]) FROM emp",
+    "SELECT max(id, 2), min(id, 2), arg_max(id, pay, 2), arg_min(id, pay, 2) FROM emp",
+    "SELECT name ~* 'a', x'41', [x + i for x, i in [id]] FROM emp",
     "SELECT string_split_regex(name, 'b') FROM emp WHERE name IN string_split(name, 'b')",
 )
 REFUSED = (
@@ -98,6 +100,7 @@ REFUSED = (
     "SELECT id FROM emp INTERSECT BY NAME SELECT id FROM dept",
 )
 STATEMENTS = (
+    "CREATE TABLE x (a VARCHAR COLLATE NOCASE)",
     "CREATE TABLE IF NOT EXISTS x (a INTEGER NOT NULL PRIMARY KEY, b DECIMAL(3, 1) REFERENCES dept (id)) WITH (static = true)",
     "CREATE TABLE x (a INTEGER NULL, b INTEGER, CONSTRAINT k PRIMARY KEY (a, b), FOREIGN KEY (a) REFERENCES dept)",
     "CREATE TABLE x (a INTEGER, b INTEGER) PARTITIONED BY (a, b)",
