@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -183,3 +184,37 @@ def test_tables_of_schemas_need_no_second_engine() -> None:
     db.sql("SET search_path = 's'; INSERT INTO t VALUES (5, 'path'); INSERT INTO main.t VALUES (2)")
     assert db.sql("FROM s.t ORDER BY a").fetchall() == [(1, "x"), (2, "y"), (3, None), (4, "w"), (5, "path")]
     assert db.sql("FROM main.t ORDER BY a").fetchall() == [(1,), (2,)]
+
+
+def test_moments_by_the_clocks_of_a_zone() -> None:
+    db = ivm.connect(compile="off", timezone="Europe/Zurich")
+    naive, aware = dt.datetime(2024, 7, 2, 3, 4, 5), dt.datetime(2024, 7, 2, 3, 4, 5, tzinfo=dt.UTC)
+    texts = (
+        "'2024-07-02 03:04:05'",
+        "'2024-07-02T03:04:05Z'",
+        "TIMESTAMPTZ '2024-07-02 03:04:05'",
+        "TIMESTAMP '2024-07-02 03:04:05'",
+    )
+    with duckdb.connect() as duck:
+        duck.execute("SET TimeZone = 'Europe/Zurich'")
+        for run in (db.sql, duck.execute):
+            run("CREATE TABLE t (n INTEGER PRIMARY KEY, z TIMESTAMPTZ, d DATE, m TIMESTAMP)")
+            for number, text in enumerate(texts):
+                at = 10 * number
+                run(f"INSERT INTO t VALUES ({at}, {text}, NULL, NULL)")
+                run(f"INSERT INTO t (n, z) VALUES ({at + 1}, {text}), ({at + 2}, NULL)")
+                run(f"INSERT INTO t (n, z) VALUES ({at + 1}, {text}) ON CONFLICT (n) DO UPDATE SET z = excluded.z")
+                run(f"UPDATE t SET z = {text} WHERE n = {at + 2}")
+            for number, value in enumerate(
+                (naive, aware, naive.date(), "2024-07-02 03:04:05", "2024-07-02 03:04:05+05:30")
+            ):
+                run("INSERT INTO t VALUES (?, ?, ?, ?)", [100 + number, value, value, value])
+            run(
+                "CREATE TABLE k (z TIMESTAMPTZ PRIMARY KEY, n INTEGER); INSERT INTO k VALUES ('2024-07-02 03:04:05', 1)"
+            )
+            run("UPDATE k SET n = 2 WHERE z = '2024-07-02 03:04:05'")
+        for query in (
+            "SELECT n, epoch_us(z), d, m FROM t ORDER BY n",
+            "SELECT n FROM k WHERE z = '2024-07-02 01:04:05Z'",
+        ):
+            assert db.sql(query).fetchall() == duck.execute(query).fetchall()
