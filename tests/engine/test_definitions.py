@@ -26,8 +26,8 @@ def test_a_table_made_of_a_maintained_view_stands_alone(db):
     assert db.sql("CREATE TABLE kept AS SELECT v.*, id FROM v JOIN t USING (a)").fetchall() == [(2,)]
     db.sql("DELETE FROM t")
     assert sorted(db.sql("FROM kept").fetchall()) == [(10, 1, 1), (20, 1, 2)]
-    with pytest.raises(ivm.UnsupportedError, match=r"CREATE TABLE l: column 'x' has type INT\[1\]"):
-        db.sql("CREATE TABLE l AS SELECT array_value(1) AS x")
+    with pytest.raises(ivm.UnsupportedError, match=r"CREATE TABLE l: column 'x' has type BIT"):
+        db.sql("CREATE TABLE l AS SELECT '101'::BIT AS x")
     with pytest.raises(ivm.AccessError):
         db.sql("CREATE TABLE l AS FROM 'x.csv'")
     with pytest.raises(ivm.BindError, match="3 names are given"):
