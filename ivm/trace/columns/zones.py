@@ -26,5 +26,6 @@ def _told(type_: pa.DataType, zone: str) -> pa.DataType:
     if arrow.is_struct(type_):
         return pa.struct([field.with_type(_told(field.type, zone)) for field in type_])
     if arrow.is_map(type_):
-        return pa.map_(_told(type_.key_type, zone), _told(type_.item_type, zone))
+        key, item = _told(type_.key_type, zone), _told(type_.item_type, zone)
+        return type_ if (key, item) == (type_.key_type, type_.item_type) else pa.map_(key, item)  # as one without keys
     return pa.list_(type_.value_field.with_type(_told(type_.value_type, zone))) if arrow.is_list(type_) else type_
