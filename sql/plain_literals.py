@@ -136,14 +136,19 @@ def _days(written: Written, type_: SqlType) -> int:
     text = _quoted(written, type_)
     if len(text) != 10 or text[4] != "-" or text[7] != "-":
         raise ValueError(written)
-    return date.fromisoformat(text).toordinal() - _FIRST_DAY
+    return days_of(date.fromisoformat(text))
+
+
+def days_of(value: date) -> int:
+    """The days from 1970 to a day."""
+    return value.toordinal() - _FIRST_DAY
 
 
 def _micros(written: Written, type_: SqlType) -> int:
     text = _quoted(written, type_)
     if _MOMENT.fullmatch(text) is None:
         raise ValueError(written)
-    return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
+    return micros_of(datetime.fromisoformat(text))
 
 
 def _micros_utc(written: Written, type_: SqlType) -> int:
@@ -159,7 +164,9 @@ def moment_of(text: str) -> int:
 
 
 def micros_of(value: datetime) -> int:
-    """The microseconds from 1970 to a moment with a time zone; ValueError if Python does not have it in UTC."""
+    """The microseconds from 1970 to a moment; ValueError if it has a time zone, and Python does not have it in UTC."""
+    if value.tzinfo is None:
+        return (value - _EPOCH) // _MICROSECOND
     try:
         return (value.astimezone(UTC) - _EPOCH_UTC) // _MICROSECOND
     except OverflowError as error:

@@ -5,8 +5,7 @@ What is within must be of the one class that Python has for its type; all else g
 
 from __future__ import annotations
 
-import math
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,13 +15,13 @@ import pyarrow as pa
 
 from catalog.schema import Field
 from catalog.types import Kind, SqlType
+from ivm.intake.plain_values import moment, single
 from ivm.intake.python_rows import PlainRows, plain_rows
 from ivm.kernels.memory.places import WORDS
 from ivm.trace.columns.arrow import arrow_type
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import Located
 
-_LARGEST_SINGLE = 3.4028234e38
 _CLASSES: dict[Kind, type] = {
     **{kind: int for kind in Kind if kind.bits and kind is not Kind.HUGEINT},
     Kind.DECIMAL: Decimal,
@@ -34,6 +33,8 @@ _CLASSES: dict[Kind, type] = {
     Kind.DATE: date,
     Kind.TIMESTAMP: datetime,
 }
+_CHECKS: dict[Kind, Callable[[Any], object]] = {Kind.FLOAT: single, Kind.TIMESTAMP: moment}
+"""What raises ValueError for values that Arrow would change."""
 
 
 class NestedRows:
@@ -90,6 +91,7 @@ def _array(values: Sequence[Any], field: Field) -> pa.Array:
 
 
 def _is_plain(value: Any, type_: SqlType) -> bool:
+    """Whether it is; ValueError where only its class is right."""
     if value is None:
         return True
     if type_.element is not None:
@@ -104,9 +106,10 @@ def _is_plain(value: Any, type_: SqlType) -> bool:
         )
     if type(value) is not _CLASSES[type_.kind]:
         return False
-    if isinstance(value, float) and type_.kind is Kind.FLOAT:
-        return not _LARGEST_SINGLE < abs(value) < math.inf
-    return not isinstance(value, datetime) or value.tzinfo is None
+    check = _CHECKS.get(type_.kind)
+    if check is not None:
+        check(value)
+    return True
 
 
 def _is_known(type_: SqlType) -> bool:

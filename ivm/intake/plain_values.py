@@ -7,21 +7,18 @@ counts as the shortest decimal that prints it and texts are read strictly, or as
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
-from sql.plain_literals import micros_of, micros_of_day, moment_of, value_of
+from sql.plain_literals import days_of, micros_of, micros_of_day, moment_of, value_of
 
 Makers = Mapping[type, "Callable[[Any], Any] | None"]
 """By the class of a value what makes its stored form, None where it is that form; ValueError where it is not plain."""
 
-_EPOCH = datetime(1970, 1, 1)
-_EPOCH_DAY = _EPOCH.toordinal()
-_MICROSECOND = timedelta(microseconds=1)
 _DAY = 86_400_000_000
 _MOST_DIGITS = 40
 _EXACT = 1 << 53
@@ -83,7 +80,8 @@ def _double(value: int) -> float:
     return float(value)
 
 
-def _single(value: float) -> float:
+def single(value: float) -> float:
+    """A number for a FLOAT, which rounds it; ValueError if it may be beyond its range."""
     if _LARGEST_SINGLE < abs(value) < float("inf"):
         raise ValueError("a FLOAT may not hold it")
     return value
@@ -95,14 +93,11 @@ def _single_integer(value: int) -> float:
     return float(value)
 
 
-def _days(value: date) -> int:
-    return value.toordinal() - _EPOCH_DAY
-
-
-def _moment(value: datetime) -> int:
+def moment(value: datetime) -> int:
+    """A moment of no time zone as a TIMESTAMP; ValueError if it has one."""
     if value.tzinfo is not None:
         raise ValueError("it has a time zone")
-    return (value - _EPOCH) // _MICROSECOND
+    return micros_of(value)
 
 
 def _of_unit(micros: int, unit: int) -> int:
@@ -130,12 +125,12 @@ _WRITTEN = (Kind.DATE, Kind.TIMESTAMP, Kind.TIME)
 _MAKERS: Mapping[Kind, Makers] = {
     Kind.HUGEINT: {int: None},
     Kind.DOUBLE: {float: None, int: _double},
-    Kind.FLOAT: {float: _single, int: _single_integer},
-    Kind.DATE: {date: _days},
-    Kind.TIMESTAMP: {datetime: _moment, date: lambda value: _days(value) * _DAY},
-    Kind.TIMESTAMP_S: {datetime: lambda value: _of_unit(_moment(value), 1_000_000)},
-    Kind.TIMESTAMP_MS: {datetime: lambda value: _of_unit(_moment(value), 1000)},
-    Kind.TIMESTAMP_NS: {datetime: lambda value: _moment(value) * 1000},
+    Kind.FLOAT: {float: single, int: _single_integer},
+    Kind.DATE: {date: days_of},
+    Kind.TIMESTAMP: {datetime: moment, date: lambda value: days_of(value) * _DAY},
+    Kind.TIMESTAMP_S: {datetime: lambda value: _of_unit(moment(value), 1_000_000)},
+    Kind.TIMESTAMP_MS: {datetime: lambda value: _of_unit(moment(value), 1000)},
+    Kind.TIMESTAMP_NS: {datetime: lambda value: moment(value) * 1000},
     Kind.TIMESTAMPTZ: {datetime: _moment_utc, str: moment_of},
     Kind.TIME: {time: _of_day},
     Kind.VARCHAR: {str: None},
