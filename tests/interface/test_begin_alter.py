@@ -159,6 +159,19 @@ def test_a_commit_that_fails_leaves_nothing(steps: str, others: str, error: type
         db.verify()
 
 
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    """Let the next call of a method raise, what keeps a record after it is done."""
+    once: Callable[..., Any] = getattr(owner, name)
+
+    def interrupted(*given: Any, **named: Any) -> Any:
+        monkeypatch.undo()
+        if name == "keep":
+            once(*given, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
 @pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Log, "keep")])
 def test_interrupted_it_has_happened_or_not(
     where: tuple[type, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -166,15 +179,7 @@ def test_interrupted_it_has_happened_or_not(
     db = made(tmp_path / "db")
     before, owner, name = there(db), *where
     db.sql(f"BEGIN; {'; '.join(STEPS)}")
-    once: list[Callable[..., Any]] = [getattr(owner, name)]
-
-    def interrupted(*given: Any, **named: Any) -> Any:
-        monkeypatch.undo()
-        if name == "keep":
-            once[0](*given, **named)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(owner, name, interrupted)
+    interrupt_once(monkeypatch, owner, name)
     with pytest.raises(KeyboardInterrupt):
         db.commit()
     found = there(db)

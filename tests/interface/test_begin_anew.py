@@ -5,10 +5,8 @@ one by one, or nothing of it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ import ivm
 from ivm.engine.engine import Engine
 from ivm.session.database import core_of
 from ivm.storage.log import Log
-from tests.interface.test_begin_alter import made, nodes, rows, there
+from tests.interface.test_begin_alter import interrupt_once, made, nodes, rows, there
 
 STEPS = (
     "DELETE FROM m WHERE x = 2",
@@ -167,15 +165,7 @@ def test_interrupted_it_has_happened_or_not(
         one.sql(step)
     before, kept = there(db), nodes(db)
     db.sql(f"BEGIN; {'; '.join(steps)}")
-    once: list[Callable[..., Any]] = [getattr(owner, name)]
-
-    def interrupted(*given: Any, **named: Any) -> Any:
-        monkeypatch.undo()
-        if name == "keep":
-            once[0](*given, **named)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(owner, name, interrupted)
+    interrupt_once(monkeypatch, owner, name)
     with pytest.raises(KeyboardInterrupt):
         db.commit()
     assert (there(db) == before and nodes(db) == kept) or seen(db) == seen(one)
