@@ -6,6 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 from random import Random
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -259,3 +260,17 @@ def test_literals_are_read_by_the_clocks(zone: str, text: str):
         db.sql(f"CREATE MATERIALIZED VIEW v AS {asked}")
         assert db.sql("FROM v").fetchall() == db.sql(asked).fetchall()
         db.verify()
+
+
+def test_a_constant_default_is_another_moment_in_each_zone_and_the_same_when_it_is_back() -> None:
+    db = ivm.connect(compile="off")
+    with duckdb.connect() as duck:
+        for run in (db.sql, duck.execute):
+            run("SET TimeZone = 'UTC'")
+            run("CREATE TABLE t (n INTEGER, z TIMESTAMPTZ DEFAULT '2024-07-02 03:04:05')")
+            for number, zone in enumerate(("UTC", "Europe/Zurich", "America/New_York", "Europe/Zurich", "UTC")):
+                run(f"SET TimeZone = '{zone}'")
+                run(f"INSERT INTO t (n) VALUES ({number}); INSERT INTO t (n) SELECT {number + 10}")
+                run("INSERT INTO t (n) VALUES (?)", [number + 20])
+        query = "SELECT n, epoch_us(z) FROM t ORDER BY n"
+        assert db.sql(query).fetchall() == duck.execute(query).fetchall()
