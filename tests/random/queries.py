@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 
 from tests.random.aggregates import Aggregates
+from tests.random.kinds import random_kind
 from tests.random.literals import random_literal
 from tests.random.names import spelled
-from tests.random.scalars import KINDS
 from tests.random.scope import Col, Relation, Scope
 
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
@@ -43,7 +43,7 @@ class Queries(Aggregates):
     ) -> tuple[str, tuple[str, ...]]:
         """A query of columns c0, c1, ... of the kinds (None: any); with the kinds that it has."""
         if depth > 0 and self.rng.random() < 0.12:
-            kinds = kinds or tuple(self.rng.choice(KINDS) for _ in range(self.rng.randint(1, 3)))
+            kinds = kinds or tuple(random_kind(self.rng) for _ in range(self.rng.randint(1, 3)))
             parts = [self.block(kinds, outer, depth - 1)[0] for _ in range(2)]
             text = f"{parts[0]} {self.rng.choice(SETS)} {parts[1]}"
             return self._maybe_limited(text, kinds, 0.1), kinds
@@ -84,7 +84,7 @@ class Queries(Aggregates):
         scope, text = self._from(outer, depth, 3)
         where = self._where(scope, depth)
         wanted = kinds or tuple(
-            self.rng.choice(scope.kinds() or KINDS) if self.rng.random() < 0.7 else self.rng.choice(KINDS)
+            self._some_kind(scope) if self.rng.random() < 0.7 else random_kind(self.rng)
             for _ in range(self.rng.randint(1, 4))
         )
         roll = self.rng.random()
@@ -126,10 +126,10 @@ class Queries(Aggregates):
         keys = [Col(c.text, c.kind) for c in self.rng.sample(columns, min(len(columns), self.rng.choice((0, 1, 1, 2))))]
         computed = []
         if self.rng.random() < 0.25:
-            kind = self.rng.choice(KINDS)
+            kind = random_kind(self.rng)
             computed.append(Col(self.value(kind, Scope(scope.columns), 1), kind))
             computed = [c for c in computed if any(column.text in c.text for column in columns)]
-        found = [Col(self.aggregate(kind, scope, 1), kind) for kind in (*wanted, self.rng.choice(KINDS))]
+        found = [Col(self.aggregate(kind, scope, 1), kind) for kind in (*wanted, random_kind(self.rng))]
         local = Scope((*keys, *computed, *found), scope.outer, nested=False)
         visible = Scope(tuple(keys), scope.outer)
         items = [self._of_groups(kind, local, visible, depth) for kind in wanted]
