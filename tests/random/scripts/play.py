@@ -14,6 +14,7 @@ import duckdb
 import ivm
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.scripts.step import REOPEN, Script, Step
+from tests.random.scripts.views import FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class _Run:
         self.opened, self.at = 0, 0
         self.engine = self._open()
         self.duck = duckdb.connect()
+        for name, function in FUNCTIONS.items():
+            self.duck.create_function(name, function, ["INTEGER"], "INTEGER")
         self.logs: dict[str, tuple[ivm.Subscription, Bag]] = {}
 
     def close(self) -> None:
@@ -88,13 +91,20 @@ class _Run:
             self._fail("verify", _said(error))
 
     def _open(self) -> ivm.Database:
+        options: dict[str, Any] = {
+            "compile": "off",
+            "functions": {
+                name: {"function": f, "parameters": ["INTEGER"], "return_type": "INTEGER"}
+                for name, f in FUNCTIONS.items()
+            },
+        }
         match self.script.place:
             case "memory":
-                return ivm.connect(compile="off")
+                return ivm.connect(**options)
             case "disk":
-                return ivm.connect(self.folder / f"{self.opened}.ivm", compile="off")
+                return ivm.connect(self.folder / f"{self.opened}.ivm", **options)
             case shards:
-                return ivm.connect(shards=int(shards), compile="off")
+                return ivm.connect(shards=int(shards), **options)
 
     def _reopen(self) -> None:
         """Closed and opened; every other time its files are those that a crash would leave."""

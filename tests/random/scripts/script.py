@@ -66,6 +66,15 @@ def _sequence(world: World) -> list[Step]:
     return [Step(f"CREATE SEQUENCE {name} START {world.rng.randint(100, 999)}")]
 
 
+def _macro(world: World) -> list[Step]:
+    name = f"m{world.number()}"
+    world.macros.append(name)
+    body = world.rng.choice(
+        ("coalesce(a, b) + b", "CASE WHEN a > b THEN a ELSE -a END", "(SELECT max(x) FROM (VALUES (a), (b)) v(x))")
+    )
+    return [Step(f"CREATE MACRO {name}(a, b := {world.rng.randint(0, 3)}) AS {body}")]
+
+
 _FIRST: tuple[Maker, ...] = (
     tables.create_table, rows.change, tables.create_table, rows.change, views.create_view, views.create_view,
     views.create_view,
@@ -86,5 +95,6 @@ _MAKERS: dict[Maker, float] = {
     _checkpoint: 0.5,
     _schema: 0.3,
     _sequence: 0.3,
+    _macro: 0.5,
 }
 """What makes steps, with how often it is called."""

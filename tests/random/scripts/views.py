@@ -9,6 +9,20 @@ from tests.random.scripts.step import Step
 from tests.random.scripts.world import View, World
 
 
+def py_odd(x: int) -> int:
+    """A function of Python's that views call."""
+    return x % 2
+
+
+def py_next(x: int) -> int:
+    """Another one."""
+    return x + 1
+
+
+FUNCTIONS = {"py_odd": py_odd, "py_next": py_next}
+"""Functions of Python's that views call, of an INTEGER, which give one."""
+
+
 def create_view(world: World) -> list[Step]:
     """A view over tables and other views, most often a maintained one."""
     relations = list(world.relations())
@@ -89,7 +103,7 @@ def query(world: World, types: list[str], relations: list[Relation]) -> str:
         return ", ".join(f"CAST({v} AS {t}) AS c{i}" for i, (v, t) in enumerate(zip(values, types, strict=True)))
 
     def values(columns: tuple[Col, ...]) -> str:
-        return listed([queries.value(kind, Scope(columns), 1) for kind in kinds])
+        return listed([_called(world, kind, queries.value(kind, Scope(columns), 1)) for kind in kinds])
 
     match rng.randrange(6):
         case 0 if pairs:
@@ -112,6 +126,13 @@ def query(world: World, types: list[str], relations: list[Relation]) -> str:
             return f"SELECT {values(left)} FROM {one.name} AS l WHERE {exists}"
         case _:
             return f"SELECT {values(left)} FROM {one.name} AS l WHERE {queries.condition(Scope(left), 1)}"
+
+
+def _called(world: World, kind: str, value: str) -> str:
+    """An integer also by way of a macro, or of a function of Python's."""
+    if kind != "INT" or world.rng.random() > 0.25:
+        return value
+    return f"{world.rng.choice((*world.macros, *FUNCTIONS))}(CAST({value} AS INTEGER))"
 
 
 def _columns(relation: Relation, alias: str) -> tuple[Col, ...]:
