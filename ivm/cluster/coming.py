@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from ivm.cluster.driver import Driver
+from ivm.cluster.placing import placement_of
 from ivm.cluster.planning import check_not_followed
 from ivm.cluster.tables import NewTable
 from ivm.durable.restore import bound_again
@@ -37,7 +38,9 @@ class Coming(coming.Coming):
                 tables |= dict.fromkeys((each.old.name, each.table.name), NewTable(each.table))
         new = self.changed_views(tables, whole=False)
         anew = {view.name for view in new} - self.kept
-        beside = driver.beside(tables, anew)
+        there = {name: made for name, made in tables.items() if name in driver.tables}
+        beside = driver.beside(there, {name for name in anew if name in driver.views})
+        beside.placed |= {name: (placement_of(made.table), 1) for name, made in tables.items()}
         sizes = driver.sizes() | {name: _EXPECTED for name in anew if name not in driver.views}
         beside.known = driver.tables.estimates(sizes, self.catalog.tables)
         self.renderer = cast(Renderer, beside)
