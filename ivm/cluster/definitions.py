@@ -2,24 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from time import perf_counter_ns
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError
 from ivm.cluster import orders
-from ivm.cluster.planning import Beside, is_kept
-from ivm.cluster.reading import Committing
+from ivm.cluster.planning import Beside, Guarding, is_kept
+from ivm.cluster.reading import Committing, ShardedView
+from ivm.cluster.tables import ShardedTables
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
 from ivm.cluster.wire import changes_payload
 from ivm.engine.transaction import Change
 from ivm.trace.columns.exported import ArrowRows
 
-if TYPE_CHECKING:
-    from ivm.cluster.driver import Driver
+
+class Defines(Protocol):
+    """What a driver has, and does, for definitions; see `ivm.cluster.driver.Driver`."""
+
+    tables: ShardedTables
+    guards: Guarding
+    beginnings: Mapping[str, Any]
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit."""
+        ...
+
+    def sizes(self) -> dict[str, float]:
+        """The rows of each table and view."""
+        ...
+
+    def coming(self) -> Beside:
+        """What plans the views that come."""
+        ...
+
+    def guard(self, guarding: Guarding) -> None:
+        """These check constraints, of tables that are to be put."""
+        ...
+
+    def watched(self) -> tuple[str, ...]:
+        """The views whose changes somebody wants to be told."""
+        ...
+
+    def levels(self, names: Iterable[str], more: Iterable[ShardedView] = ()) -> int:
+        """How many levels a commit needs."""
+        ...
+
+    def published(
+        self, definition: orders.Definition, levels: int, given: Given, commit: Committing | None = None
+    ) -> Version:
+        """Publish what exists from now on; `reach` is to follow."""
+        ...
+
+    def reach(self, version: Version) -> None:
+        """Be at a version that was published."""
+        ...
+
+    def settle(self) -> None:
+        """End what was tried."""
+        ...
+
+    def sweep(self) -> None:
+        """Nothing is left of what was on its way in."""
+        ...
+
+    def tidy(self) -> None:
+        """Remove what is needed no more."""
+        ...
 
 
 class Definitions:
@@ -27,7 +80,7 @@ class Definitions:
 
     is_pending = False
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Defines) -> None:
         self._driver = driver
 
     def define(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import chain
 from time import perf_counter_ns
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -204,7 +204,7 @@ class Driver:
         are_apart = are_apart and self._tells_times_apart(change.table.name for change in changes)
         self._check_static(change.table for change in changes)
         if also is not None:
-            self._decided = also.written(changes, time), also.work
+            self._decided = cast(Version, also.written(changes, time)), also.work
             self.settle()
             return time
         given = {shard: [changes_payload(part, time)] for shard, part in self.tables.split(changes).items()}

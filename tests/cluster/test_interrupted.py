@@ -122,13 +122,14 @@ PAIRS = {
 }
 
 
+# What the interpreter calls, when something is let go of, nobody can interrupt: it says so, and goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("pair", PAIRS)
 def test_it_is_done_or_undone(pair):
     tried(pair, SAMPLE * 4 if pair == "commit" else SAMPLE)
 
 
 @pytest.mark.slow
-# What the interpreter calls, when something is let go of, nobody can interrupt: it says so, and goes on.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("pair", PAIRS)
 def test_it_is_done_or_undone_at_every_line(pair):
