@@ -33,13 +33,14 @@ class Coming(coming.Coming):
         """Plan the tables and views. UnsupportedError for what cannot be over shards, or is not to be filled again."""
         self.check_tables()
         driver, tables = self._driver, {table.name: self._driver.tables.made(table) for table in self.tables}
+        new_names = {name for name in tables if name not in driver.tables}
         for each in self.altered:
             if each.is_read_otherwise:
                 tables |= dict.fromkeys((each.old.name, each.table.name), NewTable(each.table))
         new = self.changed_views(tables, whole=False)
         anew = {view.name for view in new} - self.kept
-        there = {name: made for name, made in tables.items() if name in driver.tables}
-        beside = driver.beside(there, {name for name in anew if name in driver.views})
+        others = {name: made for name, made in tables.items() if name not in new_names}
+        beside = driver.beside(others, {name for name in anew if name in driver.views})
         beside.placed |= {name: (placement_of(made.table), 1) for name, made in tables.items()}
         sizes = driver.sizes() | {name: _EXPECTED for name in anew if name not in driver.views}
         beside.known = driver.tables.estimates(sizes, self.catalog.tables)
