@@ -62,7 +62,7 @@ def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
         head = _HEAD.match(text, at)
         if head is None or (names := _names(head[3])) is None:
             return None
-        values: list[Written] = []
+        values: list[Written | str] = []
         end, width = _values(text, head.end(), values)
         closed = None if end is None else _END.match(text, end)
         if closed is None:
@@ -175,7 +175,6 @@ def _values(text: str, at: int, values: list[Written | str]) -> tuple[int | None
     """Append the values from `at` on; where the last row ends and how many each has, None if that is not so."""
     width = row = 0
     while True:
-        more = False
         for match in _VALUE.finditer(text, at):
             if match.start() != at:
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Table
-from ivm.render.scalars.computed import Computed
+from ivm.intake.computed import Computed
 from ivm.trace.columns.exported import ArrowRows
 from sql.bind.check_condition import generated_value
 

@@ -11,9 +11,9 @@ from catalog.names import key
 from catalog.paths import Names
 from catalog.schema import Table
 from ivm.engine.transaction import Change
+from ivm.intake.computed import Computed
 from ivm.intake.ingest import Intake
 from ivm.intake.plain_values import stored
-from ivm.render.scalars.computed import Computed
 from ivm.results.result import Result, counted
 from ivm.session.core import Core
 from ivm.session.putting import meetings, put

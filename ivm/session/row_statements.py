@@ -18,9 +18,9 @@ from catalog.schema import Table, View
 from catalog.types import Physical, SqlType
 from ivm.engine.sorting import sort_table
 from ivm.engine.transaction import Change
+from ivm.intake.computed import Computed
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.columns import constant
-from ivm.render.scalars.computed import Computed
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Interpreted
 from ivm.render.scalars.shape import Shape

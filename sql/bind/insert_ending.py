@@ -68,11 +68,12 @@ def _bound(table: Table, called: str, columns: Sequence[str], source: SqlText) -
     tree: exp.Expr = found.tree
     refuse_unread(nodes_of(tree), source)
     own = scope_of(called, table.fields)
-    clause, conflict = tree.args.get("conflict"), conflict_of(tree, source)
+    clause: exp.Expr = tree.args.get("conflict") or exp.OnConflict()
+    conflict = conflict_of(tree, source)
     predicates: tuple[Scalar, ...] = ()
     after: tuple[Scalar, ...] = ()
     targets = () if conflict is None else conflict_columns(table, conflict)
-    if clause is not None and clause.args.get("index_predicate"):
+    if clause.args.get("index_predicate"):
         return None
     if conflict is not None and conflict.action == "replace":
         after = _replaced(table.fields, [name for name in columns if name not in targets[0]])

@@ -60,7 +60,9 @@ def as_expression(chance: random.Random, value: Any) -> str:
         return chance.choice(
             ("DEFAULT", f"{value + 1} - 1", f"(abs({-value}))", f"CAST('{value}' AS BIGINT)", "1 // 0")
         )
-    return chance.choice(("DEFAULT", "lower('X')", "'x' || NULL", "coalesce(NULL, 'y')", "concat('a,', ')')", "'x' || [1]"))
+    return chance.choice(
+        ("DEFAULT", "lower('X')", "'x' || NULL", "coalesce(NULL, 'y')", "concat('a,', ')')", "'x' || [1]")
+    )
 
 
 @pytest.mark.parametrize("columns", TABLES)
@@ -166,7 +168,10 @@ def test_within_a_transaction_and_over_shards(shards: int | None) -> None:
     db.sql("INSERT INTO t VALUES (?, ?) ON CONFLICT (a) DO UPDATE SET b = excluded.b", [1, 10])
     db.sql("INSERT INTO t VALUES (?, ?) ON CONFLICT (a) DO UPDATE SET b = excluded.b", [1, 11])
     db.sql("INSERT OR IGNORE INTO t VALUES (1, 12), (3, 3)")
-    assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 11), (2, 2), (3, 3)]
+    more = "INSERT INTO t VALUES (?, ?), (?, ?) ON CONFLICT (a) DO UPDATE SET b = t.b + excluded.b RETURNING a, b"
+    assert db.sql(more, [3, 1, 4, 1]).fetchall() == [(3, 4), (4, 1)]
+    assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 11), (2, 2), (3, 4), (4, 1)]
     db.sql("ROLLBACK")
+    assert db.sql(more, [2, 1, 4, 1]).fetchall() == [(2, 3), (4, 1)]
     db.sql("INSERT OR REPLACE INTO t VALUES (2, 20), (4, 40)")
     assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 1), (2, 20), (4, 40)]

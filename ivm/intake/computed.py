@@ -15,11 +15,13 @@ from ivm.render.scalars.shape import Shape
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
 from ivm.trace.columns.column import Column as Values
-from ivm.trace.columns.column import Ints, empty_column
+from ivm.trace.columns.column import Array, Ints, empty_column
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Columns, Delta, Group, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
 from sql.ir.scalar import Column, Scalar
+
+_NO_ROWS: Ints = np.empty(0, np.int64)
 
 
 class Computed:
@@ -60,13 +62,13 @@ class Computed:
         rows = rows if positions is None else rows.take(positions)
         return [rows.column(s.index) if isinstance(s, Column) else next(made) for s in self._scalars]
 
-    def _run(self, rows: Delta, dictionary: TextDictionary) -> tuple[Ints | None, list[Values]]:
+    def _run(self, rows: Delta, dictionary: TextDictionary) -> tuple[Array | None, list[Values]]:
         """The positions of the rows that pass, None: all, and of them what has to be computed."""
         if self._is_plain:
             return None, []
         passed = len(rows) > 0 and Interpreted(self._shape, Context(dictionary)).run(rows)
         if isinstance(passed, bool):
-            return np.empty(0, np.int64), [empty_column(scalar.type.physical) for scalar in self._made]
+            return _NO_ROWS, [empty_column(scalar.type.physical) for scalar in self._made]
         return passed[0], [values for values in passed[1] if values is not None]
 
 
