@@ -14,8 +14,8 @@ from ivm.render.scalars.program import Interpreted
 from ivm.render.scalars.shape import Shape
 from ivm.trace.columns.arrow import to_arrow
 from ivm.trace.columns.batch import Batch, Reader, Readers
-from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.column import Array, Ints, empty_column
+from ivm.trace.columns.column import Column as Values
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.delta import Columns, Delta, Group, plain_layout
 from ivm.trace.text.dictionary import TextDictionary
