@@ -99,7 +99,7 @@ class ComingWhole(Coming):
         was = self.pending.was(view)
         if was is not None and kept is not None:
             return engine.views[was.name].called(view, kept), bound.oracle_sql
-        sizes = {name: float(len(each.log)) for name, each in self._made.items()}
+        sizes = {name: float(len(each.log)) for name, (each, _) in self.views.items() if each is not None}
         planned = engine.planned(bound.relation, sizes)
         installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)
         self._made[view.name] = installed
