@@ -43,7 +43,7 @@ class Scalars:
     def call(self, kind: str, scope: Scope, depth: int = 0, registered: float = 0.6) -> str:
         """One of the forms of a kind, or a call of the registry, so many of them; of values of a depth."""
         called = random_call(self.rng, kind) if self.rng.random() < registered else ""
-        return self.filled(called or self.rng.choice(KINDS[kind].forms or ("<BOOL>",)), scope, depth)
+        return self.filled(called or self.rng.choice(KINDS[kind].forms), scope, depth)
 
     def filled(self, template: str, scope: Scope, depth: int) -> str:
         """A template with expressions in its places."""
