@@ -8,6 +8,7 @@ from functools import cache
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
+from ivm.operators.bound_leg import Bounds
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.join import Careful, DeltaJoin, Path
 from ivm.operators.race import Race
@@ -109,8 +110,8 @@ def _met(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, 
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
     sides = sorted(bound.sides, key=lambda side: -DIRECTIONS.get(side[0], 0))
     comparisons, scalars = zip(*sides, strict=True)
-    computing, bounds = context.beside(scalars, joined)
-    join = ThresholdJoin(lookup, *placed, comparisons, bounds, bound.carried, carried)
+    computing, columns = context.beside(scalars, joined)
+    join = ThresholdJoin(lookup, *placed, Bounds(comparisons, columns, bound.carried, carried))
     return (join,) if computing is None else (computing, join)
 
 

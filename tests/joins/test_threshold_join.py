@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
+from ivm.operators.bound_leg import Bounds
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.operators.walk import Walk
 from ivm.trace.delta import Delta
@@ -97,10 +98,12 @@ class World:
             False,
             (),
             (),
-            comparisons,
-            tuple(range(first, first + len(comparisons))),
-            (len(keys),) if carried else (),
-            KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
+            Bounds(
+                comparisons,
+                tuple(range(first, first + len(comparisons))),
+                (len(keys),) if carried else (),
+                KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
+            ),
         )
         self.history: list[Update] = []
 
