@@ -9,6 +9,7 @@ from ivm.trace.columns.column import Column, part_of
 from ivm.trace.index.keys import DistinctKeys, KeyLayout
 
 _MOST = 0.75
+_AT_ONCE = 1 << 13
 
 
 class DistinctRows:
@@ -34,7 +35,9 @@ class DistinctRows:
     def work(self, rows: int) -> bool:
         """Count so many more; whether that were the last. Cost: a hash each, a twentieth of merging it."""
         end = min(self._done + rows, self.length)
-        columns = [part_of(column, slice(self._done, end)) for column in self._columns]
-        self._keys.add(*self._layout.pack(columns, end - self._done))
+        for begin in range(self._done, end, _AT_ONCE):
+            part = slice(begin, min(begin + _AT_ONCE, end))
+            columns = [part_of(column, part) for column in self._columns]
+            self._keys.add(*self._layout.pack(columns, part.stop - begin))
         self._done = end
         return end == self.length
