@@ -110,8 +110,8 @@ def _met(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, 
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
     sides = sorted(bound.sides, key=lambda side: -DIRECTIONS.get(side[0], 0))
     comparisons, scalars = zip(*sides, strict=True)
-    computing, columns = context.beside(scalars, joined)
-    join = ThresholdJoin(lookup, *placed, Bounds(comparisons, columns, bound.carried, carried))
+    computing, bounds = context.beside(scalars, joined)
+    join = ThresholdJoin(lookup, *placed, Bounds(comparisons, bounds, bound.carried, carried))
     return (join,) if computing is None else (computing, join)
 
 
