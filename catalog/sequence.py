@@ -16,7 +16,8 @@ from catalog.types import BIGINT, VARCHAR
 class Sequence:
     """The numbers from `start` on, each by `increment` greater, up to `most`, or down to `least` if that is negative.
 
-    If it `cycles`, the numbers go on at the other end; else there are no more.
+    If it `cycles`, the numbers go on at the other end; else there are no more. `temporary`: it ends with the
+    connection, and is written down nowhere.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Sequence:
     least: int
     most: int
     cycles: bool = False
+    temporary: bool = False
 
     @property
     def key(self) -> str:
@@ -52,11 +54,12 @@ class Sequence:
         """Whether a number that was reserved is not before one that was given."""
         return reserved is not None and (reserved - last) * self.increment >= 0
 
-    def definition(self, start: int | None = None) -> str:
-        """CREATE SEQUENCE, without a semicolon; `start`: another one than its own."""
+    def definition(self, start: int | None = None, *, spelled: str = "") -> str:
+        """What follows CREATE [TEMP], without a semicolon; `start`, and how the name is `spelled`, if not its own."""
         return (
-            f"SEQUENCE {quoted(self.name)} INCREMENT BY {self.increment} MINVALUE {self.least} MAXVALUE {self.most} "
-            f"START WITH {self.start if start is None else start} {'CYCLE' if self.cycles else 'NO CYCLE'}"
+            f"SEQUENCE {spelled or quoted(self.name)} INCREMENT BY {self.increment} "
+            f"MINVALUE {self.least} MAXVALUE {self.most} START WITH {self.start if start is None else start} "
+            f"{'CYCLE' if self.cycles else 'NO CYCLE'}"
         )
 
 
