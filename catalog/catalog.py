@@ -10,9 +10,9 @@ from catalog.declared import carried, check_columns, check_key, completed, seen,
 from catalog.errors import BindError
 from catalog.function import PythonFunctions
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, TEMP, as_literal, key, listed, quoted, suggestion, written
+from catalog.names import MAIN, TEMP, key, listed, quoted, suggestion, written
 from catalog.schema import ForeignKey, Index, Table, View
-from catalog.sequence import Sequence, Sequences
+from catalog.sequence import Sequence, Sequences, without
 from catalog.types import Kind, SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
@@ -268,18 +268,7 @@ class Catalog:
 
     def drop_sequence(self, name: str) -> None:
         """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
-        found = self.sequences.get(key(name))
-        if found is None:
-            known = suggestion(name, (each.name for each in self.sequences.values()))
-            raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
-        called = as_literal(found.key), as_literal(quoted(found.key)), as_literal(f"{MAIN}.{found.key}")
-        users = (t.name for t in self.tables if any(each in key(d.value) for d in t.defaults for each in called))
-        if takers := tuple(users):
-            raise BindError(
-                f"cannot drop sequence {name!r}: a DEFAULT of {listed('table', takers)} takes its numbers; "
-                "ALTER TABLE .. ALTER .. DROP DEFAULT first"
-            )
-        self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
+        self.sequences = without(self.sequences, name, self.tables)
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""

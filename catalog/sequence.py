@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from catalog.clock import OWN
-from catalog.errors import NumericError
-from catalog.names import key, quoted
+from catalog.errors import BindError, NumericError
+from catalog.names import MAIN, as_literal, key, listed, quoted, suggestion
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, VARCHAR
 
@@ -65,6 +65,23 @@ class Sequence:
 
 Sequences = Mapping[str, Sequence]
 """Sequences by their keys."""
+
+
+def without(sequences: Sequences, name: str, tables: Iterable[Table]) -> Sequences:
+    """All but one; BindError if there is none of that name, or if one of the tables takes its numbers as a DEFAULT."""
+    what, found = f"cannot drop sequence {name!r}", sequences.get(key(name))
+    if found is None:
+        known = suggestion(name, (each.name for each in sequences.values()))
+        raise BindError(f"{what}: there is none of that name{known}")
+    called = as_literal(found.key), as_literal(quoted(found.key)), as_literal(f"{MAIN}.{found.key}")
+    users = (t.name for t in tables if any(each in key(d.value) for d in t.defaults for each in called))
+    if takers := tuple(users):
+        raise BindError(
+            f"{what}: a DEFAULT of {listed('table', takers)} takes its numbers; "
+            "ALTER TABLE .. ALTER .. DROP DEFAULT first"
+        )
+    return {each: kept for each, kept in sequences.items() if kept is not found}
+
 
 SEQUENCES = Table(
     f"{OWN}sequences",
