@@ -109,6 +109,12 @@ class Altered:
         """Whether views that read the table are to be planned again."""
         return self.has_other_columns and not self.only_adds
 
+    @property
+    def is_read_otherwise(self) -> bool:
+        """Whether what views know of the table is something else: all but the defaults of its columns, and indexes."""
+        old, table = (replace(each, defaults=(), indexes=()) for each in (self.old, self.table))
+        return old != table
+
     def then(self, after: Altered) -> Altered:
         """This, and then another."""
         taken = tuple(None if place is None else self.taken[place] for place in after.taken)

@@ -154,9 +154,9 @@ class Catalog:
         """What was said of tables and views, and of their columns: the entry, a column's name or nothing, a text."""
         found = []
         for (name, column), text in self._comments.items():
-            entry = self.content[name]
-            spelled = written(column, (field.name for field in seen(entry))) if column else ""
-            if spelled is not None:  # the column may have gone
+            entry = self.content.get(name)  # which may be yet to come, where all is made again, one by one
+            spelled = written(column, (field.name for field in seen(entry))) if column and entry else ""
+            if entry is not None and spelled is not None:  # the column may have gone
                 found.append((entry, spelled, text))
         return tuple(found)
 

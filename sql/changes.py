@@ -14,7 +14,7 @@ from catalog.names import as_literal, by_key, key, quoted, suggestion, twice
 from catalog.schema import Field, Table
 from sql.cast_text import cast_text
 from sql.json_file import json_rows
-from sql.plain_insert import OpenInsert, PlainConflict, PlainInsert
+from sql.plain_insert import OpenInsert, PlainInsert
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, RowPart, Update
 
 NEW = "ivm new rows"
@@ -22,7 +22,8 @@ OLD = "ivm old rows"
 """What given rows are called: those that an INSERT was to add, and those of the table that they meet, side by side."""
 ROW = "ivm row"
 """The column that numbers rows."""
-_EXCLUDED = "excluded"
+EXCLUDED = "excluded"
+"""What the row that was to be inserted is called in ON CONFLICT."""
 _SET = "ivm set"
 """What a row is called whose parts are assigned."""
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -111,7 +112,7 @@ def rows_to_update(update: Update, table: Table) -> str:
     return f"{update.ctes} {ones}{rows}{where} ORDER BY {order}"
 
 
-def conflict_columns(table: Table, conflict: Conflict | PlainConflict) -> tuple[tuple[str, ...], ...]:
+def conflict_columns(table: Table, conflict: Conflict) -> tuple[tuple[str, ...], ...]:
     """The sets of columns on which a row to insert may agree with one that is there, as they were declared.
 
     BindError where the conflict's columns are no key of the table, or where an update does not know by which key.
@@ -151,14 +152,14 @@ def rows_after_conflict(
     assignments = conflict.assignments
     if conflict.action == "replace":
         replaced = [column for column in columns if column not in target]
-        assignments = tuple((column, f"{_EXCLUDED}.{quoted(column)}") for column in replaced)
+        assignments = tuple((column, f"{EXCLUDED}.{quoted(column)}") for column in replaced)
     before = [f"{alias}.{quoted(field.name)}" for field in table.fields]
     values = ", ".join((*before, *assigned(assignments, table, insert.alias, what)))
     where = f" WHERE {conflict.condition}" if conflict.condition else ""
     # A struct called excluded: as a table it would make each column that is named alone ambiguous.
     fields = ", ".join(f"{quoted(field.name)} := {quoted(NEW)}.{quoted(field.name)}" for field in table.fields)
     joined = f"{quoted(OLD)} JOIN {quoted(NEW)} USING ({quoted(ROW)})"
-    met = f"(SELECT {quoted(OLD)}.*, struct_pack({fields}) AS {_EXCLUDED} FROM {joined})"
+    met = f"(SELECT {quoted(OLD)}.*, struct_pack({fields}) AS {EXCLUDED} FROM {joined})"
     return f"SELECT {values} FROM {met} AS {alias}{rows_beside(assignments)}{where}"
 
 

@@ -43,7 +43,7 @@ def insert(syntax: Syntax, source: SqlText, dialect: str) -> Insert:
         names=_also(query.names, tree.args.get("conflict")),
         by_name=bool(tree.args.get("by_name")),
         defaults=bool(tree.args.get("default")),
-        conflict=_conflict(tree, source),
+        conflict=conflict_of(tree, source),
         returning=returning(tree, source),
     )
 
@@ -112,9 +112,14 @@ def _written_rows(rows: exp.Expr) -> tuple[tuple[str | None, ...], ...]:
 
 def value(node: exp.Expr) -> str | None:
     """The text of a value; None for the word DEFAULT."""
+    return None if is_default(node) else duckdb_text(node)
+
+
+def is_default(node: exp.Expr) -> bool:
+    """Whether a value is the word DEFAULT."""
     name = node.this if isinstance(node, exp.Column) and not node.table else node
     unquoted = isinstance(name, exp.Var) or (isinstance(name, exp.Identifier) and not name.args.get("quoted"))
-    return None if unquoted and name.name.upper() == _DEFAULT else duckdb_text(node)
+    return unquoted and name.name.upper() == _DEFAULT
 
 
 def assigned(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assignments:
@@ -152,7 +157,8 @@ def _new_values(item: exp.EQ, width: int, source: SqlText, what: str) -> Sequenc
     return [value(part) for part in parts]
 
 
-def _conflict(tree: exp.Expr, source: SqlText) -> Conflict | None:
+def conflict_of(tree: exp.Expr, source: SqlText) -> Conflict | None:
+    """What an INSERT does with rows that are there already; None where it says nothing of them."""
     alternative, clause = (tree.args.get("alternative") or "").upper(), tree.args.get("conflict")  # as it was written
     if alternative and clause:
         source.fail(tree, f"INSERT OR {alternative} and ON CONFLICT exclude each other; write one of them")

@@ -1,7 +1,8 @@
-"""INSERT ... VALUES of plain literals, read without a parser and without a second engine: some 10 us a row of ten.
+"""INSERT ... VALUES read without a parser and without a second engine: some 10 us a row of ten literals.
 
-What is read here means what DuckDB takes it for, each value cast to the type of its column. Whatever is not certain to
-(an expression, a comment, a value that has to be rounded or does not fit) is left to the parser and to DuckDB.
+A literal that is read here means what DuckDB takes it for, cast to the type of its column. What is not certain to (a
+comment, a value that has to be rounded or does not fit) is left to the parser and to DuckDB; expressions, and what
+stands behind the rows, are found here, and bound by others.
 """
 
 from __future__ import annotations
@@ -9,36 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from catalog.types import Kind, SqlType
 from sql.ir.scalar import Value
 from sql.plain_literals import Written, is_exact, value_of
 
 
-class PlainConflict(NamedTuple):
-    """What an INSERT does with a row that is there already, see `sql.statements.Conflict`.
-
-    `assigned`: each column that changes, with the one of the new row that it is taken from.
-    """
-
-    action: Literal["nothing", "update", "replace"]
-    columns: tuple[str, ...] = ()
-    assigned: tuple[tuple[str, str], ...] = ()
-
-
 class PlainInsert(NamedTuple):
-    """INSERT INTO `table`: `columns` (empty: all) of rows of `width` literals each.
+    """INSERT INTO `table`: `columns` (empty: all) of rows of `width` values each.
 
-    `values` has one row after the other, `text` is the statement as it was written.
+    `values` has one row after the other: literals, and any other expression as its text. `alternative` is what stands
+    behind OR, `ending` the text behind the rows, ON CONFLICT and RETURNING; `text` is the statement as it was written.
     """
 
     table: str
     columns: tuple[str, ...]
-    values: tuple[Written, ...]
+    values: tuple[Written | str, ...]
     width: int
     text: str
-    conflict: PlainConflict | None = None
+    alternative: str = ""
+    ending: str = ""
 
 
 _NAME = r'(\w+|"(?:[^"]|"")+")'
@@ -54,30 +46,30 @@ _VALUE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 """The forms of the second line are those in which parameters are written (see `sql.parameters`)."""
-_TAKEN = re.compile(rf"\s*{_NAME}\s*=\s*EXCLUDED\s*\.\s*{_NAME}\s*(,|$)", re.ASCII | re.IGNORECASE)
-_CONFLICT = r"(?:ON\s+CONFLICT\s*(?:\(([^()']*)\)\s*)?DO\s+(?:(NOTHING)|UPDATE\s+SET\s+([^;'()?]*)))?"
-_END = re.compile(rf"\s*{_CONFLICT}\s*(?:;|$)", re.ASCII | re.IGNORECASE)
+_ENDING = r"""((?:ON\s+CONFLICT|RETURNING)\b(?:[^;'"?$/\\-]|'[^'\\]*'|"[^"]*"|/(?!\*)|-(?!-))*)?"""
+"""Without parameters, comments and texts of other kinds."""
+_END = re.compile(rf"\s*{_ENDING}\s*(?:;|$)", re.ASCII | re.IGNORECASE)
+_PIECE = re.compile(r"""(?<=[\w&])'|'(?:[^']|'')*'|"(?:[^"]|"")*"|[(\[{]|[)\]}]|,|--|/\*|[;$?'"]""", re.ASCII)
+"""What decides where an expression among values ends."""
+_AFTER = re.compile(r"\s*(?:(,)\s*\()?", re.ASCII)
 
 
 def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
-    """The statements of a text that holds nothing but INSERTs of plain literals; None for any other text."""
+    """The statements of a text that holds nothing but INSERTs of VALUES; None for any other text."""
     found = []
     at = 0
     while at < len(text):
         head = _HEAD.match(text, at)
         if head is None or (names := _names(head[3])) is None:
             return None
-        values: list[Written] = []
+        values: list[Written | str] = []
         end, width = _values(text, head.end(), values)
         closed = None if end is None else _END.match(text, end)
         if closed is None:
             return None
         begun, at = at, closed.end()
-        try:
-            conflict = _conflict(head[1], *closed.groups())
-        except ValueError:
-            return None
-        found.append(PlainInsert(_name(head[2]), names, tuple(values), width, text[begun:at], conflict))
+        alternative, ending = (head[1] or "").upper(), (closed[1] or "").strip()
+        found.append(PlainInsert(_name(head[2]), names, tuple(values), width, text[begun:at], alternative, ending))
         if at == len(text) or not text[at:].strip():
             return tuple(found)
     return None
@@ -113,18 +105,19 @@ def usual_head(text: str) -> tuple[str, int] | None:
 class OpenInsert(NamedTuple):
     """INSERT INTO `table`: `columns` (empty: all) of `rows` rows of `width` values each, all of which are parameters.
 
-    Nothing else stands in the text.
+    Nothing else is a parameter; see `PlainInsert`.
     """
 
     table: str
     columns: tuple[str, ...]
     width: int
     rows: int
-    conflict: PlainConflict | None = None
+    alternative: str = ""
+    ending: str = ""
 
 
 _PLACES = r"\(\s*\?\s*(?:,\s*\?\s*)*\)"
-_OPEN = re.compile(rf"{_INTO}({_PLACES}\s*(?:,\s*{_PLACES}\s*)*){_CONFLICT}\s*(?:;\s*)?", re.ASCII | re.IGNORECASE)
+_OPEN = re.compile(rf"{_INTO}({_PLACES}\s*(?:,\s*{_PLACES}\s*)*){_ENDING}\s*(?:;\s*)?", re.ASCII | re.IGNORECASE)
 
 
 @lru_cache(512)
@@ -137,50 +130,26 @@ def open_insert(text: str) -> OpenInsert | None:
     widths = [row.count("?") for row in found[4].split("(")[1:]]
     if len(set(widths)) != 1:
         return None
-    try:
-        conflict = _conflict(found[1], *found.groups()[4:])
-    except ValueError:
-        return None
-    return OpenInsert(_name(found[2]), names, widths[0], len(widths), conflict)
+    alternative, ending = (found[1] or "").upper(), (found[5] or "").strip()
+    return OpenInsert(_name(found[2]), names, widths[0], len(widths), alternative, ending)
 
 
-def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] | None:
+def columns_of(
+    insert: PlainInsert, types: Sequence[SqlType], computed: Callable[[str, int], Value]
+) -> list[list[Value]] | None:
     """The values of each of the statement's columns, of these types, in physical form; None if it is not certain what
     DuckDB makes of one of them.
+
+    `computed`: what an expression gives in one of the columns; ValueError where that is not certain.
     """
     columns = []
     for place, type_ in enumerate(types):
+        given = insert.values[place :: insert.width]
         try:
-            columns.append([value_of(each, type_) for each in insert.values[place :: insert.width]])
+            columns.append([computed(v, place) if isinstance(v, str) else value_of(v, type_) for v in given])
         except ValueError:
             return None
     return columns
-
-
-def _conflict(
-    alternative: str | None, listed: str | None, nothing: str | None, taken: str | None
-) -> PlainConflict | None:
-    """What is said of rows that are there, None: nothing; ValueError where it is anything else, or said twice."""
-    columns = _names(listed)
-    if columns is None or (alternative and (nothing or taken)):
-        raise ValueError(alternative)
-    if alternative:
-        return PlainConflict("replace" if alternative.upper() == "REPLACE" else "nothing")
-    if nothing:
-        return PlainConflict("nothing", columns)
-    return None if taken is None else PlainConflict("update", columns, _assigned(taken))
-
-
-def _assigned(taken: str) -> tuple[tuple[str, str], ...]:
-    assigned, at = [], 0
-    while True:
-        match = _TAKEN.match(taken, at)
-        if match is None:
-            raise ValueError(taken)
-        assigned.append((_name(match[1]), _name(match[2])))
-        at = match.end()
-        if not match[3]:
-            return tuple(assigned)
 
 
 def _name(written: str) -> str:
@@ -202,31 +171,64 @@ def _names(listed: str | None) -> tuple[str, ...] | None:
             return tuple(names)
 
 
-def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]:
-    """Append the literals from `at` on; where the last row ends and how many each has, None if that is not so."""
+def _values(text: str, at: int, values: list[Written | str]) -> tuple[int | None, int]:
+    """Append the values from `at` on; where the last row ends and how many each has, None if that is not so."""
     width = row = 0
-    for match in _VALUE.finditer(text, at):
-        if match.start() != at:
-            break
-        at = match.end()
-        number, typed, quoted, word, negative, cast, kind, decimal, digits, scale, after, more = match.groups()
-        if number is not None:
-            values.append((number, None, None, None))
-        elif quoted is not None:
-            values.append((None, typed, quoted.replace("''", "'"), None))
-        elif decimal is not None and not is_exact(cast, int(digits), int(scale)):
-            break
-        else:
-            values.append((negative, decimal or kind, cast, word))
-        row += 1
-        if after != ",":
-            width = width or row
-            if row != width:
+    while True:
+        for match in _VALUE.finditer(text, at):
+            if match.start() != at:
                 break
-            if not more:
+            number, typed, quoted, word, negative, cast, kind, decimal, digits, scale, after, more = match.groups()
+            if number is not None:
+                values.append((number, None, None, None))
+            elif quoted is not None:
+                values.append((None, typed, quoted.replace("''", "'"), None))
+            elif decimal is not None and not is_exact(cast, int(digits), int(scale)):
+                break
+            else:
+                values.append((negative, decimal or kind, cast, word))
+            at = match.end()
+            row += 1
+            if after != ",":
+                width = width or row
+                if row != width:
+                    return None, 0
+                if not more:
+                    return at, width
+                row = 0
+        end = _end_of_expression(text, at)
+        if end is None:
+            return None, 0
+        values.append(text[at:end].strip())
+        row += 1
+        at = end + 1
+        if text[end] == ")":
+            width = width or row
+            after_row = _AFTER.match(text, at)
+            assert after_row is not None, "it may be empty"
+            if row != width:
+                return None, 0
+            if not after_row[1]:
                 return at, width
-            row = 0
-    return None, 0
+            at, row = after_row.end(), 0
+
+
+def _end_of_expression(text: str, at: int) -> int | None:
+    """Where the comma or parenthesis stands that ends an expression; None where one is not certain to."""
+    depth = 0
+    for piece in _PIECE.finditer(text, at):
+        found = piece[0]
+        if found in "([{":
+            depth += 1
+        elif found in ")]}" and depth:
+            depth -= 1
+        elif found in ",)":
+            if depth:
+                continue
+            return piece.start() if text[at : piece.start()].strip() else None
+        elif found[0] not in "'\"" or len(found) == 1:
+            return None
+    return None
 
 
 def _from_number(written: str, type_: SqlType) -> Value:

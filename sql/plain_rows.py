@@ -105,7 +105,12 @@ _READ: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Cast: ("this", "to"),
     exp.DataType: ("this", "expressions"),
     exp.DataTypeParam: ("this",),
-    exp.Coalesce: ("this", "expressions"),
+    **dict.fromkeys((exp.Coalesce, exp.Anonymous), ("this", "expressions")),
+    **dict.fromkeys((exp.Greatest, exp.Least), ("this", "expressions", "ignore_nulls")),
+    **dict.fromkeys((exp.Upper, exp.Lower, exp.Length, exp.Abs), ("this",)),
+    exp.DPipe: (*_BINARY, "safe"),
+    exp.Nullif: _BINARY,
+    **dict.fromkeys((exp.CurrentTimestamp, exp.CurrentDate), ()),
     exp.Case: ("this", "ifs", "default"),
     exp.If: ("this", "true"),
 }

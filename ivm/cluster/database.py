@@ -10,17 +10,20 @@ import pyarrow as pa
 
 from catalog.altering import Altered
 from catalog.catalog import Catalog
+from catalog.names import key
 from catalog.schema import Table
 from ivm.arguments import at_least_one, whole_number
 from ivm.cluster import orders
+from ivm.cluster.coming import Coming
 from ivm.cluster.driver import Driver
 from ivm.cluster.explain import explained
 from ivm.cluster.introspection import SHARDED
 from ivm.cluster.ledger import InMemory
 from ivm.cluster.meeting import some_rows
 from ivm.cluster.placing import placement_of
-from ivm.cluster.planning import is_kept
-from ivm.cluster.reading import ShardedView, replaced
+from ivm.cluster.planning import Gone, is_kept
+from ivm.cluster.questions import Question
+from ivm.cluster.reading import ShardedView, replaced, whole_changes
 from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
@@ -46,6 +49,7 @@ class ShardedCore(Core):
         self.relations = SHARDED
         self.distribution = partial(explained, driver)
         self.some_rows = partial(some_rows, driver)
+        self.comes_with = Coming
 
     def view(self, name: str) -> View:
         """What reads a maintained view. Raises BindError."""
@@ -60,8 +64,8 @@ class ShardedCore(Core):
 
     def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
         """See `Core.difference`. The rows of the successor are not there before its definition is published."""
-        driver, time, before = self.driver, self.driver.time, self.driver.contents(view).changes(self.driver.time)
-        return cache(lambda: replaced(before, driver.contents(view).changes(time)))
+        driver, before, name = self.driver, self.driver.contents(view), successor.definition.name
+        return cache(lambda: replaced(before.changes(driver.time), driver.contents(name).changes(driver.time)))
 
 
 class ShardedReader(View):
@@ -90,7 +94,11 @@ class ShardedReader(View):
     def changes(self, after: int, until: int | None = None) -> pa.Table:
         """See `View.changes`. BindError also where a shard was loaded since `after`, and does not know."""
         with self._lock:
-            return self._driver.history(self._installed.definition.name, *self._between(after, until))
+            driver, name = self._driver, self._installed.definition.name
+            first, last = self._between(after, until)
+            parts = driver.ask(Question("history", name, last, after=first))
+            whole = whole_changes([part for part in parts if part.num_rows], driver.views[name])
+            return parts[0] if whole is None else whole
 
     def _between(self, after: int, until: int | None) -> tuple[int, int]:
         """Two times, of which both can be read. BindError."""
@@ -132,7 +140,8 @@ def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: or
     """What was defined once."""
     beside = driver.beside({}, frozenset(definition.anew))
     known = definition.sizes, definition.values
-    new = [entry for name, entry in catalog.content.items() if before.content.get(name) is not entry]
+    anew = {key(name) for name in definition.anew}
+    new = [entry for n, entry in catalog.content.items() if before.content.get(n) is not entry or n in anew]
     beside.placed |= {each.name: (placement_of(each), 1) for each in new if isinstance(each, Table)}
     views = dict[str, tuple[ShardedView | None, str | None]]()
     for entry in new:
@@ -146,11 +155,11 @@ def _put_again(driver: Driver, before: Catalog, catalog: Catalog, definition: or
                 views[entry.name] = made, bound.oracle_sql
     guarding = beside.guard(before, catalog, driver.guards, definition.made, lambda: known)
     driver.guard(guarding)
-    for name, entry in before.content.items():
-        if name not in catalog.content and isinstance(entry, Table):
-            driver.put_table(entry.name, None)
-        elif name not in catalog.content:
-            driver.put(entry.name, None, None)
+    gone = Gone.between(before, catalog)
+    for name in gone.tables:
+        driver.put_table(name, None)
+    for name in gone.views:
+        driver.put(name, None, None)
     for name in guarding:  # those that are new are among them
         driver.put_table(name, NewTable(catalog.table(name)))
     driver.put_all(views, beside)

@@ -9,13 +9,15 @@ from catalog.catalog import Catalog
 from catalog.errors import NumericError
 from catalog.schema import View
 from ivm.cluster import orders
-from ivm.cluster.guards import Guard
+from ivm.cluster.guards import Guard, guards_of
 from ivm.cluster.placing import placement_of
+from ivm.cluster.planning import Gone
 from ivm.cluster.shard import Shard
 from ivm.distribute.distribute import Distributed, distribute
 from ivm.distribute.exchange import Channel, Channels
 from ivm.durable.restore import bound_again
 from ivm.engine.tables import Declared
+from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
 from ivm.render.renderer import Renderer
 from ivm.transform.pipeline import optimize
@@ -41,7 +43,8 @@ class Defining:
 
     `views`: how those are distributed that there are. `channels`: those that there are to be. `tables`: those that are
     others from then on. `kept`: the views that are filled, and have other definitions. `sizes`: those of the
-    definition, and of channels. `is_filled`: its view has been filled over many versions.
+    definition, and of channels. `is_filled`: its view has been filled over many versions. `commit`: what comes once all
+    is there that is new, if anything does, with these `changes`.
     """
 
     catalog: Catalog
@@ -50,14 +53,18 @@ class Defining:
     shards: int
     views: Mapping[str, Distributed]
     channels: Channels
-    gone: Sequence[str] = ()
+    gone: Gone = field(default_factory=Gone)
     tables: Mapping[str, Declared] = field(default_factory=dict)
     kept: Sequence[View] = ()
     is_filled: bool = False
+    commit: orders.Commit | None = None
+    changes: Sequence[Change] = ()
     new: list[New] = field(default_factory=list)
     sizes: Mapping[str, float] = field(default_factory=dict)
     before: Renderer | None = None
     """What rendered before; meanwhile there is one beside it, which reads what is to be."""
+    replaced: dict[str, Declared | None] = field(default_factory=dict)
+    """The tables that there were, where those that are to be have been put for a commit; None: there was none."""
 
     def plan(self, wanted: View | Guard) -> None:
         """Add what is wanted to what is new; after those that it reads."""
@@ -73,6 +80,10 @@ class Defining:
             found = distribute(optimize(bound.relation), placed, sizes, values, channels, self.shards)
             self.new.append(New(wanted, found, bound.oracle_sql))
         self.sizes = dict(sizes) | {each.name: each.rows for each in channels.by_name.values()}
+
+    def guards(self) -> dict[str, Guard]:
+        """All that there are to be, by their names."""
+        return {each.name: each for table in self.catalog.tables for each in guards_of(table, self.catalog)}
 
     def needed(self) -> Sequence[Channel]:
         """All channels that what is new needs, each once, inputs first."""
@@ -103,10 +114,24 @@ class Defining:
             engine.send(channel, self.sizes)
         return leaving
 
+    def begin_commit(self, engine: Shard, made: Sequence[str]) -> None:
+        """All is there that is new, also the tables that are `made`: changes reach it from now on."""
+        engine.sweep()  # the installation is over: what a change raises there is the commit's
+        engine.coming = {new.view.name: new.installed for new in self.new if new.installed is not None}
+        engine.going = {*self.gone.views, *engine.coming}
+        puts: dict[str, Declared | None] = {**dict.fromkeys(self.gone.tables), **self.tables}
+        self.replaced = {name: engine.tables.there(name) if name in engine.tables else None for name in puts}
+        engine.tables.anew = frozenset(name for name in made if self.replaced[name] is not None)
+        for name, declared in puts.items():
+            engine.tables.put(name, declared)
+
     def undo(self, engine: Shard) -> None:
         """Nothing is new. It may be interrupted, and called again."""
         if self.before is not None:
             engine.renderer = self.before
+        engine.coming, engine.going, engine.tables.anew = {}, (), frozenset()
+        for name, declared in self.replaced.items():
+            engine.tables.put(name, declared)
         for new in self.new:
             if new.installed is not None and not self.is_filled:
                 new.installed.node.owners.pop(new.view.name, None)
@@ -117,15 +142,15 @@ class Defining:
         """At which the last of what is new is there."""
         return max((new.distributed.level for new in self.new), default=1)
 
-    def put(self, engine: Shard, gone: Sequence[str]) -> None:
-        """What is new takes the place of what there was, of which some is `gone`. It may be interrupted, and called
+    def put(self, engine: Shard, guards: Sequence[str]) -> None:
+        """What is new takes the place of what there was; these `guards` are gone. It may be interrupted, and called
         again.
         """
-        for name in gone:
-            if name in engine.views:
-                engine.put(name, None, None)
-            else:
-                engine.put_table(name, None)
+        engine.coming, engine.going, engine.tables.anew = {}, (), frozenset()
+        for name in (*self.gone.views, *guards):
+            engine.put(name, None, None)
+        for name in self.gone.tables:
+            engine.put_table(name, None)
         for name, declared in self.tables.items():
             engine.put_table(name, declared)
         for view in self.kept:
@@ -139,7 +164,7 @@ class Defining:
         new.installed = engine.view_of(new.view, new.distributed.relation, self.sizes)
         new.installed.node.owners[new.view.name] = None  # nobody sweeps it away when another one is put
         engine.renderer.views[new.view.name] = new.installed.node
-        if new.guard is not None and len(new.installed.log):
+        if new.guard is not None and len(new.installed.log) and self.commit is None:
             raise new.guard.refusal(new.installed.contents(engine.dictionary).rows())
 
 

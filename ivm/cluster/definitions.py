@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from time import perf_counter_ns
+from typing import Any, Protocol
 
 from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.errors import InterfaceError
+from ivm.cluster import orders
+from ivm.cluster.planning import Beside, Guarding, is_kept
+from ivm.cluster.reading import Committing, ShardedView
+from ivm.cluster.tables import ShardedTables
+from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
+from ivm.cluster.wire import changes_payload
+from ivm.engine.transaction import Change
 from ivm.trace.columns.exported import ArrowRows
 
 
 class Defines(Protocol):
-    """What a driver does for definitions."""
+    """What a driver has, and does, for definitions; see `ivm.cluster.driver.Driver`."""
 
-    def define(
-        self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None], altered: Sequence[Altered]
+    tables: ShardedTables
+    guards: Guarding
+    beginnings: Mapping[str, Any]
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit."""
+        ...
+
+    def sizes(self) -> dict[str, float]:
+        """The rows of each table and view."""
+        ...
+
+    def coming(self) -> Beside:
+        """What plans the views that come."""
+        ...
+
+    def guard(self, guarding: Guarding) -> None:
+        """These check constraints, of tables that are to be put."""
+        ...
+
+    def watched(self) -> tuple[str, ...]:
+        """The views whose changes somebody wants to be told."""
+        ...
+
+    def levels(self, names: Iterable[str], more: Iterable[ShardedView] = ()) -> int:
+        """How many levels a commit needs."""
+        ...
+
+    def published(
+        self, definition: orders.Definition, levels: int, given: Given, commit: Committing | None = None
     ) -> Version:
         """Publish what exists from now on; `reach` is to follow."""
         ...
@@ -54,8 +91,56 @@ class Definitions:
         made: Mapping[str, ArrowRows | None],
         altered: Sequence[Altered] = (),
     ) -> Version:
-        """See `Journal.define`."""
-        return self._driver.define(old, new, made, altered)
+        """See `Journal.define`; raises as `Driver.published`."""
+        driver = self._driver
+        beside = driver.coming()
+        changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
+        time = driver.time + bool((changes or driver.beginnings) and not altered)
+        definition = self._planned(beside, old, new, time, made, altered)
+        return driver.published(definition, beside.level, self._given(changes, time))
+
+    def transaction(
+        self,
+        old: Catalog,
+        new: Catalog,
+        made: Collection[str],
+        changes: Sequence[Change],
+        time: int,
+        altered: Sequence[Altered] = (),
+    ) -> Version:
+        """See `Journal.transaction`; raises as `Driver.published`. The last level of filling is the commit's first."""
+        driver, started = self._driver, perf_counter_ns()
+        beside = driver.coming()
+        definition = self._planned(beside, old, new, driver.time, made, altered)
+        kept = {view.name for view in new.views if view.maintained and is_kept(view, old, beside.anew)}
+        watched = tuple(name for name in driver.watched() if name in kept)
+        names = [change.table.name for change in changes]
+        levels = beside.level - 1 + driver.levels(names, beside.views.values())
+        there = [name for name in names if name in driver.tables and new.find(name) is not None]
+        updates = sum(change.data.num_rows for change in changes)
+        commit = Committing("", time, there, updates, started, watched)
+        definition = definition.followed_by(orders.Commit(time, watched=watched))
+        return driver.published(definition, levels, self._given(changes, time), commit)
+
+    def _planned(
+        self,
+        beside: Beside,
+        old: Catalog,
+        new: Catalog,
+        time: int,
+        made: Collection[str],
+        altered: Sequence[Altered],
+    ) -> orders.Definition:
+        """What is to be, with its guards, and what that is planned by."""
+        driver = self._driver
+        definition = orders.Definition.between(old, new, time, made, altered, beside.anew)
+        driver.guard(
+            beside.guard(old, new, driver.guards, made, lambda: driver.tables.estimates(driver.sizes(), new.tables))
+        )
+        return definition.planned(*beside.known or ({}, {}))
+
+    def _given(self, changes: Sequence[Change], time: int) -> Given:
+        return {n: [changes_payload(part, time)] for n, part in self._driver.tables.split(changes).items()}
 
     def keep(self, written: Version) -> None:
         """It takes effect. It may be interrupted, and called again."""

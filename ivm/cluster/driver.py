@@ -7,18 +7,16 @@ takes effect when its version is published, and never, if that does not happen.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from time import perf_counter_ns
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from catalog.altering import Altered
-from catalog.catalog import Catalog
 from catalog.errors import Error
 from catalog.schema import Table, View
 from ivm.cluster import orders
@@ -26,7 +24,7 @@ from ivm.cluster.definitions import Definitions
 from ivm.cluster.files import fresh
 from ivm.cluster.filler import Filler
 from ivm.cluster.ledger import Ledger, check_newest
-from ivm.cluster.levels import Read, levels_of
+from ivm.cluster.levels import levels_over
 from ivm.cluster.placing import placement_of
 from ivm.cluster.planning import Beside, Guarding, check_not_followed, planned_over
 from ivm.cluster.protocol import Order, Status, raise_failure
@@ -39,12 +37,12 @@ from ivm.cluster.wire import changes_payload
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Placement
 from ivm.durable.payload import Batch
+from ivm.engine.decided import Also
 from ivm.engine.installing import Pause, put_or_drop
 from ivm.engine.subscription import Listeners
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
-from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
@@ -83,13 +81,16 @@ class Driver:
         """The views that come with the next definition."""
         self.beginnings: Mapping[str, Any] = {}
         """What new tables begin with, where the transport has the rows, and the driver not; see `commit_frames`."""
-        self._guarding: dict[str, dict[str, ShardedView]] = {}
+        self.guarding: dict[str, dict[str, ShardedView]] = {}
+        """What checks constraints of tables that are others from the next definition on."""
         self._sizes: tuple[str, dict[str, float]] | None = None
         self._is_trying = False
         self._under_way: Committing | None = None
         self._filler: Filler | None = None
         self._unsure = False
         """Whether nobody knows if the last order was published."""
+        self._decided: tuple[Version, Callable[[], None]] | None = None
+        """A version that is published, and what takes effect with it."""
 
     @property
     def time(self) -> int:
@@ -140,7 +141,7 @@ class Driver:
         self, definition: View, planned: PlannedView, pause: Pause, aside: Aside = at_once,
         renderer: Beside | None = None,
     ) -> ShardedView:  # fmt: skip
-        """A view that will be there once its definition is published; see `Definitions.define`.
+        """A view that will be there once its definition is published; see `Definitions`.
 
         If it reads many rows, it is filled before that, and others commit at each `pause`; but not where it comes with
         others, `beside` those that there are.
@@ -178,13 +179,13 @@ class Driver:
     def put_table(self, name: str, made: NewTable | None) -> None:
         """The table of a name is this one from now on, with its guards; see `put` and `guard`."""
         self.tables.put(name, made, self.time)
-        guards = {} if made is None else self._guarding.get(name, {})
+        guards = {} if made is None else self.guarding.get(name, {})
         put_or_drop(self.guards, name, guards or None)
         self._keep_channels(self.channels.joined(each.channels for each in guards.values()))
 
     def guard(self, guarding: Guarding) -> None:
         """These check constraints, of tables that are to be put."""
-        self._guarding = guarding
+        self.guarding = guarding
 
     def _placed(self) -> dict[str, tuple[Placement, int]]:
         """Where all tables and views are, and the level at which they have changed."""
@@ -194,16 +195,23 @@ class Driver:
         """Those that views and guards need are there from now on."""
         self.channels = channels.only(view.relation for _, view in self.maintained())
 
-    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False) -> int:
+    def commit(
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False,
+        also: Also | None = None,
+    ) -> int:  # fmt: skip
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
         time, are_apart = last_time(changes, max(self.time + 1, time))
         are_apart = are_apart and self._tells_times_apart(change.table.name for change in changes)
         self._check_static(change.table for change in changes)
+        if also is not None:
+            self._decided = cast(Version, also.written(changes, time)), also.work
+            self.settle()
+            return time
         given = {shard: [changes_payload(part, time)] for shard, part in self.tables.split(changes).items()}
         names = [change.table.name for change in changes]
         updates = sum(change.data.num_rows for change in changes)
         if trial:
-            self._tried(orders.Commit(time, are_apart).text(), self._levels(names), given, {}, "diff")
+            self._tried(orders.Commit(time, are_apart).text(), self.levels(names), given, {}, "diff")
             self.settle()
             return time
         self._commit(names, given, {}, "diff", time, are_apart, updates, batch)
@@ -217,12 +225,18 @@ class Driver:
         return self.time
 
     def settle(self) -> None:
-        """Let shards know how the last order ended; see `Engine.settle`."""
+        """Let shards know how the last order ended, and do what takes effect with it; see `Engine.settle`."""
+        if self._decided is not None:
+            version = self._decided[0]
+            self.version, self._unsure = version, False
         if self._is_trying:
             self.transport.settle(self.version)
             if self._under_way is not None and self._under_way.id == self.version.id:
                 self._tell(self._under_way)
             self._under_way, self._is_trying = None, False
+        if self._decided is not None:
+            self._decided[1]()
+            self._decided = None
 
     def tidy_texts(self) -> int:
         """None: shards do it when they keep a commit."""
@@ -249,42 +263,38 @@ class Driver:
         """The rows of a view at present, or as of a time that is kept, whatever happens later."""
         return ShardedContents(self.views[view].definition, self.ask(Question("view", view, as_of)))
 
-    def history(self, view: str, after: int, until: int) -> pa.Table:
-        """The changes of a view after one time up to another, both of which are kept."""
-        parts = self.ask(Question("history", view, until, after=after))
-        whole = whole_changes([part for part in parts if part.num_rows], self.views[view])
-        return parts[0] if whole is None else whole
-
     def close(self) -> None:
         """Let go of the shards, and of the threads that help."""
         self.ledger.close()
         self.transport.close()
         self.helpers.close()
 
-    def define(
-        self, old: Catalog, new: Catalog, made: Mapping[str, ArrowRows | None], altered: Sequence[Altered] = ()
+    def coming(self) -> Beside:
+        """What plans the views that come with the next definition; those of another begin anew."""
+        found, self._beside = self._beside or self.beside({}, frozenset()), None
+        return found
+
+    def published(
+        self, definition: orders.Definition, levels: int, given: Given, commit: Committing | None = None
     ) -> Version:
-        """Publish what exists from now on; `reach` is to follow. Raises what filling raises; then nothing has changed.
+        """Publish what exists from now on, with this `commit`; `reach` is to follow. Raises what filling raises; then
+        nothing has changed.
 
         Cost: that of reading what a new view reads, at all shards side by side, and of sending what is exchanged.
         """
-        beside, self._beside = self._beside or self.beside({}, frozenset()), None
-        changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
-        time = self.time + bool((changes or self.beginnings) and not altered)
-        given = {n: [changes_payload(part, time)] for n, part in self.tables.split(changes).items()}
-        definition = orders.Definition.between(old, new, time, made, altered, beside.anew)
-        self.guard(beside.guard(old, new, self.guards, made, lambda: self.tables.estimates(self.sizes(), new.tables)))
-        definition, levels = definition.planned(*beside.known or ({}, {})), beside.level
         if self._filler is None:
             self._cancel()
         else:
             definition, levels = definition.at(orders.Stage.FILLED), 1
-        order, statuses = self._tried(definition.text(), levels, given, self.beginnings, "insert")
+        frames = {} if commit else self.beginnings
+        order, statuses = self._tried(definition.text(), levels, given, frames, "insert")
+        self._under_way = None if commit is None else replace(commit, id=order.id)
         self._unsure = True
+        time = definition.time if commit is None else commit.time
         return self.ledger.publish(self.version, order, statuses, time=time, is_definition=True)
 
     def reach(self, version: Version) -> None:
-        """Be at a version that `define` has published. It may be interrupted, and called again."""
+        """Be at a version that was `published`. It may be interrupted, and called again."""
         self.version = version
         self._unsure, self._filler = False, None
         self.settle()
@@ -310,20 +320,13 @@ class Driver:
         self.ledger.tidy(self.version)
 
     def _commit(
-        self,
-        names: Sequence[str],
-        given: Given,
-        frames: Mapping[str, Any],
-        mode: str,
-        time: int,
-        are_apart: bool,
-        updates: int,
-        batch: Batch | None,
-    ) -> None:
-        started, watched = perf_counter_ns(), tuple(dict.fromkeys(each.view for each in self.listeners.of()))
+        self, names: Sequence[str], given: Given, frames: Mapping[str, Any], mode: str, time: int, are_apart: bool,
+        updates: int, batch: Batch | None,
+    ) -> None:  # fmt: skip
+        started, watched = perf_counter_ns(), self.watched()
         what = orders.Commit(time, are_apart, watched).text()
-        order, statuses = self._tried(what, self._levels(names), given, frames, mode)
-        self._under_way = Committing(order.id, time, names, updates, started, bool(watched))
+        order, statuses = self._tried(what, self.levels(names), given, frames, mode)
+        self._under_way = Committing(order.id, time, names, updates, started, watched)
         self._publish(order, statuses, time=time, batch=batch)
 
     def _publish(self, order: Order, statuses: Sequence[Status], **more: Any) -> None:
@@ -339,8 +342,7 @@ class Driver:
 
     def _tell(self, commit: Committing) -> None:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
-        watched = dict.fromkeys(each.view for each in self.listeners.of()) if commit.is_watched else ()
-        for subscription, table in self.listeners.told(self._changes, watched):
+        for subscription, table in self.listeners.told(self._changes, commit.watched):
             subscription.push(table, commit.time)
         self.tables.changed(commit.names, commit.time)
         if not self.commits or self.commits[-1][0] != commit.time:
@@ -368,14 +370,16 @@ class Driver:
             check_newest(self.ledger, self.version)
         self._unsure = False
 
-    def _levels(self, names: Sequence[str]) -> int:
-        """How many levels a commit of these tables needs."""
-        channels = [*self.channels.by_name.values()]
-        readers = [Read(name, each.relation, each.level) for name, each in self.maintained()]
+    def watched(self) -> tuple[str, ...]:
+        """The views whose changes somebody wants to be told."""
+        return tuple(dict.fromkeys(each.view for each in self.listeners.of()))
+
+    def levels(self, names: Iterable[str], more: Iterable[ShardedView] = ()) -> int:
+        """How many levels a commit of these tables needs. `more`: views that are there then, too."""
+        views = [*(view for _, view in self.maintained()), *more]
         if self._filler is not None:
-            readers.append(Read("", self._filler.view.relation, self._filler.view.level))
-            channels += self._filler.view.distributed.channels
-        return levels_of(names, chain(readers, (Read(each.name, each.relation, each.level + 1) for each in channels)))
+            views.append(self._filler.view)
+        return levels_over(names, views, self.channels)
 
     def maintained(self) -> Iterator[tuple[str, ShardedView]]:
         """Views and guards, by name."""

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from ivm.analysis.tables import tables_of
+from ivm.cluster.reading import ShardedView
+from ivm.distribute.exchange import Channels
 from sql.ir.relation import Relation
 
 
@@ -31,3 +33,13 @@ def levels_of(names: Collection[str], readers: Iterable[Read]) -> int:
         levels += [each.level for each in found]
         grows = bool(found)
     return max(levels)
+
+
+def levels_over(names: Iterable[str], views: Iterable[ShardedView], channels: Channels) -> int:
+    """The same, over these views, and the channels that there are and that these need."""
+    there, readers = dict(channels.by_name), list[Read]()
+    for view in views:
+        readers.append(Read(view.definition.name, view.relation, view.level))
+        there |= {each.name: each for each in view.distributed.channels}
+    readers += [Read(each.name, each.relation, each.level + 1) for each in there.values()]
+    return levels_of({*names}, readers)

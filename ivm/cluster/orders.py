@@ -29,13 +29,25 @@ class Commit:
 
     def text(self) -> bytes:
         """As bytes."""
-        return json.dumps({"time": self.time, "apart": self.are_apart, "watched": self.watched}).encode()
+        return json.dumps(self.plain()).encode()
+
+    def plain(self) -> dict[str, Any]:
+        """As plain values; `of` reads them."""
+        return {"time": self.time, "apart": self.are_apart, "watched": self.watched}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Commit:
+        """What `plain` made plain values of."""
+        return cls(plain["time"], plain["apart"], tuple(plain["watched"]))
 
 
 class Stage(StrEnum):
-    """How far a definition goes: all at once; its view begins to be filled; or that has been filled."""
+    """How far a definition goes: all at once, without or with a commit; its view begins to be filled; or that has been
+    filled.
+    """
 
     WHOLE = "whole"
+    COMMITTED = "committed"
     BEGUN = "begun"
     FILLED = "filled"
 
@@ -48,7 +60,8 @@ class Definition:
     planned by, so that all shards plan alike; and the guards of tables. `made`: the tables that are new; others have
     other indexes, or are `altered`, as `ivm.durable.payload.altered_head` has it. `anew`: the tables and views that are
     others from now on under their names, so that all that reads them is filled anew. `stage`: of one that is BEGUN
-    nobody sees anything yet, and `defined` has nothing but the view.
+    nobody sees anything yet, and `defined` has nothing but the view. `commit`: of one that is COMMITTED, what comes
+    once all is there that is new; its tables begin without rows.
     """
 
     defined: Mapping[str, Any]
@@ -59,6 +72,7 @@ class Definition:
     stage: Stage = Stage.WHOLE
     altered: Mapping[str, Any] = field(default_factory=dict)
     anew: tuple[str, ...] = ()
+    commit: Commit | None = None
 
     @classmethod
     def between(
@@ -82,6 +96,10 @@ class Definition:
         """The same, to be carried out so far."""
         return replace(self, stage=stage)
 
+    def followed_by(self, commit: Commit) -> Definition:
+        """The same, and a commit."""
+        return replace(self, stage=Stage.COMMITTED, commit=commit)
+
     def catalog(self, old: Catalog) -> Catalog:
         """What exists, after `old` did."""
         return catalog_of(self.defined, old)
@@ -94,7 +112,8 @@ class Definition:
         """As bytes."""
         values = [[*place, value] for place, value in self.values.items()]
         said = {"defined": self.defined, "time": self.time, "sizes": self.sizes, "values": values, "made": self.made}
-        return json.dumps(said | {"stage": self.stage, "anew": self.anew, **self.altered}).encode()
+        more = {} if self.commit is None else {"commit": self.commit.plain()}
+        return json.dumps(said | {"stage": self.stage, "anew": self.anew, **self.altered, **more}).encode()
 
 
 class Step(StrEnum):
@@ -129,9 +148,11 @@ def read(text: bytes) -> Commit | Definition | Filling:
     if "step" in said:
         return Filling(Step(said["step"]), said["level"], said["part"], said["of"])
     if "defined" not in said:
-        return Commit(said["time"], said["apart"], tuple(said["watched"]))
+        return Commit.of(said)
     values = {(name, column): value for name, column, value in said["values"]}
     stage = Stage(said.get("stage", Stage.WHOLE))
     altered = {"altered": said["altered"]} if "altered" in said else {}
     anew = tuple(said.get("anew", ()))  # which earlier releases did not know
-    return Definition(said["defined"], said["time"], said["sizes"], values, tuple(said["made"]), stage, altered, anew)
+    commit = Commit.of(said["commit"]) if stage is Stage.COMMITTED else None
+    made = tuple(said["made"])
+    return Definition(said["defined"], said["time"], said["sizes"], values, made, stage, altered, anew, commit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -105,6 +105,25 @@ class Beside:
         self.views[definition.name] = view
         self.level = max(self.level, view.level)
         return view
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The tables and views that there are no more, by their names as they were spelled; also a view that is maintained
+    no more.
+    """
+
+    tables: Sequence[str] = ()
+    views: Sequence[str] = ()
+
+    @classmethod
+    def between(cls, old: Catalog, new: Catalog) -> Gone:
+        """What leads from one catalog to another."""
+        tables, views = {table.name for table in new.tables}, {view.name: view.maintained for view in new.views}
+        return cls(
+            [table.name for table in old.tables if table.name not in tables],
+            [view.name for view in old.views if view.name not in views or view.maintained > views[view.name]],
+        )
 
 
 def is_kept(view: View, before: Catalog, anew: Collection[str]) -> bool:

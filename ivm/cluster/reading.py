@@ -104,14 +104,16 @@ class PlannedView:
 
 @dataclass(frozen=True, slots=True)
 class Committing:
-    """A commit under way, by the id of its order: what is left to do once it is published."""
+    """A commit under way, by the id of its order: what is left to do once it is published. `watched`: the views whose
+    changes somebody wants to be told.
+    """
 
     id: str
     time: int
     names: Sequence[str]
     updates: int
     started: int
-    is_watched: bool
+    watched: Sequence[str]
 
 
 def are_apart(placement: Placement, definition: Definition) -> bool:

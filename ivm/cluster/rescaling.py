@@ -74,5 +74,5 @@ def _defined(
     """What there is with another table or view, which shards have then."""
     catalog = there.fixed()
     catalog.content = {**there.content, **more}
-    driver.reach(driver.define(there, catalog, made))
+    driver.reach(driver.journal.define(there, catalog, driver.time, made))
     return catalog

@@ -19,7 +19,7 @@ from ivm.cluster.declaring import declared_here
 from ivm.cluster.defining import Defining, Known, over_rows
 from ivm.cluster.filling import Done, Filling
 from ivm.cluster.guards import Guard, guarded_anew, guards_of
-from ivm.cluster.planning import is_kept
+from ivm.cluster.planning import Gone, is_kept
 from ivm.cluster.protocol import Message, Order, Told
 from ivm.cluster.routing import arrived, routed
 from ivm.cluster.saving import loaded, saved
@@ -30,6 +30,7 @@ from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import is_repeated
 from ivm.durable.restore import bound_again
+from ivm.engine.transaction import Change
 from ivm.engine.view_changes import view_changes
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
@@ -56,6 +57,8 @@ class Resident:
         self._channels = Channels()
         self._defining: Defining | None = None
         self._committing = False
+        self._first = 1
+        """The level of the order at which the commit begins that is under way."""
         self._filling: Filling | None = None
         """The view that is filled while commits go on."""
         self._begun: Filling | None = None
@@ -66,12 +69,13 @@ class Resident:
         self.settle()
         what = orders.read(order.what)
         if isinstance(what, orders.Commit):
-            return self._commit(what, level, payloads)
+            self._first = 1
+            return self._commit(what, level, payloads, changes_in(payloads, self.catalog) if level == 1 else ())
         if isinstance(what, orders.Filling):
             return self._fill(what, level, payloads)
         if what.stage is orders.Stage.BEGUN:
             return self._begin_filling(what)
-        return self._define(what, order, level, payloads)
+        return self._define(what, level, payloads)
 
     def settle(self) -> None:
         """Return when nothing is at work that goes on between two versions."""
@@ -122,9 +126,10 @@ class Resident:
 
     def tell(self, order: Order, level: int) -> Sequence[Told]:
         """What the level that was gone through last has changed in views that are followed."""
-        if self._defining is not None:
-            return self.teller.filled(self._defining) if level == order.levels else ()
-        return self.teller.followed(level) if self._committing else ()
+        changed = self.teller.followed(level - self._first + 1) if self._committing else []
+        if self._defining is not None and level == order.levels:
+            changed += self.teller.filled(self._defining)
+        return changed
 
     def hold(self) -> Sequence[Told]:
         """All that is in views that are followed."""
@@ -160,11 +165,13 @@ class Resident:
             if not view.maintained:
                 self.engine.oracle_sql[view.name] = bound_again(view, catalog).oracle_sql
 
-    def _commit(self, commit: orders.Commit, level: int, payloads: Sequence[bytes]) -> list[Message]:
+    def _commit(
+        self, commit: orders.Commit, level: int, payloads: Sequence[bytes], changes: Sequence[Change]
+    ) -> list[Message]:
+        """Go through a level of a commit: at the first one these are the changes."""
         try:
             if level == 1:
                 self.teller.told = {}
-                changes = changes_in(payloads, self.catalog)
                 self._committing = True
                 sent = self.engine.begin(changes, commit.time, commit.are_apart)
             else:
@@ -179,16 +186,28 @@ class Resident:
         self.teller.told |= self.teller.changes(commit.watched, level)
         boxes: Boxes = {}
         for name, delta in sent.items():
-            self._post(boxes, self._channels.by_name[name], delta)
+            self._post(boxes, self._channels_now.by_name[name], delta)
         return messages_of(boxes)
+
+    @property
+    def _channels_now(self) -> Channels:
+        """Those that there are, or are to be with a definition under way."""
+        return self._channels if self._defining is None else self._defining.channels
 
     def _check_guards(self, level: int) -> None:
         """ConstraintError if a guard has rows at a time, of those whose changes are there after this level."""
-        for name, guard in self.guards.items():
-            if self.views[name].level == level:
+        defining = self._defining
+        new = {} if defining is None else {each.view.name: each for each in defining.new}
+        for name, guard in (self.guards if defining is None else defining.guards()).items():
+            distributed = new[name].distributed if name in new else self.views[name]
+            if distributed.level != level:
+                continue
+            if name in new:
+                rows = self.teller.held_then(new[name], self.engine.under_way)
+            else:
                 rows = view_changes(guard.view, self.engine.changed(name), self.engine.dictionary)
-                if rows is not None:
-                    raise guard.refusal(rows.filter(pc.greater(rows.column("_diff"), 0)))
+            if rows is not None:
+                raise guard.refusal(rows.filter(pc.greater(rows.column("_diff"), 0)))
 
     def _begin_filling(self, definition: orders.Definition) -> list[Message]:
         """Plan a view that is to be filled while commits go on."""
@@ -231,7 +250,7 @@ class Resident:
         self._filling = None
         self._tidy()
 
-    def _define(self, definition: orders.Definition, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
+    def _define(self, definition: orders.Definition, level: int, given: Sequence[bytes]) -> list[Message]:
         if level == 1:
             self._begin(definition, given)
         defining = self._defining
@@ -240,11 +259,17 @@ class Resident:
             if defining.is_filled:
                 self._under_way().finish()
                 return []
-            return self._filled(defining, order, level, given)
+            said = self._filled(defining, level, given) if level <= defining.level else []
         except NumericError as error:
             raise over_rows(defining.new, error) from error
+        if definition.commit is None or level < defining.level:
+            return said
+        if level == defining.level:
+            self._first = level
+            defining.begin_commit(self.engine, definition.made)
+        return self._commit(definition.commit, level - self._first + 1, given, defining.changes)
 
-    def _filled(self, defining: Defining, order: Order, level: int, given: Sequence[bytes]) -> list[Message]:
+    def _filled(self, defining: Defining, level: int, given: Sequence[bytes]) -> list[Message]:
         """Fill what is new, a level: take in what has arrived, and let each fragment of the level send its rows."""
         boxes: Boxes = {}
         rows = channels_in(given) if level > 1 else {}
@@ -262,15 +287,16 @@ class Resident:
         catalog, old, anew = definition.catalog(self.catalog), self.catalog, definition.anew
         known = definition.sizes, definition.values
         defining = self._defining = self._made(catalog, definition.time, known, anew)
-        defining.gone = [entry.name for name, entry in old.content.items() if name not in catalog.content]
-        rows = {change.table.name: change.data for change in changes_in(payloads, catalog)}
+        defining.gone, defining.commit = Gone.between(old, catalog), definition.commit
+        defining.changes = changes_in(payloads, catalog)
+        rows = {} if defining.commit else {change.table.name: change.data for change in defining.changes}
         defining.tables = declared_here(self.engine.tables, definition, old, catalog, rows)
         if definition.stage is orders.Stage.FILLED:
             defining.is_filled, defining.new = True, [self._under_way().new]
             return
         self._check_nothing_is_filled()
         defining.begin(self.engine, definition.made, anew)
-        new = [view for view in catalog.views if view.maintained and old.find(view.name) is not view]
+        new = [v for v in catalog.views if v.maintained and (old.find(v.name) is not v or v.name in anew)]
         defining.kept = [view for view in new if is_kept(view, old, anew)]
         for view in new:
             if view not in defining.kept:
@@ -287,10 +313,10 @@ class Resident:
             self._filling.end()
             self.engine.is_filling = False  # from here on what is new is as what is there
             self._filling = None
-        guards = {each.name for new in defining.catalog.tables for each in guards_of(new, defining.catalog)}
-        gone = [*defining.gone, *(each for each in self.guards if each not in guards)]
-        defining.put(self.engine, gone)
-        for name in gone:
+        kept = defining.guards()
+        guards = [each for each in self.guards if each not in kept]
+        defining.put(self.engine, guards)
+        for name in (*defining.gone.views, *guards):
             for known in (self.views, self.guards, self._planned):
                 known.pop(name, None)
         for new in defining.new:
@@ -329,7 +355,7 @@ class Resident:
     def _arrived(self, boxes: Mapping[str, Sequence[pa.RecordBatch]]) -> Sent:
         found = {}
         for name, batches in boxes.items():
-            delta = self._taken(self._channels.by_name[name], batches)
+            delta = self._taken(self._channels_now.by_name[name], batches)
             if delta is not None:
                 found[name] = delta
         return found

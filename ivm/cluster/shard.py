@@ -6,7 +6,7 @@ commit's times. Between two levels the shard waits, with what it has done so far
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter_ns
@@ -68,6 +68,10 @@ class Shard(Engine):
         """Of each channel the views that need it."""
         self.is_filling = False
         """Whether commits come while a view is filled: history is kept, and what is new fails no commit."""
+        self.coming: Mapping[str, Installed] = {}
+        """The views that come with the commit under way, by name: they are put once it is kept."""
+        self.going: Collection[str] = ()
+        """Those that are gone then, or another by their name."""
         self._under_way: _Commit | None = None
         self._kept: Decided | None = None
 
@@ -184,10 +188,16 @@ class Shard(Engine):
         started = perf_counter_ns()
         return self._stepped({self.arriving[name]: delta for name, delta in arrived.items()}, level, started)
 
+    @property
+    def under_way(self) -> int:
+        """The last time of the commit under way."""
+        assert self._under_way is not None, "a commit is under way"
+        return self._under_way.time
+
     def changed(self, view: str) -> Delta | None:
         """The changes of a view in the commit under way, after its last level."""
         assert self._under_way is not None, "a commit is under way"
-        return self._under_way.deltas.get(self.views[view].node)
+        return self._under_way.deltas.get((self.coming.get(view) or self.views[view]).node)
 
     def ready(self) -> None:
         """All levels are done: from now on the commit is to be kept, whatever is interrupted, this as well."""
@@ -219,8 +229,9 @@ class Shard(Engine):
         return {node: self._views_of(users) for node, users in super().users_of_nodes().items()}
 
     def last_nodes(self) -> Iterator[tuple[str, Node]]:
-        """Of each view, and of each channel that leaves."""
-        return chain(super().last_nodes(), self.leaving.items())
+        """Of each view, also of those that are coming, and of each channel that leaves."""
+        coming = ((name, each.node) for name, each in self.coming.items())
+        return chain(super().last_nodes(), coming, self.leaving.items())
 
     def _planned(self, name: str, relation: Relation, sizes: Mapping[str, float]) -> Planned:
         """How a view, or the fragment of a channel, is maintained: as it was once, if that is known."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import numpy as np
 import pyarrow as pa
 
-from ivm.cluster.defining import Defining
+from ivm.cluster.defining import Defining, New
 from ivm.cluster.feeds import feed_of
 from ivm.cluster.protocol import Told
 from ivm.cluster.reading import are_apart
@@ -15,6 +16,7 @@ from ivm.distribute.distribute import Distributed
 from ivm.distribute.placement import is_repeated
 from ivm.engine.view import Installed
 from ivm.engine.view_changes import changes_to_arrow, view_changes
+from ivm.trace.columns.column import concat
 from ivm.trace.delta import delta_of
 from ivm.trace.text.texts import Strings
 from ivm.trace.view_log import Sealed
@@ -47,19 +49,36 @@ class Teller:
         return found
 
     def followed(self, level: int) -> list[Told]:
-        """The same of those that are followed."""
-        changes = self.changes([each.definition.name for each in self._followed()], level)
+        """The same of those that are followed, and stay."""
+        names = [each.definition.name for each in self._followed() if each.definition.name not in self._shard.going]
+        changes = self.changes(names, level)
         return [
             self._told(self._shard.views[name], self._views[name], _changes(rows)) for name, rows in changes.items()
         ]
 
     def filled(self, defining: Defining) -> list[Told]:
-        """What those hold that are new."""
-        return [
-            self._holds(new.installed, new.distributed, defining.time)
-            for new in defining.new
-            if new.installed is not None and new.view.change_feed
-        ]
+        """What those hold that are new, with all that has come with them."""
+        found = list[Told]()
+        for new in defining.new:
+            if new.installed is None or not new.view.change_feed:
+                continue
+            if defining.commit is None:
+                found.append(self._holds(new.installed, new.distributed, defining.time))
+            else:
+                is_ours = not is_repeated(new.distributed.placement, self._number)
+                rows = self.held_then(new, defining.commit.time) if is_ours else None
+                pieces = iter(()) if rows is None else _changes(rows)
+                found.append(self._told(new.installed, new.distributed, pieces))
+        return found
+
+    def held_then(self, new: New, time: int) -> pa.Table | None:
+        """What a new view holds once the commit that comes with it is kept, as changes at a time; None: no rows."""
+        assert new.installed is not None, "it is filled before the commit"
+        (columns, diffs), delta = new.installed.log.sealed.rows(None), self._shard.changed(new.view.name)
+        if delta is not None:
+            columns = [concat([column, delta.column(i)]) for i, column in enumerate(columns)]
+            diffs = np.concatenate([diffs, delta.diff_array()])
+        return view_changes(new.view, delta_of(columns, time, diffs, len(diffs)), self._shard.dictionary)
 
     def held(self) -> list[Told]:
         """What those hold that there are."""

@@ -112,13 +112,13 @@ class Declared:
                     "rows that have them. Nothing was changed"
                 )
 
-    def check_foreign(self, tables: Mapping[str, TableStore], deltas: Mapping[str, Delta], marks: Marks) -> None:
+    def check_foreign(self, tables: Tables, deltas: Mapping[str, Delta], marks: Marks) -> None:
         """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
 
         Rows added must find their target at the time at which they come; rows taken away must not be referred to from
         that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
         break. A table of which an index lags is put among the `marks`, and the index catches up. Cost: a probe for each
-        change of the tables of a key.
+        change of the tables of a key; for each row, where the other table is there `anew`.
         """
         for key, (referring, referenced) in self.foreign.items():
             parent = tables[key.table]
@@ -132,6 +132,11 @@ class Declared:
                 kept = _unmatched(parent.table, columns, gone, (self.store, referring), marks)
                 orphans = gone.take(np.setdiff1d(np.arange(len(gone)), kept))
                 self._refuse(key, orphans, columns, "still refer to rows removed from")
+            if key.table in tables.anew:
+                columns = self.table.places(key.columns)
+                for rows in self.store.contents(max(self.store.last_time, parent.last_time)):
+                    missing = rows.take(_unmatched(self.table, columns, rows, (parent, referenced), marks))
+                    self._refuse(key, missing, columns, "still refer to rows removed from")
 
     def _refuse(self, key: ForeignKey, rows: Delta, columns: tuple[int, ...], what: str) -> None:
         if len(rows):
@@ -151,6 +156,8 @@ class Tables(dict[str, TableStore]):
         self._dictionary, self.time = dictionary, time
         self.constrained: dict[str, Declared] = {}
         """Those that have constraints beside their keys."""
+        self.anew: Collection[str] = ()
+        """While a commit comes with them: those that begin without the rows that were there under their names."""
 
     def made(
         self, table: Table, rows: ArrowRows | None = None, time: int = 0, others: Mapping[str, Declared] = _NONE

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from catalog.errors import ConstraintError, NumericError
-from catalog.schema import Field, Generated, Table
-from ivm.plan.mfp import Mfp
-from ivm.render.scalars.functions import Context
-from ivm.render.scalars.program import Interpreted
-from ivm.render.scalars.shape import Shape
-from ivm.trace.columns.arrow import to_arrow
-from ivm.trace.columns.batch import Batch, Reader, Readers
+from catalog.schema import Table
+from ivm.intake.computed import Computed
 from ivm.trace.columns.exported import ArrowRows
-from ivm.trace.delta import Delta, Group, plain_layout
-from ivm.trace.text.dictionary import TextDictionary
 from sql.bind.check_condition import generated_value
 
 
@@ -26,7 +17,10 @@ class GeneratedColumns:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._shapes = [(table.fields[table.index(each.column)], self._shape(each)) for each in table.generated]
+        self._computed = [
+            (table.fields[table.index(each.column)], Computed(len(table.fields), [generated_value(each.value, table)]))
+            for each in table.generated
+        ]
 
     def completed(self, rows: ArrowRows) -> ArrowRows:
         """The rows with what the columns hold; of keys alone the same. ConstraintError for what cannot be computed.
@@ -36,27 +30,13 @@ class GeneratedColumns:
         fields = self._table.fields
         if rows.num_columns != len(fields) or not rows.num_rows:
             return rows
-        dictionary = TextDictionary()
-        batch = Batch(rows, Readers([Reader(field.type, dictionary) for field in fields]))
-        delta = Delta([Group(batch)], plain_layout(len(fields)), rows.num_rows, 0)
-        for field, shape in self._shapes:
-            made = self._computed(field, shape, delta, dictionary)
+        for field, computed in self._computed:
+            try:
+                (made,) = computed.of_arrow(rows, fields)
+            except NumericError as error:
+                raise ConstraintError(
+                    f"cannot change table {self._table.name}: generated column {field.name!r} cannot be computed: "
+                    f"{error}. Nothing was changed"
+                ) from error
             rows = rows.set_column(self._table.index(field.name), field.name, made)
         return rows
-
-    def _shape(self, given: Generated) -> Shape:
-        width = len(self._table.fields)
-        return Shape.of(Mfp(width, (generated_value(given.value, self._table),), (), (width,), gathered=True))
-
-    def _computed(self, field: Field, shape: Shape, delta: Delta, dictionary: TextDictionary) -> pa.Array:
-        try:
-            passed = Interpreted(shape, Context(dictionary)).run(delta)
-        except NumericError as error:
-            raise ConstraintError(
-                f"cannot change table {self._table.name}: generated column {field.name!r} cannot be computed: {error}. "
-                "Nothing was changed"
-            ) from error
-        assert not isinstance(passed, bool), "no row is left out"
-        (column,) = passed[1]
-        assert column is not None, "it is computed"
-        return to_arrow(column, field.type, dictionary.now())

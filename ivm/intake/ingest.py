@@ -95,11 +95,11 @@ class Intake:
         if names != self._names:
             known = dict(zip(names, columns, strict=True))
             given = [place for place, name in enumerate(self._names) if name in known] if stored else ()
-            columns = [known[name] if name in known else self._left_out(name, count) for name in self._names]
+            columns = [known[name] if name in known else self.left_out(name, count) for name in self._names]
         located = plain.batch(count, columns, given)
         return None if located is None else self._generated(*located)
 
-    def _left_out(self, name: str, count: int) -> Sequence[object]:
+    def left_out(self, name: str, count: int) -> Sequence[object]:
         """What so many rows have in a column that they leave out."""
         make = self._defaults.get(name)
         return (None,) * count if make is None else make(count).to_pylist()

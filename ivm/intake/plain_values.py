@@ -42,6 +42,16 @@ def makers_of(type_: SqlType) -> Makers | None:
     return {**found, str: lambda text: value_of((None, None, text, None), type_)}
 
 
+def stored(value: Any, type_: SqlType) -> Any:
+    """The stored form of a value, as Arrow gives one of this type to Python; ValueError where that is not certain."""
+    make = (makers_of(type_) or {}).get(type(value), _none)
+    return value if value is None or make is None else make(value)
+
+
+def _none(value: Any) -> Any:
+    raise ValueError(f"there is no plain {type(value).__name__} of this type")
+
+
 def _decimals(type_: SqlType) -> Makers:
     scale = 10**type_.scale
 

@@ -82,7 +82,7 @@ def _alter_table(core: Core, change: Altered, asked: Alteration) -> None:
     values, text = _new_values(core, change), _rows_text(change, asked, core.moves(change))
     rows, seen = (_rows(core, change, text), engine.tables[old.name].last_time) if text else (None, -1)
     is_anew = bool(text) or change.is_stored_anew
-    is_other = is_anew or (engine.plans_again and _read_otherwise(change))
+    is_other = is_anew or (engine.plans_again and change.is_read_otherwise)
     again = None if is_other else _meeting_nulls(work, change)
     work.plan(core, {table.name: float(engine.tables[old.name].count)}, again)
     with dropping(core), core.lock:
@@ -238,11 +238,6 @@ def _rows_text(change: Altered, asked: Alteration, moves: bool) -> str:
             return ""
     named = (f"{value} AS {quoted(each.name)}" for value, each in zip(values, change.table.fields, strict=True))
     return f"SELECT {', '.join(named)} FROM {quoted(change.old.name)}"
-
-
-def _read_otherwise(change: Altered) -> bool:
-    """Whether what views know of a table is something else: all but the defaults of its columns."""
-    return replace(change.old, defaults=()) != replace(change.table, defaults=())
 
 
 def _rows(core: Core, change: Altered, text: str) -> pa.Table:

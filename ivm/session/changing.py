@@ -24,8 +24,8 @@ from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.results.result import Result, counted
 from ivm.session.adhoc import Ask, asked, change, wrote
-from ivm.session.conflicts import conflicts
 from ivm.session.core import Core
+from ivm.session.putting import key_columns, meetings, put, replaced
 from sql.changes import (
     NEW,
     OLD,
@@ -112,31 +112,24 @@ def _insert_or(
         table = core.catalog.table(statement.table)
         keys = conflict_columns(table, conflict)
         places = [table.places(key) for key in keys]
-        store, dictionary = core.engine.tables[table.name], core.engine.dictionary
-        if core.some_rows is not None:
-            store, dictionary = core.some_rows(table, places, rows)
-        without, meeting, met = conflicts(store, dictionary, places, rows)
-    fresh = rows.take(without)
-    tx.insert(table.name, fresh)
-    if conflict.action == "nothing":
-        return fresh
-    given = {OLD: _numbered(met, table), NEW: _numbered(rows.take(meeting), table)}
-    both = ask(
-        rows_after_conflict(statement, conflict, table, columns, keys[0]), given
-    )  # also of none: it may be wrong
-    return pa.concat_tables([_replace(both, table, tx), fresh]) if both.num_rows else fresh
+        fresh, meeting, met = meetings(core, table, places, rows)
+    given = {OLD: _numbered(met, table), NEW: _numbered(meeting, table)}
+    both = None
+    if conflict.action != "nothing":  # also of none: it may be wrong
+        both = ask(rows_after_conflict(statement, conflict, table, columns, keys[0]), given)
+    return put(fresh, both, table, tx)
 
 
 def _delete(core: Core, statement: Delete, tx: Transaction, ask: Ask) -> Result:
     table = core.catalog.table(statement.table)
     rows = ask(rows_to_delete(statement, table))
-    tx.delete(table.name, _key_columns(rows, table))
+    tx.delete(table.name, key_columns(rows, table))
     return _answer(core, statement, table, rows, ask)
 
 
 def _update(core: Core, statement: Update, tx: Transaction, ask: Ask) -> Result:
     table = core.catalog.table(statement.table)
-    after = _replace(ask(rows_to_update(statement, table)), table, tx)
+    after = replaced(ask(rows_to_update(statement, table)), table, tx)
     return _answer(core, statement, table, after, ask)
 
 
@@ -152,8 +145,8 @@ def _merge(core: Core, statement: Merge, tx: Transaction, ask: Ask) -> Result:
     deleted = pa.table(gone.columns[2 : 2 + width], names=names)
     inserted = pa.table(come.columns[2 + width :], names=names)
     # What goes first makes room: a key may come back.
-    tx.delete(table.name, _key_columns(deleted, table))
-    updated = _replace(pa.table(both.columns[2:], names=names * 2), table, tx)
+    tx.delete(table.name, key_columns(deleted, table))
+    updated = replaced(pa.table(both.columns[2:], names=names * 2), table, tx)
     tx.insert(table.name, inserted)
     if not statement.returning:
         return counted(found.num_rows)
@@ -184,21 +177,6 @@ def _check_once(statement: Merge, table: Table, changed: pa.Table) -> None:
         )
 
 
-def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
-    """Replace rows, whose columns are `both` as they are and then as they will be; the new ones."""
-    names = [field.name for field in table.fields]
-    columns = both.columns
-    before = pa.table(columns[: len(names)], names=names)
-    after = pa.table(columns[len(names) :], names=names)
-    key = list(table.primary_key)
-    if key and before.select(key).equals(after.select(key)):
-        tx.upsert(table.name, after)
-        return after
-    tx.delete(table.name, _key_columns(before, table))
-    tx.insert(table.name, after)
-    return after
-
-
 def _answer(core: Core, statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
     if not statement.returning:
         return counted(rows.num_rows)
@@ -208,10 +186,6 @@ def _answer(core: Core, statement: Insert | Delete | Update, table: Table, rows:
 
 def _numbered(rows: pa.Table, table: Table) -> pa.Table:
     return for_queries(rows, table.fields).append_column(ROW, pa.array(np.arange(rows.num_rows)))
-
-
-def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
-    return rows.select(list(table.primary_key)) if table.primary_key else rows
 
 
 def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:

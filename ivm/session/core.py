@@ -84,6 +84,8 @@ class Core:
         """What brings rows of a table here, where this has no store of all."""
         self.loads: Loads | None = None
         """What loads files where rows are elsewhere; for texts that may reach files."""
+        self.comes_with: Callable[[Any, Any], Any] | None = None
+        """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
         self.is_copied = True
         """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
         self.is_left = False

@@ -18,10 +18,9 @@ from ivm.session.cursor import Cursor
 from ivm.session.defining import DEFINITIONS
 from ivm.session.explain import explain
 from ivm.session.introspection import TableInfo, ViewInfo, tables, views
+from ivm.session.plain_inserts import insert_row, insert_values
 from ivm.session.statements import (
     in_steps,
-    insert_row,
-    insert_values,
     make_room,
     nested_too_deeply,
     renamed,

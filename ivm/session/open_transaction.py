@@ -39,6 +39,7 @@ class OpenTransaction(Core):
         self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
         self.functions = base.functions
+        self.distribution, self.is_copied = base.distribution, base.is_copied
         self.settings = replace(base.settings, names=Names(self.catalog, base.settings.path))
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
@@ -57,6 +58,10 @@ class OpenTransaction(Core):
         """Have checked changes in the transaction; see `Core.commit`."""
         self.check_writable()
         return self.pending.commit(changes)
+
+    def moves(self, change: Altered) -> bool:
+        """See `Core.moves`."""
+        return self.base.moves(change)
 
     def carry_out(
         self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE,

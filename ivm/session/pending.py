@@ -59,6 +59,7 @@ class _Tables(dict[str, PendingTable]):
                 "cannot create the first view that compares with now() in a transaction; ROLLBACK, and create it before"
             )
         pending, was = self._pending, self._there(table.name)
+        pending.check_made(table)
         if was is not None:
             was.drop()
         made = PendingTable(table, None, pending.own, pending.time, was)
@@ -231,6 +232,11 @@ class Pending:
     def _relation(self, read: Callable[[Any], Callable[[], pa.Table]], _: object) -> Callable[[], pa.Table]:
         with self._core.lock:
             return read(self._core.engine)
+
+    def check_made(self, table: Table) -> None:
+        """Raise what creating a table raises where its rows are elsewhere."""
+        if not self._core.engine.is_whole:
+            self._core.engine.tables.made(table)
 
     def table_before(self, name: str) -> PendingTable:
         """A table of which the transaction has changed no row, as it is declared by now."""

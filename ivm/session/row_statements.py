@@ -18,6 +18,7 @@ from catalog.schema import Table, View
 from catalog.types import Physical, SqlType
 from ivm.engine.sorting import sort_table
 from ivm.engine.transaction import Change
+from ivm.intake.computed import Computed
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.columns import constant
 from ivm.render.scalars.functions import Context
@@ -67,7 +68,7 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
         return changed
     has_rows = core.engine.is_whole or core.some_rows is not None
     zone = core.settings.zone
-    bound = bind_rows(statement, core.catalog, zone) if has_rows else None
+    bound = bind_rows(statement, core.catalog, zone, core.clock.present()) if has_rows else None
     if bound is None:
         return None
     with core.lock:
@@ -209,28 +210,11 @@ def _column(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Colum
 def _computed(
     bound: BoundRows, found: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary
 ) -> list[pa.Array]:
-    """Of the rows that pass: the columns `gone` and `come`, those by which the view is ordered, and the `outputs`.
-
-    Each row as often as it counts.
-    """
+    """Of the rows that pass: the columns `gone` and `come`, those by which the view is ordered, and the `outputs`."""
     relation = bound.relation
     every = _order_columns(relation) if isinstance(relation, View) and not bound.order else ()
     scalars = (*bound.gone, *bound.come, *every, *bound.outputs)
-    computed = tuple(scalar for scalar in scalars if not isinstance(scalar, Reference))
-    width = len(found.layout)
-    program = Mfp(width, computed, predicates, tuple(range(width, width + len(computed))), gathered=True)
-    passed = len(found) > 0 and Interpreted(Shape.of(program), Context(dictionary)).run(found)
-    if isinstance(passed, bool):
-        columns = [empty_column(scalar.type.physical) for scalar in scalars]
-    else:
-        positions, values = passed
-        rows, made = found if positions is None else found.take(positions), iter([v for v in values if v is not None])
-        columns = [rows.column(s.index) if isinstance(s, Reference) else next(made) for s in scalars]
-        if rows.diffs is not None and bool((rows.diffs != 1).any()):
-            repeated = np.repeat(np.arange(len(rows)), rows.diffs)
-            columns = [column.take(repeated) for column in columns]
-    strings = dictionary.now()
-    return [to_arrow(column, scalar.type, strings) for column, scalar in zip(columns, scalars, strict=True)]
+    return Computed(len(found.layout), scalars, predicates).of(found, dictionary)
 
 
 def _order_columns(view: View) -> tuple[Reference, ...]:

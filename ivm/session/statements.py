@@ -5,27 +5,21 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import pyarrow as pa
 
-from catalog.errors import BindError, UnsupportedError
-from catalog.names import key
+from catalog.errors import UnsupportedError
 from catalog.paths import Names
-from catalog.schema import Table
 from ivm.engine.installing import Progress
-from ivm.engine.transaction import Change
-from ivm.intake.ingest import Intake
-from ivm.results.result import Result, counted
+from ivm.results.result import Result
 from ivm.session.analyze import analyzed
 from ivm.session.core import Core
 from ivm.session.defining import define
 from ivm.session.explain import explain
-from ivm.session.plain_conflicts import put_plain
+from ivm.session.plain_inserts import insert_plain, resolved
 from ivm.session.prepared import deallocate, prepare, text_of
 from ivm.session.row_statements import run_plain
 from ivm.trace.columns.arrow import array_from
-from sql.changes import check_width, columns_to_insert
 from sql.connection_statements import (
     Begin,
     Commit,
@@ -40,9 +34,8 @@ from sql.connection_statements import (
 )
 from sql.macros import with_macros
 from sql.named_types import with_types
-from sql.parameters import Parameters
 from sql.parse import parse
-from sql.plain_insert import OpenInsert, PlainInsert, columns_of, open_insert, plain_inserts, usual_head
+from sql.plain_insert import PlainInsert, plain_inserts
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
 from sql.schemas import with_schemas
@@ -66,7 +59,6 @@ from sql.statements import (
 )
 from sql.syntax import chunks, dialect_named, statement_tokens
 
-Insertion = TypeVar("Insertion", PlainInsert, OpenInsert)
 MOST_FRAMES = 5000
 """Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
 
@@ -99,7 +91,7 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
     if macros:
         text = with_macros(text, macros, dialect)
     if dialect == "duckdb":
-        inserts = [_resolved(each, names) for each in plain_inserts(text) or ()]
+        inserts = [resolved(each, names) for each in plain_inserts(text) or ()]
         plain = [each for each in inserts if each is not None]
         if inserts and len(plain) == len(inserts):
             return plain
@@ -110,14 +102,6 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
             return (rows,)
     text = text if named else with_types(text, named, dialect)
     return _parsed(text if macros else with_macros(text, macros, dialect), dialect)
-
-
-def _resolved(insert: Insertion, names: Names) -> Insertion | None:
-    """An INSERT into what its table's name means; None if it names a schema, and there is no such table."""
-    if names.is_plain and "." not in insert.table:
-        return insert
-    table = names.given(insert.table)
-    return None if "." in insert.table and key(table) not in names.catalog.content else insert._replace(table=table)
 
 
 def in_steps(text: str, dialect: str, names: Names) -> Sequence[str]:
@@ -188,7 +172,11 @@ def run_statement(
 
             return Result(asked(core, statement, dialect))
         case PlainInsert():
-            return _insert_plain(core, statement)
+            result = insert_plain(core, statement)
+            if result is None:
+                text = renamed(statement.text, core.settings.names, "duckdb")
+                return run_statement(core, _parsed(text, "duckdb")[0], "duckdb", progress)
+            return result
         case PlainRows():
             result = run_plain(core, statement)
             if result is None:
@@ -257,60 +245,3 @@ def _set(core: Core, statement: Set | SetVariable | Load) -> Result:
 def _executed(core: Core, statement: Execute) -> Statement | PlainInsert | PlainRows:
     """What EXECUTE carries out. Its names mean what they meant when it was prepared."""
     return statements_of(text_of(core, statement), "duckdb", Names(core.catalog))[0]
-
-
-def _insert_plain(core: Core, statement: PlainInsert) -> Result:
-    """INSERT of literals, which needs no DuckDB."""
-    table, intake, named = _columns(core, statement)
-    columns = None if core.settings.reads_otherwise(table.fields) else columns_of(statement, intake.types(named))
-    if columns is not None:
-        count = len(columns[0])
-        rows = intake.values(named, columns, count, stored=True)
-        done = None if rows is None else put_plain(core, table, intake, named, statement.conflict, rows)
-        if done is not None:
-            return done
-    text = renamed(statement.text, core.settings.names, "duckdb")
-    return run_statement(core, parse(text)[0], "duckdb")
-
-
-def insert_row(core: Core, text: str) -> Result | None:
-    """Insert the row of a text that is an INSERT of one, as most are; None, and nothing has changed, for any other."""
-    head = usual_head(text)
-    if head is None:
-        return None
-    name, at = head
-    try:
-        table, intake = core.incoming.intake(core.settings.names.given(name))
-    except BindError:  # what else is wrong with the text may come before
-        return None
-    columns = None if core.settings.reads_otherwise(table.fields) else intake.usual.values(text, at)
-    rows = None if columns is None or intake.plain is None else intake.plain.batch(1, columns, range(len(columns)))
-    if rows is None:
-        return None
-    core.commit([Change(table, *rows)])
-    return counted(1)
-
-
-def insert_values(core: Core, text: str, params: Parameters) -> Result | None:
-    """Insert the values of a text that is an INSERT of nothing but ?, as they are; None where that is not for here.
-
-    They are what their literals would be; where that is not certain, nothing has changed.
-    """
-    if len(text) > _MOST_CHARACTERS or not isinstance(params, list | tuple):
-        return None
-    opened = open_insert(text)
-    statement = None if opened is None else _resolved(opened, core.settings.names)
-    if statement is None or len(params) != statement.width * statement.rows:
-        return None
-    table, intake, named = _columns(core, statement)
-    columns = [params[place :: statement.width] for place in range(statement.width)]
-    rows = intake.values(named, columns, statement.rows, stored=False)
-    return None if rows is None else put_plain(core, table, intake, named, statement.conflict, rows)
-
-
-def _columns(core: Core, statement: PlainInsert | OpenInsert) -> tuple[Table, Intake, tuple[str, ...]]:
-    """The table that an INSERT is of, what takes its rows, and the columns that it names."""
-    table, intake = core.incoming.intake(statement.table)
-    named = columns_to_insert(statement, table)
-    check_width(table, named, statement.width)
-    return table, intake, named

@@ -168,9 +168,7 @@ class Transactions:
 
     def _check_definition(self, statement: Definitions) -> None:
         """UnsupportedError for what cannot take effect together with other statements."""
-        if not self._core.engine.is_whole:
-            what = "create or drop anything in a transaction over shards"
-        elif isinstance(statement, CreateSequence) or (isinstance(statement, Drop) and statement.kind == "SEQUENCE"):
+        if isinstance(statement, CreateSequence) or (isinstance(statement, Drop) and statement.kind == "SEQUENCE"):
             what = "create or drop a sequence in a transaction"
         elif isinstance(statement, CreateTable) and statement.table.retention:
             what = "create a table with a retention in a transaction"

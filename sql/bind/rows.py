@@ -11,7 +11,7 @@ from catalog.catalog import Catalog
 from catalog.errors import Error
 from catalog.names import key, twice
 from catalog.schema import Schema, Table, View
-from catalog.types import MAX_DIGITS, Kind, SqlType
+from sql.bind.certain import CLAUSE, are_certain, at_time
 from sql.bind.clauses.order import bind_limit, bind_order
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
@@ -19,7 +19,8 @@ from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.scope import scope_of
 from sql.bind.query import bind_query, registered
 from sql.ir.conditions import conjuncts
-from sql.ir.scalar import Call, Column, Literal, Scalar, substitute, walk
+from sql.ir.scalar import Call, Column, Literal, Scalar, substitute
+from sql.parse_changes import is_default
 from sql.plain_rows import PlainRows
 from sql.sql_text import SqlText
 
@@ -58,20 +59,24 @@ class BoundRows:
         return found
 
 
-def bind_rows(plain: PlainRows, catalog: Catalog, zone: str) -> BoundRows | None:
-    """What the statement computes; None where it is wrong, which others say better, or where it is not certain that
-    the engine computes the very same as DuckDB.
+def bind_rows(plain: PlainRows, catalog: Catalog, zone: str, now: int) -> BoundRows | None:
+    """What the statement computes when it is `now`; None where it is wrong, which others say better, or where it is not
+    certain that the engine computes the very same as DuckDB.
     """
     try:
-        bound = _bound(plain, catalog, replace(plain.source, zone=zone))
+        bound = _bound(plain, catalog, replace(plain.source, zone=zone), now)
     except (Error, RecursionError):
         return None
     finally:
         plain.give_back()
-    return bound if bound is not None and _is_exact(bound) else None
+    if bound is None:
+        return None
+    # What stays as it is, is certain.
+    changed = (each for place, each in enumerate(bound.come) if not (isinstance(each, Column) and each.index == place))
+    return bound if are_certain((*bound.predicates, *bound.outputs, *changed), zone) else None
 
 
-def _bound(plain: PlainRows, catalog: Catalog, source: SqlText) -> BoundRows | None:
+def _bound(plain: PlainRows, catalog: Catalog, source: SqlText, now: int) -> BoundRows | None:
     tree = plain.tree
     names = tree.args.get("from_") if isinstance(tree, exp.Select) else tree
     of: exp.Expr | None = None if names is None else names.this
@@ -82,9 +87,9 @@ def _bound(plain: PlainRows, catalog: Catalog, source: SqlText) -> BoundRows | N
     fields = relation.fields if isinstance(relation, Table) else fields
     if relation is None or not fields or not (isinstance(tree, exp.Select) or isinstance(relation, Table)):
         return None
-    binder = Binder(source, scope_of(of.alias or relation.name, fields), HANDLERS, "this statement")
+    binder = Binder(source, scope_of(of.alias or relation.name, fields), HANDLERS, CLAUSE)
     where = tree.args.get("where")
-    predicates = conjuncts([binder.condition(where.this)]) if where else ()
+    predicates = conjuncts([at_time(binder.condition(where.this), now, source.zone)]) if where else ()
     items: Sequence[exp.Expr] = tree.expressions
     gone: tuple[Column, ...] = ()
     come: tuple[Scalar, ...] = ()
@@ -92,10 +97,11 @@ def _bound(plain: PlainRows, catalog: Catalog, source: SqlText) -> BoundRows | N
         items = tree.args["returning"].expressions if tree.args.get("returning") else ()
         row = tuple(Column(place, field.type, field.nullable) for place, field in enumerate(fields))
         gone = tuple(row[place] for place in relation.key_indexes) or row
-        come = _assigned(tree.expressions, row, fields, binder) if isinstance(tree, exp.Update) else ()
+        assigned = assigned_row(tree.expressions, row, fields, binder) if isinstance(tree, exp.Update) else ()
+        come = tuple(at_time(scalar, now, source.zone) for scalar in assigned)
         if come and relation.primary_key and all(come[column.index] is column for column in gone):
             gone = ()
-    named = list(_named(items, binder))
+    named = [(name, at_time(scalar, now, source.zone)) for name, scalar in named_items(items, binder)]
     names = [name for name, _ in named if name is not None]
     if twice(names) or len(names) < len(named) or (isinstance(tree, exp.Update) and not come):
         return None
@@ -110,7 +116,7 @@ def _bound(plain: PlainRows, catalog: Catalog, source: SqlText) -> BoundRows | N
     return BoundRows(relation, predicates, tuple(outputs), tuple(names), gone, come, terms, *cut)
 
 
-def _named(items: Iterable[exp.Expr], binder: Binder) -> Iterator[tuple[str | None, Scalar]]:
+def named_items(items: Iterable[exp.Expr], binder: Binder) -> Iterator[tuple[str | None, Scalar]]:
     """The items of a list with their names, None for one whose name only DuckDB knows."""
     for item in items:
         if isinstance(item, exp.Star):
@@ -123,37 +129,17 @@ def _named(items: Iterable[exp.Expr], binder: Binder) -> Iterator[tuple[str | No
             yield binder.scope.at(scalar.index).name if plain and isinstance(scalar, Column) else None, scalar
 
 
-def _assigned(items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, binder: Binder) -> tuple[Scalar, ...]:
+def assigned_row(
+    items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, binder: Binder
+) -> tuple[Scalar, ...]:
     """The row after SET; nothing where that is not plain."""
     places = {key(field.name): place for place, field in enumerate(fields)}
     after, left = list(row), set(range(len(row)))
     for item in items:
         target = item.this if isinstance(item, exp.EQ) else None
         place = places.get(key(target.name)) if isinstance(target, exp.Column) and not target.table else None
-        if place not in left:
+        if place not in left or is_default(item.expression):
             return ()
         left.remove(place)
         after[place] = binder.cast(binder.bind(item.expression), fields[place].type)
     return tuple(after)
-
-
-_LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "in", "not", "and", "or", "case", "coalesce")
-_EXACT = frozenset((*_LOGIC, "add", "sub", "mul", "neg", "div", "idiv", "mod", "cast"))
-_NUMBERS = frozenset(kind for kind in Kind if kind.bits) | {Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT, Kind.BOOLEAN}
-_MOMENTS = frozenset(kind for kind in Kind if SqlType(kind).is_moment)
-_KINDS = _NUMBERS | _MOMENTS | {Kind.TIME, Kind.VARCHAR, Kind.BLOB, Kind.UUID, Kind.ENUM}
-
-
-def _is_exact(bound: BoundRows) -> bool:
-    """Whether every value is certain to be DuckDB's, to the last bit and in its type. What is kept or shown is."""
-    computed = (each for place, each in enumerate(bound.come) if not (isinstance(each, Column) and each.index == place))
-    shown = (each for each in bound.outputs if not isinstance(each, Column))
-    return all(_is_certain(part) for scalar in (*bound.predicates, *shown, *computed) for part in walk(scalar))
-
-
-def _is_certain(part: Scalar) -> bool:
-    if isinstance(part, Call) and part.type.kind is Kind.DECIMAL and part.type.precision == MAX_DIGITS:
-        return False  # where digits are cut off, DuckDB has rules of its own for how many
-    if isinstance(part, Call) and part.function == "cast":
-        return {part.type.kind, part.args[0].type.kind} <= _NUMBERS
-    return part.type.kind in _KINDS and (not isinstance(part, Call) or part.function in _EXACT)

@@ -86,7 +86,31 @@ def drop_table(db: ivm.Database) -> object:
     return db.sql("DROP TABLE IF EXISTS t")
 
 
+def transaction(db: ivm.Database) -> object:
+    try:
+        return db.sql(
+            "BEGIN; CREATE UNIQUE INDEX one ON sale (price);"
+            "CREATE TABLE t (id BIGINT PRIMARY KEY, s BIGINT REFERENCES sale) WITH (check_foreign_keys = true);"
+            "INSERT INTO sale SELECT 100 + i, 2, i + 1 FROM range(5) r(i); INSERT INTO t VALUES (1, 103);"
+            "CREATE MATERIALIZED VIEW prices AS SELECT price % 7 AS p, count(*) AS n FROM sale GROUP BY price % 7;"
+            "UPDATE shop SET city = 'Rom' WHERE id = 1; COMMIT"
+        )
+    finally:
+        if db.in_transaction:
+            db.rollback()
+
+
+def undone(db: ivm.Database) -> object:
+    if "prices" not in [view.name for view in db.views()]:
+        return None
+    return db.sql(
+        "BEGIN; DROP TABLE t; DROP VIEW prices; DELETE FROM sale WHERE id >= 100; DROP INDEX one;"
+        "UPDATE shop SET city = 'Bern' WHERE id = 1; COMMIT"
+    )
+
+
 PAIRS = {
+    "transaction": (transaction, undone),
     "commit": (commit, uncommit),
     "create": (create, drop),
     "fill": (create, drop),
@@ -98,13 +122,14 @@ PAIRS = {
 }
 
 
+# What the interpreter calls, when something is let go of, nobody can interrupt: it says so, and goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("pair", PAIRS)
 def test_it_is_done_or_undone(pair):
     tried(pair, SAMPLE * 4 if pair == "commit" else SAMPLE)
 
 
 @pytest.mark.slow
-# What the interpreter calls, when something is let go of, nobody can interrupt: it says so, and goes on.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("pair", PAIRS)
 def test_it_is_done_or_undone_at_every_line(pair):

@@ -130,7 +130,7 @@ def test_a_row_as_most_write_it_is_read_at_once(db, row, end):
         ("INSERT INTO t VALUES (4, '5', 6)", "2 columns (a, b), but 3 values"),
         ("INSERT INTO t VALUES (4)", "2 columns (a, b), but 1 value"),
         ("INSERT INTO t (a) VALUES (1, 2)", "1 column (a), but 2 values"),
-        ("INSERT INTO t (a, b) VALUES (1 + 1, 'x', 3)", "2 columns (a, b), but 3 values in row 1"),
+        ("INSERT INTO t (a, b) VALUES (1 + 1, 'x', 3)", "2 columns (a, b), but 3 values"),
         ("INSERT INTO t VALUES (1, 'x'), (2)", "2 columns (a, b), but 1 value in row 2"),
         ("INSERT INTO t SELECT 7, '8', 9", "2 columns (a, b), but 3 values"),
         ("INSERT INTO t SELECT 7", "2 columns (a, b), but 1 value"),

@@ -21,8 +21,11 @@ FILES = (
     "ivm/engine/subscription.py",
     "ivm/engine/tables.py",
     "ivm/engine/view.py",
+    "ivm/session/coming.py",
+    "ivm/session/coming_whole.py",
     "ivm/session/core.py",
     "ivm/session/defining.py",
+    "ivm/session/publishing.py",
     "ivm/session/succession.py",
 )
 LEFT_OUT = ("ivm/trace/turns.py",)

@@ -118,6 +118,16 @@ def test_rolled_back_or_refused_nothing_is_left() -> None:
         ("CREATE UNIQUE INDEX i ON m (x, y)", "INSERT INTO m VALUES (2, 'r')", "more than once"),
         ("ALTER TABLE t DROP COLUMN s CASCADE; INSERT INTO t VALUES (8, 8, 77)", "", "refer to no row"),
         ("ALTER TABLE t RENAME TO u; INSERT INTO u VALUES (8, 500, '', 1)", "", "is false"),
+        (
+            "ALTER TABLE p ADD COLUMN n INTEGER; DELETE FROM p WHERE k = 2; ALTER TABLE p ALTER n TYPE BIGINT",
+            "",
+            "still refer",
+        ),
+        (
+            "CREATE TABLE s (x INTEGER) WITH (static = true); INSERT INTO s VALUES (1); CREATE MATERIALIZED VIEW of_s AS FROM s",
+            "",
+            "is declared static",
+        ),
     ],
 )
 def test_a_commit_that_fails_leaves_nothing(steps: str, others: str, error: str) -> None:
@@ -136,6 +146,13 @@ def test_a_commit_that_fails_leaves_nothing(steps: str, others: str, error: str)
             db.commit()
         assert (there(db), nodes(db)) == (before, kept)
         db.sql("INSERT INTO t VALUES (9, 9, 'n', 1); INSERT INTO m VALUES (9, 'n')")
+        db.verify()
+
+
+def test_what_refers_goes_with_what_it_refers_to() -> None:
+    with made() as db:
+        db.sql("BEGIN; DELETE FROM p WHERE k = 2; DROP TABLE t CASCADE; CREATE TABLE t (k INTEGER); COMMIT")
+        assert rows(db, "p") == [(1,)]
         db.verify()
 
 

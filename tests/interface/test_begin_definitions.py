@@ -188,9 +188,6 @@ def test_what_cannot_be_together_is_refused() -> None:
             db.sql("; ".join(("BEGIN", *steps)))
         db.rollback()
         assert all_there_is(db) == before
-    over_shards = ivm.connect(compile="off", shards=2)
-    with pytest.raises(ivm.UnsupportedError, match="over shards"):
-        over_shards.sql("BEGIN; CREATE TABLE t (a INTEGER)")
 
 
 @pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Engine, "_settle"), (Log, "keep")])

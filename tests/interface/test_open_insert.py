@@ -14,7 +14,7 @@ import pytest
 import ivm
 from catalog.errors import Error
 from sql.parameters import filled
-from sql.plain_insert import OpenInsert, PlainConflict, open_insert
+from sql.plain_insert import OpenInsert, open_insert
 
 TYPES = (
     "BOOLEAN", "TINYINT", "INTEGER", "UBIGINT", "BIGINT NOT NULL", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL(9, 2)",
@@ -68,22 +68,17 @@ def test_texts_that_are_open() -> None:
     found = open_insert('insert into "a ""b" (x, "Y") values (?, ?),\n ( ?,?) ; ')
     assert found == OpenInsert('a "b', ("x", "Y"), 2, 2)
     assert open_insert("INSERT INTO t VALUES(?)") == OpenInsert("t", (), 1, 1)
-    met = open_insert('INSERT INTO t VALUES (?) on conflict (a, "B") Do Update Set c = excluded.c, d=EXCLUDED . a;')
-    assert met == OpenInsert("t", (), 1, 1, PlainConflict("update", ("a", "B"), (("c", "c"), ("d", "a"))))
-    assert open_insert("INSERT OR Replace INTO t VALUES (?)") == OpenInsert("t", (), 1, 1, PlainConflict("replace"))
-    assert open_insert("INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING") == OpenInsert(
-        "t", (), 1, 1, PlainConflict("nothing")
-    )
+    met = 'on conflict (a, "B") Do Update Set c = excluded.c || \';\', d=EXCLUDED . a - 1 RETURNING *'
+    assert open_insert(f"INSERT INTO t VALUES (?) {met} ; ") == OpenInsert("t", (), 1, 1, "", met)
+    assert open_insert("INSERT OR Replace INTO t VALUES (?)") == OpenInsert("t", (), 1, 1, "REPLACE")
     for text in (
         "INSERT INTO t VALUES (?, 1)",
         "INSERT INTO t VALUES (?), (?, ?)",
-        "INSERT INTO t VALUES (?) RETURNING x",
-        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = excluded.b + 1",
         "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = ?",
-        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = excluded.b WHERE b > 1",
-        "INSERT INTO t VALUES (?) ON CONFLICT (a) WHERE a > 1 DO NOTHING",
-        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = excluded.b,",
-        "INSERT OR REPLACE INTO t VALUES (?) ON CONFLICT DO NOTHING",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = 1 -- one",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = 1 /* one */",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = E'\\''",
+        "INSERT INTO t VALUES (?) ON CONFLICT (a) DO UPDATE SET b = $$;$$",
         "INSERT OR ABORT INTO t VALUES (?)",
         "INSERT INTO t VALUES (?); INSERT INTO t VALUES (?)",
         'INSERT INTO "s".t VALUES (?)',

@@ -23,7 +23,7 @@ _NAMES = {
     **dict.fromkeys(("now", "get_current_timestamp", "transaction_timestamp"), TIMESTAMPTZ),
     "current_localtime": TIME,
 }
-_WITHOUT = ("CHECK", "VALUES", "this statement")
+_WITHOUT = ("CHECK", "VALUES")
 """Clauses that see a row alone."""
 
 

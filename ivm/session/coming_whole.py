@@ -1,0 +1,108 @@
+"""What comes to exist with a commit, where all rows are here."""
+
+from __future__ import annotations
+
+from catalog.schema import Table, View
+from ivm.durable.restore import bound_again
+from ivm.engine.declaring import declared
+from ivm.engine.installing import Put, beside, renamed
+from ivm.engine.tables import Declared
+from ivm.engine.view import Installed
+from ivm.intake.incoming import default_values
+from ivm.plan.renamed import Renaming
+from ivm.render.renderer import Renderer
+from ivm.session.coming import Coming
+from ivm.session.core import Core
+from ivm.session.pending import Pending
+
+
+class ComingWhole(Coming):
+    """See `Coming`. Tables are what they are to be at once, and as they were again where the commit fails: nobody reads
+    meanwhile what they are called.
+    """
+
+    def __init__(self, core: Core, pending: Pending) -> None:
+        super().__init__(core, pending)
+        self._before: dict[str, Declared | None] = {}
+        self._made: dict[str, Installed] = {}
+        self._rendered: Renderer | None = None
+
+    def fill(self) -> None:
+        """See `Coming.fill`."""
+        self.check_tables()
+        engine, anew = self.core.engine, self._put_tables()
+        new = self.changed_views(anew, whole=True)
+        self._rendered, renaming = engine.renderer, self._renaming()
+        gone = {*self.views, *(view.name for view in new)} - self.kept
+        self.renderer = engine.beside({name: engine.tables[name] for name in anew}, gone)
+        engine.renderer = self.renderer  # so that changes reach what is there after the commit
+        for view in new:
+            self.views[view.name] = self._installed(view, self.renderer, renaming if view.name in self.kept else None)
+
+    def stays(self, view: str, installed: Installed | None) -> bool:
+        """See `Coming.stays`."""
+        there = self.core.engine.views.get(view)
+        return installed is not None and there is not None and installed.node is there.node
+
+    def give_up(self) -> None:
+        """See `Coming.give_up`."""
+        engine = self.core.engine
+        engine.settle()
+        if self.core.catalog.is_like(self.catalog):
+            return
+        if self._rendered is not None:
+            engine.renderer = self._rendered
+        for name, installed in self._made.items():
+            installed.node.owners.pop(name, None)
+        engine.sweep()
+        engine.tables.anew = ()
+        for name, put in self._before.items():
+            engine.tables.put(name, put)
+
+    def put(self) -> None:
+        """See `Coming.put`."""
+        self.core.engine.tables.anew = ()
+        super().put()
+
+    def _renaming(self) -> Renaming:
+        """Let what has another name be known by it; not what is dropped, whose name that may have been."""
+        engine = self.core.engine
+        tables = {each.old.name: each.table.name for each in self.altered if each.old.name != each.table.name}
+        renaming = Renaming({**tables, **self.renamed})
+        if renaming.names:
+            dropped = [[each.name for each in self.gone if isinstance(each, kind)] for kind in (Table, View)]
+            views = {*dropped[1]} - renaming.names.keys()
+            left = beside(engine.renderer, {**engine.tables}, {*dropped[0]}, views)
+            engine.renderer = renamed(left, renaming)
+        return renaming
+
+    def _put_tables(self) -> list[str]:
+        """Let tables be what they are to be, with the rows there are; those that views read in another way now."""
+        tables = self.core.engine.tables
+        altered = {each.table.name: (each, default_values(each.table, each.new)) for each in self.altered}
+        made = {table.name: None for table in self.tables}
+        found = declared(tables, self.catalog, made, altered, (), self.core.engine.time)
+        there = {table.name for table in self.catalog.tables}
+        puts: dict[str, Declared | None] = {**dict.fromkeys(name for name in tables if name not in there), **found}
+        anew = [name for name in made if name in tables]
+        tables.anew = frozenset(anew)
+        anew += [each.table.name for each in self.altered if each.is_stored_anew]
+        for name, put in puts.items():
+            self._before.setdefault(name, tables.there(name) if name in tables else None)
+            tables.put(name, put)
+        return anew
+
+    def _installed(self, view: View, renderer: Renderer, kept: Renaming | None) -> Put:
+        engine, bound = self.core.engine, bound_again(view, self.catalog)
+        if not view.maintained:
+            return None, bound.oracle_sql
+        was = self.pending.was(view)
+        if was is not None and kept is not None:
+            return engine.views[was.name].called(view, kept), bound.oracle_sql
+        sizes = {name: float(len(each.log)) for name, each in self._made.items()}
+        planned = engine.planned(bound.relation, sizes)
+        installed = engine.installed(view, planned, lambda progress: None, renderer=renderer)
+        self._made[view.name] = installed
+        installed.node.owners[view.name] = None
+        engine.sweep()  # the installation is over: what a change raises there is the commit's
+        return installed, bound.oracle_sql
