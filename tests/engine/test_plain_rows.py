@@ -72,8 +72,7 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(statements, "run_plain", counting)
 
     def inserted(core: Core, statement: PlainInsert) -> ivm.Result | None:
-        found = insert_plain(core, statement)
-        if found is not None:
+        if (found := insert_plain(core, statement)) is not None:
             counting.done.append(statement.text)
         return found
 
