@@ -70,7 +70,9 @@ class Clock:
 
     def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
-        commit, (known, is_read) = engine.commit if also is None else partial(engine.commit, also=also), self._read
+        commit, (known, is_read) = engine.commit, self._read
+        if also is not None:
+            commit, known, is_read = partial(engine.commit, also=also), self._catalog.content, also.reads_clock
         if not (is_read if known is self._catalog.content else self._is_read()):
             return commit(changes, batch)
         self._begun(engine)

@@ -113,6 +113,7 @@ class Coming(ABC):
             for name in gone:
                 core.engine.put_table(name, None)
             self.put()
+            core.numbers.become(self.pending.numbers)  # before anybody finds them
             core.catalog.become(self.catalog)
             for was, name in self.renamed.items():
                 core.engine.listeners.rename(was, name)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from catalog.clock import CLOCK
 from catalog.errors import ConstraintError, TransactionError
 from ivm.engine.decided import Also
 from ivm.engine.transaction import Change
@@ -16,6 +17,7 @@ from ivm.session.coming_whole import ComingWhole
 from ivm.session.core import Core
 from ivm.session.freeing import dropping
 from ivm.session.pending import Pending
+from ivm.session.sequences import last_numbers
 
 
 def publish(core: Core, pending: Pending) -> None:
@@ -45,7 +47,7 @@ def publish(core: Core, pending: Pending) -> None:
                 changes = _changes(core, pending)
                 new.fill()
                 new.check_static(changes)
-                also = Also(new.written, new.work())
+                also = Also(new.written, new.work(), bool(new.catalog.users_of(CLOCK.name)))
                 _committed(core, pending, partial(core.clock.commit, core.engine, changes, None, also))
             except BaseException:
                 new.give_up()
@@ -67,7 +69,8 @@ def _committed(core: Core, pending: Pending, commit: Callable[[], int]) -> None:
 
 def _changes(core: Core, pending: Pending) -> list[Change]:
     """What differs, checked against what others have changed. The caller has the lock."""
-    given = []
+    due = pending.numbers.due()
+    given = [last_numbers(due)] if due else []
     for name, (rows, diffs) in pending.changes().items():
         pending.tables[name].check_first(rows, diffs)
         table = pending.tables[name].table

@@ -176,18 +176,45 @@ def test_others_that_define_something_are_first() -> None:
     assert all_there_is(db) == before
 
 
-def test_what_cannot_be_together_is_refused() -> None:
-    db = made()
-    for steps in (
-        ("CREATE SEQUENCE q",),
-        ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days', retention_column = 'at')",),
-        ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE b < epoch(now())",),
-    ):
-        before = all_there_is(db)
-        with pytest.raises(ivm.UnsupportedError, match="transaction"):
-            db.sql("; ".join(("BEGIN", *steps)))
+@pytest.mark.parametrize("place", ["disk", "shards"])
+def test_clocks_retention_and_sequences_come_with_it(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "db.ivm" if place == "disk" else None
+    db = ivm.connect(path, compile="off", shards=3 if place == "shards" else None)
+    db.sql("CREATE TABLE e (id INTEGER PRIMARY KEY, at TIMESTAMP); INSERT INTO e VALUES (1, '2100-01-01 09:30:00')")
+    recent = "CREATE MATERIALIZED VIEW recent AS SELECT id FROM e WHERE at > localtimestamp - INTERVAL 1 HOUR"
+    for text in (recent, "CREATE SEQUENCE s"):
+        db.sql(f"BEGIN; {text}; ROLLBACK")
+    assert not [name for name in core_of(db).engine.tables if name.startswith("ivm_")]
+    db.tick("2100-01-01 10:00:00")
+    db.sql(f"BEGIN; {recent}; INSERT INTO e VALUES (3, '2100-01-01 09:59:00'); CREATE SEQUENCE s START 7")
+    db.sql("CREATE TABLE old (id BIGINT DEFAULT nextval('s'), at TIMESTAMP) WITH (retention = '7 days', "
+           "retention_column = 'at'); INSERT INTO old (at) VALUES ('2100-01-01'), ('2099-12-01')")  # fmt: skip
+    assert (rows(db, "recent"), len(rows(db, "old"))) == ([(1,), (3,)], 2)
+    time = db.time
+    db.sql("COMMIT")
+    assert (rows(db, "recent"), db.time) == ([(1,), (3,)], time + 1)
+    if path is not None:
+        shutil.copytree(path, tmp_path / "copy.ivm", ignore=shutil.ignore_patterns("LOCK"))
+        db.close()
+        db = ivm.connect(tmp_path / "copy.ivm", compile="off")  # as after a crash: the log alone
+    db.tick("2100-01-01 10:45:00")
+    db.sql("INSERT INTO old (at) VALUES ('2100-01-01')")
+    assert (rows(db, "recent"), [row[0] for row in rows(db, "old")]) == ([(3,)], [7, 9])
+    db.sql("BEGIN; DROP VIEW recent; DROP TABLE old; DROP SEQUENCE s; COMMIT")
+    assert db.tick("2100-01-02") == db.time
+    db.sql(f"BEGIN; {recent}; CREATE SEQUENCE s; COMMIT")
+    assert (rows(db, "recent"), db.sql("SELECT nextval('s')").fetchall()) == ([], [(1,)])
+    db.verify()
+
+
+def test_a_sequence_that_others_have_replaced_is_used_no_more() -> None:
+    with made() as db, ThreadPoolExecutor(1) as other:
+        db.sql("CREATE SEQUENCE s START 40; BEGIN; DELETE FROM t")
+        other.submit(db.sql, "CREATE OR REPLACE SEQUENCE s START 3").result()
+        with pytest.raises(ivm.TransactionError, match="others have dropped or replaced"):
+            db.sql("SELECT nextval('s')")
         db.rollback()
-        assert all_there_is(db) == before
+        assert db.sql("SELECT nextval('s')").fetchall() == [(3,)]
 
 
 @pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Engine, "_settle"), (Log, "keep")])
