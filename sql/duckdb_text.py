@@ -50,6 +50,8 @@ class _Writer(DuckDBGenerator):
         # Which bind as no other signs do.
         exp.JSONExtract: lambda self, node: self.func("JSON_EXTRACT", node.this, node.expression),
         exp.JSONExtractScalar: lambda self, node: self.func("JSON_EXTRACT_STRING", node.this, node.expression),
+        # As columns have it; see `sql.collate_words`.
+        exp.Collate: lambda self, node: f"{self.sql(node, 'this')} COLLATE {self.sql(node, 'expression').lower()}",
         # As date + INTERVAL it would be a TIMESTAMP.
         exp.DateAdd: lambda self, node: self.func("DATE_ADD", node.this, node.expression),
     }

@@ -16,6 +16,7 @@ from sql import parse_changes
 from sql.alter import alter
 from sql.arguments import declared, refuse_unread
 from sql.asked_loops import asked_loops, text_without
+from sql.collate_words import with_plain_collations
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.macro_statements import about_macro
@@ -61,7 +62,7 @@ def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
     ParseError with line and column if the text is not SQL; UnsupportedError for a statement that the engine does
     not run; BindError for a table declaration that contradicts itself. Names are not looked up here.
     """
-    source = SqlText(text)
+    source = SqlText(with_plain_collations(text, dialect))
     return tuple(_statement(syntax, source, dialect) for syntax in statements(source, dialect))
 
 

@@ -15,6 +15,8 @@ from ivm.durable.manifest import Part, TableFiles
 from ivm.trace.columns.arrow import arrow_type, bools_from, bools_in
 from ivm.trace.columns.column import Bools, Ints
 from ivm.trace.columns.in_place import is_readable_in
+from ivm.trace.columns.segment import LARGE
+from ivm.trace.columns.stand_ins import of_dictionary, with_leaves
 from ivm.trace.rows.row_store import RowsReader
 
 _LIVING = "living"
@@ -71,15 +73,18 @@ def _is_of(table: Table, schema: pa.Schema) -> bool:
     if schema.names != [field.name for field in table.fields]:
         return False
     return all(
-        found == _values(arrow_type(field.type))
-        or is_readable_in(found, field.type)
-        or (pa.types.is_large_string(found) and field.type.is_text)
-        for found, field in zip(map(_values, schema.types), table.fields, strict=True)
+        with_leaves(found, _plain) == with_leaves(arrow_type(field.type), _plain)
+        or is_readable_in(of_dictionary(found), field.type)
+        for found, field in zip(schema.types, table.fields, strict=True)
     )
 
 
-def _values(type_: pa.DataType) -> pa.DataType:
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
+def _plain(given: pa.DataType) -> pa.DataType:
+    """The type of texts or bytes, of which there may be many, and in a dictionary."""
+    return _FEW.get(of_dictionary(given), of_dictionary(given))
+
+
+_FEW = {large: few for few, large in LARGE.items()}
 
 
 def as_read(files: TableFiles, numbering: object, names: Sequence[str], dead: int) -> WrittenRows:

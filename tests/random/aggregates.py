@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tests.random.conditions import Conditions
-from tests.random.scalars import KINDS
 from tests.random.scope import Col, Scope
 
 FRAMES = (
@@ -34,7 +33,7 @@ class Aggregates(Conditions):
         distinct = "DISTINCT " if self.rng.random() < 0.25 else ""
         roll = self.rng.random()
         if kind == "INT":
-            anything = self.value(self.rng.choice(scope.kinds() or KINDS), inner, depth)
+            anything = self.value(self._some_kind(scope), inner, depth)
             if roll < 0.3:
                 return self._filtered("count(*)", inner)
             if roll < 0.5:
@@ -49,7 +48,7 @@ class Aggregates(Conditions):
             number = self.value(self.rng.choice(("INT", "DBL")), inner, depth)
             return self._filtered(f"{self.rng.choice(('avg', 'sum', 'median'))}({number})::DOUBLE", inner, "::DOUBLE")
         if kind == "DBL" and roll < 0.7:
-            anything = self.value(self.rng.choice(scope.kinds() or KINDS), inner, depth)
+            anything = self.value(self._some_kind(scope), inner, depth)
             return self._filtered(self.rng.choice((f"entropy({anything})", f"mad({value})")), inner)
         if kind == "BOOL":
             return self._filtered(f"{self.rng.choice(('bool_and', 'bool_or'))}({value})", inner)

@@ -9,7 +9,7 @@
     DELETE FROM t0 VALUES (3);
 
 A batch is one call, in which each `-- time` begins a logical time. DELETE names whole rows, each of which goes once.
-`-- late` stands before the batch at which the views are installed late, `-- ways 7` says how: see `tests.random.ways`.
+`-- zone Europe/Zurich` says by whose clocks moments are told, `-- late` stands before the batch at which the views are installed late, `-- ways 7` says how: see `tests.random.ways`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ class Case:
     batches: tuple[Batch, ...]
     late: int = 1
     ways: int = 0
+    zone: str = "UTC"
 
 
 def written(case: Case, comment: str = "") -> str:
@@ -41,6 +42,8 @@ def written(case: Case, comment: str = "") -> str:
     lines = [f"-- {line}".rstrip() for line in comment.splitlines()]
     lines += [f"{table.ddl()};" for table in case.tables]
     lines += [f"CREATE MATERIALIZED VIEW {quoted(name)} AS {text};" for name, text in case.views]
+    if case.zone != "UTC":
+        lines.append(f"-- zone {case.zone}")
     if case.ways:
         lines.append(f"-- ways {case.ways}")
     for number, batch in enumerate(case.batches):
@@ -64,9 +67,12 @@ def _changes(time: tuple[Change, ...]) -> list[str]:
     return lines
 
 
-_STATEMENT = re.compile(r"-- (batch|time|late|ways \d+)\b|((?:CREATE|INSERT|DELETE)\b(?:'[^']*'|[^;'])*);|--[^\n]*")
+_STATEMENT = re.compile(
+    r"-- (batch|time|late|ways \d+|zone \S+)\b|((?:CREATE|INSERT|DELETE)\b(?:'[^']*'|[^;'])*);|--[^\n]*"
+)
 _CHANGE = re.compile(rf"(INSERT INTO|DELETE FROM) ({IDENTIFIER}) (VALUES .*)", re.DOTALL)
 _VIEW = re.compile(rf"CREATE MATERIALIZED VIEW ({IDENTIFIER}) AS (.*)", re.DOTALL)
+_COLLATED = re.compile(rf"({IDENTIFIER}) (VARCHAR COLLATE \w+)")
 _REFERENCES = re.compile(rf"({IDENTIFIER}) \w+(?:\([\d,]+\))?(?: NOT NULL)? REFERENCES ({IDENTIFIER})")
 
 
@@ -75,7 +81,7 @@ def parsed(script: str) -> Case:
     tables: dict[str, Table] = {}
     views: list[tuple[str, str]] = []
     batches: list[list[list[Change]]] = []
-    late, ways = 1, 0
+    late, ways, zone = 1, 0, "UTC"
     with duckdb.connect() as connection:
         for found in _STATEMENT.finditer(script):
             mark, statement = found.groups()
@@ -85,6 +91,8 @@ def parsed(script: str) -> Case:
                 batches[-1].append([])
             elif mark == "late":
                 late = len(batches)
+            elif mark and mark.startswith("zone"):
+                zone = mark.removeprefix("zone ")
             elif mark:
                 ways = int(mark.removeprefix("ways "))
             elif statement and (change := _CHANGE.fullmatch(statement)):
@@ -96,18 +104,21 @@ def parsed(script: str) -> Case:
             elif statement:
                 table = _table(connection, statement)
                 tables[table.name] = table
-    return Case(tuple(tables.values()), tuple(views), tuple(tuple(map(tuple, batch)) for batch in batches), late, ways)
+    return Case(
+        tuple(tables.values()), tuple(views), tuple(tuple(map(tuple, batch)) for batch in batches), late, ways, zone
+    )
 
 
 def _table(connection: duckdb.DuckDBPyConnection, statement: str) -> Table:
     """What DuckDB makes of the declaration; the primary key's columns must come first."""
+    collated = {unquoted(column): type_ for column, type_ in _COLLATED.findall(statement)}
     targets = {unquoted(column): unquoted(target) for column, target in _REFERENCES.findall(statement)}
     connection.execute(re.sub(rf" REFERENCES {IDENTIFIER}", "", statement))
     match = re.search(rf"TABLE ({IDENTIFIER})", statement)
     assert match is not None, statement
     name = unquoted(match[1])
     columns = tuple(
-        Column(column, type_, not required, targets.get(column, ""))
+        Column(column, collated.get(column, type_), not required, targets.get(column, ""))
         for _, column, type_, required, _, _ in connection.execute(
             "SELECT * FROM pragma_table_info(?)", [match[1]]
         ).fetchall()
@@ -121,7 +132,8 @@ def _table(connection: duckdb.DuckDBPyConnection, statement: str) -> Table:
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, table: Table, values: str) -> list[Row]:
-    types = ", ".join(f"CAST(c{i} AS {column.type})" for i, column in enumerate(table.columns))
+    types = ", ".join(f"CAST(c{i} AS {column.type.partition(' COLLATE')[0]})" for i, column in enumerate(table.columns))
     names = ", ".join(f"c{i}" for i in range(len(table.columns)))
-    rows = connection.sql(f"SELECT {types} FROM ({values}) AS r ({names})").fetchall()
-    return [tuple(map(value_of, row)) for row in rows]
+    rows = connection.sql(f"SELECT {types} FROM ({values}) AS r ({names})").to_arrow_table()
+    columns = [[value_of(value, c.type) for value in rows.column(i).to_pylist()] for i, c in enumerate(table.columns)]
+    return list(zip(*columns, strict=True))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from tests.random.tables import DOMAINS, Column, Row, Table, Value
+from tests.random.kinds import TYPES, Value
+from tests.random.tables import Column, Row, Table
 
 Change = tuple[str, Row, int]
 Time = tuple[Change, ...]
@@ -108,4 +109,4 @@ def _value(rng: Random, column: Column, state: State, key: bool) -> Value:
         return 0  # its table is empty: the row refers to nothing, as tables that do not check it allow
     if column.nullable and rng.random() < NULLS:
         return None
-    return rng.randint(0, 9) if key else rng.choice(DOMAINS[column.type])
+    return rng.randint(0, 9) if key else rng.choice(TYPES[column.type].domain)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from tests.random.kinds import BASIC, KINDS
 from tests.random.literals import random_literal
-from tests.random.scalars import KINDS, Scalars
+from tests.random.scalars import Scalars
 from tests.random.scope import Scope
 
 COMPARISONS = ("=", "=", "<>", "<", "<=", ">", ">=")
 _THEN = "(localtimestamp - (localtimestamp - TIMESTAMP '2020-02-15 12:00:00'))"
 CLOCKS = {"TS": _THEN, "DATE": f"{_THEN}::DATE"}
 """What depends on what time it is, for the engine, and lies among the values of columns."""
-PATTERNS = ("a%", "%b", "_", "%a%", "a_", "%")
 
 
 class Conditions(Scalars):
@@ -37,7 +37,7 @@ class Conditions(Scalars):
 
     def _kind(self, scope: Scope) -> str:
         kinds = [kind for kind in scope.kinds() if kind != "BOOL"]
-        return self.rng.choice(kinds or KINDS[:6])
+        return self.rng.choice(kinds or BASIC)
 
     def _simple(self, scope: Scope, depth: int) -> str:
         kind = self._kind(scope)
@@ -54,8 +54,8 @@ class Conditions(Scalars):
                 items = ", ".join(random_literal(self.rng, kind) for _ in range(self.rng.randint(1, 3)))
                 return f"{a} {self.rng.choice(('', 'NOT '))}IN ({items})"
             case 4:
-                word = self.rng.choice(("LIKE", "NOT LIKE", "ILIKE"))
-                return f"{self.value('STR', scope, depth)} {word} '{self.rng.choice(PATTERNS)}'"
+                own = [*KINDS["STR"].conditions, *(c for each in scope.kinds() for c in KINDS[each].conditions)]
+                return self.filled(self.rng.choice(own), scope, depth)
             case 5:
                 column = scope.pick(self.rng, "BOOL")
                 return column or f"{a} {op} {b}"

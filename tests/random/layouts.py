@@ -22,7 +22,7 @@ def laid_out(rng: Random, table: pa.Table) -> pa.Table:
 
 def _laid_out(rng: Random, array: pa.Array) -> pa.Array | pa.ChunkedArray:
     layouts: list[Layout] = [_same, _same, _sliced, _chunked, pc.run_end_encode, pa.Array.dictionary_encode]
-    others = _OTHERS.get(array.type.id, ())
+    others = _OTHERS.get(array.type, ())
     if others and rng.random() < 0.5:
         array = array.cast(rng.choice(others))
     kind = array.type
@@ -47,12 +47,15 @@ def _chunked(array: pa.Array) -> pa.ChunkedArray:
     return pa.chunked_array([array.slice(0, at), array.slice(0, 0), array.slice(at)])
 
 
-_OTHERS: dict[int, tuple[pa.DataType, ...]] = {
-    pa.string().id: (pa.large_string(), pa.string_view()),
-    pa.int32().id: (pa.int8(), pa.int16(), pa.int64()),
-    pa.int64().id: (pa.int32(), pa.int8()),
-    pa.decimal128(9, 2).id: (pa.decimal256(20, 2), pa.decimal128(30, 2), pa.decimal32(9, 2)),
-    pa.list_(pa.int32()).id: (pa.large_list(pa.int32()), pa.list_(pa.int64())),
-    pa.date32().id: (pa.date64(),),
-    pa.timestamp("us").id: (pa.timestamp("ns"),),
+_OTHERS: dict[pa.DataType, tuple[pa.DataType, ...]] = {
+    pa.string(): (pa.large_string(), pa.string_view()),
+    pa.binary(): (pa.large_binary(),),
+    pa.int32(): (pa.int8(), pa.int16(), pa.int64()),
+    pa.int64(): (pa.int32(), pa.int8()),
+    pa.decimal128(9, 2): (pa.decimal256(20, 2), pa.decimal128(30, 2), pa.decimal32(9, 2)),
+    pa.list_(pa.int32()): (pa.large_list(pa.int32()), pa.list_(pa.int64())),
+    pa.list_(pa.string()): (pa.large_list(pa.string()), pa.list_(pa.large_string())),
+    pa.date32(): (pa.date64(),),
+    pa.timestamp("us"): (pa.timestamp("ns"),),
+    pa.timestamp("us", "UTC"): (pa.timestamp("ns", "UTC"), pa.timestamp("us", "Asia/Tokyo")),
 }

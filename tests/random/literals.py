@@ -6,43 +6,13 @@ import datetime
 from decimal import Decimal
 from random import Random
 
-from tests.random.tables import DOMAINS, Record, Value
+import pyarrow as pa
 
-_TYPE = {
-    "INT": "INTEGER",
-    "DEC": "DECIMAL(9,2)",
-    "DBL": "DOUBLE",
-    "STR": "VARCHAR",
-    "DATE": "DATE",
-    "TS": "TIMESTAMP",
-    "BOOL": "BOOLEAN",
-    "LIST": "INTEGER[]",
-    "REC": "STRUCT(a INTEGER, b VARCHAR)",
-    "ARR": "INTEGER[2]",
-}
-
-_ODD: dict[str, tuple[str, ...]] = {
-    "INT": ("+1", "- 1", "1_0", "1e0::INTEGER", "'  2 '::INTEGER", "2.5::INTEGER", "true::INTEGER", "-(-1)", "((2))",
-            "0003", "3::TINYINT::INTEGER"),
-    "DEC": (".25", "1.", "+0.25", "1e0::DECIMAL(9,2)", "'1.005'::DECIMAL(9,2)", "0.999::DECIMAL(9,2)", "1.0000",
-            "'1e-1'::DECIMAL(9,2)"),
-    "DBL": ("1e0", "5E-1", ".5::DOUBLE", "'1e0'::DOUBLE", "1e+0", "-1.5e0", "2::DOUBLE"),
-    "STR": ("'it''s'", "e'a\\tb'", "'\U0001f600'", "'a\nb'", "'a\\b'", "'%'", "'_'", "' a '", "'a--b'", "'a;b'", "'/* a */'",
-            "'\"'", "'{x}'", "'?'", "'$1'"),
-    "DATE": ("DATE '2020-1-31'", "'2020-02-29'::DATE", "DATE '2020/03/01'", "'2020-01-31 '::DATE",
-             "TIMESTAMP '2020-01-31 12:00:00'::DATE"),
-    "TS": ("TIMESTAMP '2020-02-29'", "TIMESTAMP '2020-02-29T12:30:00'", "'2020-02-29 12:30'::TIMESTAMP",
-           "TIMESTAMP '2020-02-29 12:30:00.5'", "DATE '2020-01-31'::TIMESTAMP"),
-    "LIST": ("list_value(1, 2)", "ARRAY[1]", "'[1, 2]'::INTEGER[]", "[x + 1 for x in [0, 1]]", "[1, 2, 3][:2]", "range(2)::INTEGER[]"),
-    "REC": ("struct_pack(a := 1, b := 'a')", "row(1, 'b')::STRUCT(a INTEGER, b VARCHAR)", "{'A': 2, 'b': NULL::VARCHAR}"),
-    "ARR": ("array_value(1, 2)", "'[0, 1]'::INTEGER[2]", "[1, NULL]::INTEGER[2]"),
-    "BOOL": ("TRUE", "'t'::BOOLEAN", "1::BOOLEAN", "NOT false", "(1 = 1)", "(NULL IS NULL)"),
-}  # fmt: skip
-"""Literals as some people write them."""
+from tests.random.kinds import KINDS, Pairs, Record, Value
 
 
 def literal(value: Value) -> str:
-    """A value of a column as a literal of its type."""
+    """A value of a column as a literal, of its type or of one that is cast to it."""
     match value:
         case None:
             return "NULL"
@@ -51,26 +21,48 @@ def literal(value: Value) -> str:
         case float():
             return f"{value!r}::DOUBLE"
         case datetime.datetime():
-            return f"TIMESTAMP '{value}'"
+            return f"{'TIMESTAMPTZ' if value.tzinfo else 'TIMESTAMP'} '{value}'"
         case datetime.date():
             return f"DATE '{value}'"
+        case datetime.time():
+            return f"TIME '{value}'"
         case str():
             return "'" + value.replace("'", "''") + "'"
+        case bytes():
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+        case pa.MonthDayNano():
+            return f"INTERVAL '{value.months} months {value.days} days {value.nanoseconds // 1000} microseconds'"
         case Record(a, b):
-            return f"CAST({{'a': {literal(a)}, 'b': {literal(b)}}} AS STRUCT(a INTEGER, b VARCHAR))"
+            return f"{{'a': {literal(a)}, 'b': {literal(b)}}}"
+        case Pairs():
+            return f"map([{', '.join(literal(k) for k, _ in value)}], [{', '.join(literal(v) for _, v in value)}])"
         case tuple():
-            return f"CAST([{', '.join(map(literal, value))}] AS INTEGER[])"
+            return f"[{', '.join(map(literal, value))}]"
         case int() | Decimal():
             return f"({value})" if value < 0 else str(value)
         case _:
             raise TypeError(f"no literal for {value!r}")
 
 
-def random_literal(rng: Random, kind: str) -> str:
+def random_literal(rng: Random, name: str) -> str:
     """A literal of a kind; now and then NULL of its type, or one that is written in an odd way."""
-    roll = rng.random()
+    roll, kind = rng.random(), KINDS[name]
+    type_ = kind.literal_type
     if roll < 0.05:
-        return f"CAST(NULL AS {_TYPE[kind]})"
-    if roll < 0.15:
-        return f"({rng.choice(_ODD[kind])})"
-    return literal(rng.choice(DOMAINS[_TYPE[kind]]))
+        return f"CAST(NULL AS {type_})"
+    if roll < 0.15 and kind.odd:
+        return f"({rng.choice(kind.odd)})"
+    return typed(rng.choice(kind.types[type_].domain), type_)
+
+
+def typed(value: Value, type_: str) -> str:
+    """A value as an expression of the type."""
+    if " COLLATE " in type_:
+        return f"({literal(value)} COLLATE {type_.rpartition(' ')[2]})"
+    plain = value is None or (type(value) is not float and type_ in _SAID) or type_ == "DOUBLE"
+    return literal(value) if plain else f"CAST({literal(value)} AS {type_})"
+
+
+_SAID = ("INTEGER", "BIGINT", "DECIMAL(9,2)", "VARCHAR", "DATE", "TIMESTAMP", "BOOLEAN", "BLOB", "INTERVAL", "TIME",
+         "TIMESTAMP WITH TIME ZONE")  # fmt: skip
+"""Types whose literals need no cast."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from tests.random.kinds import random_kind
 from tests.random.names import quoted
+from tests.random.queries import Queries
 from tests.random.returning import lead_of
+from tests.random.scope import Col, Scope
 from tests.random.tables import Column, Table
 
 _GROUPED = (
@@ -36,6 +39,12 @@ _JOINED = (
     "SELECT {a} AS c0 FROM {t} AS l INTERSECT ALL SELECT {c} FROM {u} AS r",
     "SELECT {a} AS c0 FROM {t} AS l UNION SELECT {c} FROM {u} AS r",
 )
+_COMPUTED = (
+    "SELECT {a} AS c0, {b} AS c1, {c} AS c2 FROM {t} AS l",
+    "SELECT {a} AS c0, {b} AS c1 FROM {t} AS l WHERE {condition}",
+    "SELECT {a} AS c0, count(*) AS c1, min({b}) AS c2 FROM {t} AS l GROUP BY {a}",
+    "SELECT DISTINCT {a} AS c0 FROM {t} AS l WHERE {condition}",
+)
 
 
 def plain_view(rng: Random, tables: Sequence[Table]) -> str:
@@ -57,6 +66,17 @@ def plain_view(rng: Random, tables: Sequence[Table]) -> str:
         d=_of("r", rng.choice(other.columns)),
         all=", ".join(_of("l", column) for column in table.columns),
     )
+
+
+def computed_view(rng: Random, tables: Sequence[Table]) -> str:
+    """The text of a view of expressions over the rows of one table, or of groups by them."""
+    table, queries = rng.choice(tables), Queries(rng, ())
+    queries.subqueries = 0
+    scope = Scope(tuple(Col(_of("l", column), column.kind) for column in table.columns))
+    kinds = [rng.choice(scope.kinds()) if rng.random() < 0.4 else random_kind(rng) for _ in range(3)]
+    a, b, c = (queries.value(kind, scope, 2) for kind in kinds)
+    forms = _COMPUTED if any(column.text in a for column in scope.columns) else _COMPUTED[:2]
+    return rng.choice(forms).format(a=a, b=b, c=c, t=quoted(table.name), condition=queries.condition(scope, 2))
 
 
 def _of(alias: str, column: Column) -> str:

@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from random import Random
 
 from tests.random.aggregates import Aggregates
+from tests.random.kinds import random_kind
 from tests.random.literals import random_literal
-from tests.random.names import spelled
-from tests.random.scalars import KINDS
+from tests.random.names import quoted, spelled
 from tests.random.scope import Col, Relation, Scope
 
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN")
 SETS = ("UNION", "UNION ALL", "UNION ALL", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL")
+
+
+_ELEMENTS = {"LIST": "INT", "ARR": "INT", "WORDS": "STR"}
+"""What the elements are of what unnest() takes."""
 
 
 class Queries(Aggregates):
@@ -43,7 +47,7 @@ class Queries(Aggregates):
     ) -> tuple[str, tuple[str, ...]]:
         """A query of columns c0, c1, ... of the kinds (None: any); with the kinds that it has."""
         if depth > 0 and self.rng.random() < 0.12:
-            kinds = kinds or tuple(self.rng.choice(KINDS) for _ in range(self.rng.randint(1, 3)))
+            kinds = kinds or tuple(random_kind(self.rng) for _ in range(self.rng.randint(1, 3)))
             parts = [self.block(kinds, outer, depth - 1)[0] for _ in range(2)]
             text = f"{parts[0]} {self.rng.choice(SETS)} {parts[1]}"
             return self._maybe_limited(text, kinds, 0.1), kinds
@@ -84,7 +88,7 @@ class Queries(Aggregates):
         scope, text = self._from(outer, depth, 3)
         where = self._where(scope, depth)
         wanted = kinds or tuple(
-            self.rng.choice(scope.kinds() or KINDS) if self.rng.random() < 0.7 else self.rng.choice(KINDS)
+            self._some_kind(scope) if self.rng.random() < 0.7 else random_kind(self.rng)
             for _ in range(self.rng.randint(1, 4))
         )
         roll = self.rng.random()
@@ -126,10 +130,10 @@ class Queries(Aggregates):
         keys = [Col(c.text, c.kind) for c in self.rng.sample(columns, min(len(columns), self.rng.choice((0, 1, 1, 2))))]
         computed = []
         if self.rng.random() < 0.25:
-            kind = self.rng.choice(KINDS)
+            kind = random_kind(self.rng)
             computed.append(Col(self.value(kind, Scope(scope.columns), 1), kind))
             computed = [c for c in computed if any(column.text in c.text for column in columns)]
-        found = [Col(self.aggregate(kind, scope, 1), kind) for kind in (*wanted, self.rng.choice(KINDS))]
+        found = [Col(self.aggregate(kind, scope, 1), kind) for kind in (*wanted, random_kind(self.rng))]
         local = Scope((*keys, *computed, *found), scope.outer, nested=False)
         visible = Scope(tuple(keys), scope.outer)
         items = [self._of_groups(kind, local, visible, depth) for kind in wanted]
@@ -235,8 +239,10 @@ class Queries(Aggregates):
         one = self.rng.choice(columns)
         alike = [c.text for c in columns if c.kind == one.kind]
         made, kind = f"unnest([{one.text}, {self.rng.choice(alike)}])", one.kind
-        if one.kind == "LIST":
-            made, kind = f"unnest({one.text})", "INT"
+        if one.kind in _ELEMENTS:
+            made, kind = f"unnest({one.text})", _ELEMENTS[one.kind]
+        if one.kind == "JSN":
+            return self._members(text, columns, one)
         if one.kind == "STR" and self.rng.random() < 0.5:
             made = f"unnest(string_split({one.text}, 'a'))"
         elif self.rng.random() < 0.3:
@@ -247,12 +253,38 @@ class Queries(Aggregates):
         found = (Col(f"{alias}.c0", kind), *((Col(f"{alias}.c1", "INT"),) if numbers else ()))
         return f"{text} {join.format(f'{made} {named}')}", (*columns, *found)
 
+    def _members(self, text: str, columns: tuple[Col, ...], one: Col) -> tuple[str, tuple[Col, ...]]:
+        """Rows made of the members of a JSON value."""
+        alias, join = self._alias("j"), self.rng.choice(("CROSS JOIN {}", "LEFT JOIN {} ON true"))
+        found = (Col(f"{alias}.key", "STR"), Col(f"{alias}.value", "JSN"), Col(f"{alias}.type", "STR"))
+        return f"{text} {join.format(f'json_each({one.text}) AS {alias}')}", (*columns, *found)
+
+    def _pivoted(self, relation: Relation, alias: str) -> tuple[str, tuple[Col, ...]] | None:
+        """A table whose values of one column are columns, or whose columns of one kind are rows; None if it has none."""
+        name, columns = spelled(self.rng, relation.name), list(relation.columns)
+        alike = [(a, b, kind) for at, (a, kind) in enumerate(columns) for b, other in columns[:at] if kind == other]
+        if alike and self.rng.random() < 0.5:
+            a, b, kind = self.rng.choice(alike)
+            nulls = self.rng.choice(("", "INCLUDE NULLS "))
+            text = f"(SELECT n, v FROM {name} UNPIVOT {nulls}(v FOR n IN ({quoted(a)}, {quoted(b)}))) AS {alias}"
+            return text, (Col(f"{alias}.n", "STR"), Col(f"{alias}.v", kind))
+        numbers = [column for column, kind in columns if kind == "INT"]
+        if not numbers:
+            return None
+        on, (key, kind) = self.rng.choice(numbers), self.rng.choice(columns)
+        if key == on:
+            return None
+        text = f"(PIVOT {name} ON {quoted(on)} IN (0, 1, 2) USING count(*) GROUP BY {quoted(key)}) AS {alias}"
+        return text, (Col(f"{alias}.{quoted(key)}", kind), *(Col(f'{alias}."{n}"', "INT") for n in range(3)))
+
     def _item(self, outer: tuple[Col, ...], depth: int) -> tuple[str, tuple[Col, ...]]:
         alias = self._alias("a")
         if depth > 0 and self.rng.random() < 0.12:
             text, kinds = self.query(None, outer if self.rng.random() < 0.2 else (), depth - 1)
             return f"({text}) AS {alias}", tuple(Col(f"{alias}.{n}", kind) for n, kind in numbered(kinds))
         relation = self.rng.choice(self.relations)
+        if self.rng.random() < 0.04 and (pivoted := self._pivoted(relation, alias)):
+            return pivoted
         columns = tuple(Col(f"{alias}.{spelled(self.rng, n)}", kind) for n, kind in relation.columns)
         return f"{spelled(self.rng, relation.name)} AS {alias}", columns
 

@@ -24,7 +24,7 @@ from tests.random.changes import Batch, State, after
 from tests.random.layouts import laid_out
 from tests.random.names import quoted
 from tests.random.places import Place
-from tests.random.tables import Table
+from tests.random.tables import Table, has_collations
 from tests.random.ways import Ways
 
 
@@ -60,7 +60,7 @@ def run(case: Case, compile: Any = "off", shards: int | None = None) -> Outcome:
         views = _accepted(case, outcome)
         if views:
             ways = Ways(case.ways)
-            connect = partial(ivm.connect, compile=compile, shards=shards)
+            connect = partial(ivm.connect, compile=compile, shards=shards, timezone=case.zone)
             other = partial(connect, sharing=ways.sharing)
             with ways.sized(), nullcontext(Place(other)) if shards else ways.place(other) as place:
                 run = _Run(replace(case, views=tuple(views)), ways, outcome, connect(), place)
@@ -80,7 +80,7 @@ def _with_tables(db: ivm.Database, tables: tuple[Table, ...]) -> ivm.Database:
 
 
 def _accepted(case: Case, outcome: Outcome) -> list[tuple[str, str]]:
-    db, oracle = _with_tables(ivm.connect(compile="off"), case.tables), _Oracle(case.tables)
+    db, oracle = _with_tables(ivm.connect(compile="off", timezone=case.zone), case.tables), _Oracle(case)
     views = []
     for name, text in case.views:
         try:
@@ -110,7 +110,7 @@ def _compare_types(name: str, found: pa.Schema, expected: pa.Schema, outcome: Ou
         outcome.failure = Failure(name, "types", f"{len(found)} columns, DuckDB has {len(expected)}")
         raise _Stop
     for mine, theirs in zip(found, expected, strict=True):
-        if mine.type != theirs.type and not pa.types.is_null(theirs.type):
+        if _unzoned(mine.type) != _unzoned(theirs.type) and not pa.types.is_null(theirs.type):
             outcome.failure = Failure(name, "types", f"column {mine.name} is {mine.type}, DuckDB's is {theirs.type}")
             raise _Stop
         if mine.name != theirs.name:
@@ -118,12 +118,23 @@ def _compare_types(name: str, found: pa.Schema, expected: pa.Schema, outcome: Ou
             raise _Stop
 
 
+def _unzoned(type_: pa.DataType) -> pa.DataType:
+    """The type of moments is the same in any zone."""
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(type_) and type_.tz else type_
+
+
 class _Oracle:
     """DuckDB with the views as plain ones."""
 
-    def __init__(self, tables: tuple[Table, ...]) -> None:
-        self.tables = {table.name: table for table in tables}
+    def __init__(self, case: Case) -> None:
+        self.tables = {table.name: table for table in case.tables}
         self.connection = duckdb.connect()
+        self.connection.execute(f"SET TimeZone = '{case.zone}'")
+        for table in case.tables:
+            self.connection.execute(
+                replace(table, columns=tuple(replace(c, target="") for c in table.columns), keys=0).ddl()
+            )
+        self.folded = has_collations(case.tables)
         self._loaded: State | None = None
         self._answers: dict[str, Bag] = {}
         self.load({name: [] for name in self.tables})
@@ -140,12 +151,13 @@ class _Oracle:
             return
         self._loaded, self._answers = state, {}
         for name, rows in state.items():
-            self.connection.register(name, self.tables[name].arrow(rows))
+            self.connection.register("ivm_rows", self.tables[name].arrow(rows))
+            self.connection.execute(f"DELETE FROM {quoted(name)}; INSERT INTO {quoted(name)} SELECT * FROM ivm_rows")
 
     def answer(self, name: str) -> Bag:
         if name not in self._answers:
             answer = self.connection.sql(f"SELECT * FROM {quoted(name)}").to_arrow_table()
-            self._answers[name] = bag_of(answer)
+            self._answers[name] = bag_of(answer, self.folded)
         return self._answers[name]
 
 
@@ -154,7 +166,7 @@ class _Run:
 
     def __init__(self, case: Case, ways: Ways, outcome: Outcome, early: ivm.Database, place: Place) -> None:
         self.case, self.ways, self.outcome, self.place = case, ways, outcome, place
-        self.oracle = _Oracle(case.tables)
+        self.oracle = _Oracle(case)
         for name, text in case.views:
             self.oracle.define(name, text)
         self.early = _with_tables(early, case.tables)
@@ -170,7 +182,9 @@ class _Run:
         there = min(first + self.ways.meanwhile, len(case.batches))
         self._install(self.early)
         logs = {name: self.early.subscribe(name, snapshot=True) for name, _ in case.views}
-        found: dict[str, Bag] = {name: bag_of(self.early.view(name).arrow()) for name, _ in case.views}
+        found: dict[str, Bag] = {
+            name: bag_of(self.early.view(name).arrow(), self.oracle.folded) for name, _ in case.views
+        }
         for subscription in logs.values():
             subscription.fetch()
         state: State = {table.name: [] for table in case.tables}
@@ -185,7 +199,7 @@ class _Run:
             for at, reached in enumerate(states):
                 time = self.early.time - len(states) + 1 + at
                 self.oracle.load(reached)
-                found = {name: changed(found[name], changes[name].get(time, [])) for name in found}
+                found = {name: changed(found[name], changes[name].get(time, []), self.oracle.folded) for name in found}
                 self._check(found, f"batch {number}, time {at}, by its changes")
             state = states[-1]
             self._check(self._contents(self.early), f"after batch {number}")
@@ -293,7 +307,7 @@ class _Run:
         return False
 
     def _contents(self, db: ivm.Database) -> dict[str, Bag]:
-        return {name: bag_of(db.view(name).arrow()) for name, _ in self.case.views}
+        return {name: bag_of(db.view(name).arrow(), self.oracle.folded) for name, _ in self.case.views}
 
     def _check(self, found: dict[str, Bag], when: str) -> None:
         for name, bag in found.items():

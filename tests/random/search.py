@@ -11,7 +11,7 @@ from typing import Any
 from tests.random.case import Case
 from tests.random.changes import random_batches
 from tests.random.names import named
-from tests.random.plain import plain_view
+from tests.random.plain import computed_view, plain_view
 from tests.random.queries import Queries
 from tests.random.returning import returning_batches
 from tests.random.run import Outcome, run
@@ -23,6 +23,7 @@ Views = list[tuple[str, str]]
 
 SHORT = 0.7
 """How many cases are of plain views, and of few rows that go and return."""
+ZONES = ("UTC", "Europe/Zurich", "America/New_York", "Asia/Kolkata")
 RETURNING = 0.4
 """How many of the other cases have such a history."""
 
@@ -80,11 +81,15 @@ def random_case(seed: int) -> Case:
         views, late = _any_views(rng, tables), rng.randint(0, 2)
         batches = (returning_batches if rng.random() < RETURNING else random_batches)(rng, tables)
     ways = rng.randrange(1, 1_000_000) if rng.random() < 0.5 else 0
-    return Case(tables, tuple(views), batches, late, ways)
+    zone = rng.choice(ZONES) if any(column.kind == "TSZ" for table in tables for column in table.columns) else "UTC"
+    return Case(tables, tuple(views), batches, late, ways, zone)
 
 
 def _plain_views(rng: Random, tables: tuple[Table, ...]) -> Views:
-    return [(f"v{number}", plain_view(rng, tables)) for number in range(rng.randint(3, 6))]
+    return [
+        (f"v{number}", (computed_view if rng.random() < 0.4 else plain_view)(rng, tables))
+        for number in range(rng.randint(3, 6))
+    ]
 
 
 def _any_views(rng: Random, tables: tuple[Table, ...]) -> Views:

@@ -27,7 +27,8 @@ _KIND, _VERSION, _SCALARS = b"ivm.kind", b"ivm.version", b"ivm.scalars"
 _COLUMN = "column {}"
 _SAMPLE = 1 << 10
 _REPEATED = 4
-_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+"""By the types of texts and bytes, those in which their columns may be written that are large."""
 
 
 @dataclass(frozen=True)
@@ -169,4 +170,4 @@ def in_one(array: pa.ChunkedArray) -> pa.Array:
             return whole
     except pa.ArrowInvalid:  # the offsets overflow
         pass
-    return pa.concat_arrays([chunk.cast(_LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])
+    return pa.concat_arrays([chunk.cast(LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])

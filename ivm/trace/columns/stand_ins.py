@@ -5,7 +5,7 @@ which they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -171,7 +171,7 @@ def undivided(table: pa.Table) -> pa.Table:
     """
     if not any(map(arrow.is_nested, table.schema.types)):
         return table
-    plain = [_without_dictionaries(given) if arrow.is_nested(given) else given for given in table.schema.types]
+    plain = [with_leaves(given, of_dictionary) if arrow.is_nested(given) else given for given in table.schema.types]
     fields = [field.with_type(given) for field, given in zip(table.schema, plain, strict=True)]
     schema = pa.schema(fields, table.schema.metadata)
     batches = [
@@ -193,13 +193,19 @@ def map_of(key: pa.DataType, item: pa.DataType) -> pa.DataType:
     return pa.map_(pa.int32() if arrow.is_null(key) else key, item)
 
 
-def _without_dictionaries(given: pa.DataType) -> pa.DataType:
+def with_leaves(given: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A type, nested or not, in which `leaf` says what stands in the place of each that is not."""
     if arrow.is_map(given):
-        return map_of(_without_dictionaries(given.key_type), _without_dictionaries(given.item_type))
+        return map_of(with_leaves(given.key_type, leaf), with_leaves(given.item_type, leaf))
     if arrow.is_list(given) or arrow.is_fixed_size_list(given):
-        return pa.list_(_without_dictionaries(given.value_type), getattr(given, "list_size", -1))
+        return pa.list_(with_leaves(given.value_type, leaf), getattr(given, "list_size", -1))
     if arrow.is_struct(given):
-        return pa.struct([(field.name, _without_dictionaries(field.type)) for field in given])
+        return pa.struct([(field.name, with_leaves(field.type, leaf)) for field in given])
+    return leaf(given)
+
+
+def of_dictionary(given: pa.DataType) -> pa.DataType:
+    """The type of the values that a dictionary has; of any other type that itself."""
     return given.value_type if arrow.is_dictionary(given) else given
 
 
