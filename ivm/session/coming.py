@@ -47,6 +47,10 @@ class Coming(ABC):
         self.renderer: Renderer | None = None
 
     @abstractmethod
+    def prepare(self) -> None:
+        """Do what can be done while others commit; what they change is looked at afterwards."""
+
+    @abstractmethod
     def fill(self) -> None:
         """Make the tables, and fill the views, each after those that it reads. Changes of the commit reach them."""
 

@@ -24,8 +24,8 @@ def publish(core: Core, pending: Pending) -> None:
     """Commit all changes, at one logical time, or nothing.
 
     Raises what a commit and what creating a view raises, and TransactionError if others were first: they have changed
-    what the transaction has changed, or what its changes rest upon. Views that are new are filled meanwhile, and others
-    wait for that. Cost: that of the commit, and of what is created.
+    what the transaction has changed, or what its changes rest upon. Views that are new are filled meanwhile; others
+    wait for that where tables are others by then, and over shards. Cost: that of the commit, and of what is created.
     """
     if not pending.defines:
         with core.lock:
@@ -44,6 +44,7 @@ def publish(core: Core, pending: Pending) -> None:
                 )
             new: Coming = (core.comes_with or ComingWhole)(core, pending)
             try:
+                new.prepare()
                 changes = _changes(core, pending)
                 new.fill()
                 new.check_static(changes)

@@ -12,6 +12,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
+from ivm.session.core import Core
 from ivm.session.database import core_of
 from ivm.storage.log import Log
 
@@ -205,6 +206,51 @@ def test_clocks_retention_and_sequences_come_with_it(place: str, tmp_path: Path)
     db.sql(f"BEGIN; {recent}; CREATE SEQUENCE s; COMMIT")
     assert (rows(db, "recent"), db.sql("SELECT nextval('s')").fetchall()) == ([], [(1,)])
     db.verify()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_others_commit_while_views_are_filled(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    with made() as db, ThreadPoolExecutor(1) as other, db.subscribe("v") as told:
+        db.sql("INSERT INTO t SELECT i, i % 50 FROM range(10, 3000) r(i)")
+        pauses, before = list[int](), len(core_of(db).engine.renderer.graph.nodes)
+
+        def meanwhile(core: Core, progress: object) -> None:
+            def act() -> None:
+                number = len(pauses)
+                pauses.append(number)
+                rows = f"INSERT INTO t VALUES ({5000 + number}, {number}); DELETE FROM t WHERE a = {20 + number}"
+                other.submit(db.sql, rows).result()
+                assert other.submit(db.view, "v").result().fetchall() == other.submit(rows_of_v).result()
+                if fails and number > 1:
+                    other.submit(db.sql, "UPDATE t SET b = 7 WHERE a = 1").result()
+
+            core.lock.aside(act)
+
+        def rows_of_v() -> Rows:
+            return db.sql("SELECT sum(b) FROM t").fetchall()
+
+        monkeypatch.setattr(Core, "pause", meanwhile)
+        db.sql("BEGIN; UPDATE t SET b = b + 1 WHERE a < 3")
+        db.sql("CREATE TABLE w AS SELECT a, b FROM t WHERE a < 2000")
+        db.sql("CREATE MATERIALIZED VIEW j AS SELECT t.b % 9 AS m, count(*) AS n FROM t JOIN w USING (a) GROUP BY m")
+        db.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT sum(b) AS s FROM t WHERE b < 20; DROP VIEW old")
+        db.sql(
+            "CREATE MATERIALIZED VIEW top AS SELECT m, n FROM j ORDER BY n DESC, m LIMIT 3; CREATE VIEW p AS FROM top"
+        )
+        if fails:
+            with pytest.raises(ivm.TransactionError, match="changed by others"):
+                db.commit()
+            monkeypatch.undo()
+            assert len(core_of(db).engine.renderer.graph.nodes) == before
+            assert "w" not in core_of(db).engine.tables
+            db.sql("CREATE TABLE w (x INTEGER)")
+        else:
+            db.commit()
+        monkeypatch.undo()
+        assert len(pauses) > 2
+        assert sum(row["s"] * row["_diff"] for row in told.fetch().to_pylist()) != 0
+        db.sql("DELETE FROM t WHERE a % 3 = 0")
+        db.verify()
 
 
 def test_a_sequence_that_others_have_replaced_is_used_no_more() -> None:
