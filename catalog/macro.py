@@ -10,10 +10,17 @@ from catalog.names import key, quoted
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter, and the text of its default; None: an argument must be given."""
+    """A parameter, and the text of its default; None: an argument must be given. `type`: what arguments are cast to, as
+    it is written; "" if they stand as they are.
+    """
 
     name: str
     default: str | None = None
+    type: str = ""
+
+    def cast(self, value: str) -> str:
+        """What stands for an argument."""
+        return f"CAST({value} AS {self.type})" if self.type else value
 
 
 class RelationParameter(Parameter):
@@ -70,6 +77,10 @@ def macro_called(macros: Macros, name: str, *, is_table: bool) -> Macro | None:
 
 
 def _declared(parameters: tuple[Parameter, ...], written: Callable[[str], str]) -> str:
-    """The parameters with their defaults, their names as they are to be `written`."""
-    defaults = ("" if each.default is None else f" := {each.default}" for each in parameters)
-    return ", ".join(written(each.name) + default for each, default in zip(parameters, defaults, strict=True))
+    """The parameters with their types and defaults, their names as they are to be `written`."""
+
+    def declared(each: Parameter) -> str:
+        default = "" if each.default is None else f" := {each.default}"
+        return f"{written(each.name)}{' ' if each.type else ''}{each.type}{default}"
+
+    return ", ".join(map(declared, parameters))

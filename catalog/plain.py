@@ -110,8 +110,13 @@ def view_of(plain: Plain) -> View:
 
 
 def plain_macro(macro: Macro) -> Plain:
-    """A macro by its forms."""
-    return _lasting(macro)
+    """A macro by its forms; the types of parameters are left out that have none."""
+    plain = _lasting(macro)
+    for overload in plain["overloads"]:
+        for parameter in overload["parameters"]:
+            if not parameter["type"]:
+                del parameter["type"]
+    return plain
 
 
 def macro_of(plain: Plain) -> Macro:

@@ -41,7 +41,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
           exp.PartitionedByProperty, exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property,
           exp.Qualify, exp.RespectNulls,
           exp.Returning, exp.Summarize, exp.TemporaryProperty, exp.TruncateTable, exp.Var, exp.Where,
-          exp.WithDataProperty, exp.ToMap, exp.Dot, exp.PropertyEQ)),
+          exp.WithDataProperty, exp.ToMap, exp.Dot, exp.PositionalColumn, exp.PropertyEQ)),
     (("keys", "values"), (exp.Map,)),
     (("this",), (exp.ColumnConstraint, exp.Count, exp.Mode, exp.Ntile, exp.Order, exp.UniqueColumnConstraint)),
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),

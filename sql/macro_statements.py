@@ -34,6 +34,10 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     forms = list(_forms(rest, source))
     if len({is_table for is_table, _ in forms}) > 1:
         source.fail(tokens[0].start, f"macro {name!r} has forms with TABLE and without; create one macro of each kind")
+    typed = [len(each.parameters) for _, each in forms if any(parameter.type for parameter in each.parameters)]
+    if any(sum(len(each.parameters) == count for _, each in forms) > 1 for count in typed):
+        what = f"macro {name!r} has forms that types alone tell from each other, which is not supported"
+        source.refuse(tokens[0].start, f"{what}; create a macro of another name for each")
     macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms), temporary)
     return CreateMacro(macro, exists, replace)
 
@@ -105,22 +109,26 @@ def _parameters(tokens: Sequence[Token], source: SqlText) -> Iterator[Parameter]
     for part in parts(tokens):
         if not part or part[0].token_type in _NOT_NAMES:
             source.misread((part or tokens)[0].start, f"expected the name of a parameter; write {_CREATE}")
-        name, default = part[0].text, None
+        name, default, kind = part[0].text, None, ""
         names.append(name)
         if twice(names) is not None:
             source.fail(part[0].start, f"two parameters are called {name!r}; rename one")
-        if len(part) > 1:
-            if part[1].token_type not in NAMING or len(part) < 3:
-                what = f"parameter {name!r} has a type, which is not supported; leave it out, or cast in the body"
-                source.refuse(part[1].start, what)
-            default = source.text[part[2].start : part[-1].end + 1]
-            tree = trees(default, SqlText(default, *source.position(part[2].start)))
+        named = next((i for i, token in enumerate(part) if token.token_type in NAMING), len(part))
+        if named > 1:
+            kind = source.text[part[1].start : part[named - 1].end + 1]
+            trees(f"CAST(NULL AS {kind})", SqlText(kind, *source.position(part[1].start)))
+        if named < len(part):
+            if named + 1 == len(part):
+                source.misread(part[named].end, f"expected the default of parameter {name!r} here; write {_CREATE}")
+            first = part[named + 1].start
+            default = source.text[first : part[-1].end + 1]
+            tree = trees(default, SqlText(default, *source.position(first)))
             if any(isinstance(node, exp.Column) for node in tree):
-                source.fail(part[2].start, f"the default of parameter {name!r} names a column; write a constant")
+                source.fail(first, f"the default of parameter {name!r} names a column; write a constant")
         elif defaults:
             source.fail(part[0].start, f"parameter {name!r} has no default and follows one that has; put it before")
         defaults = defaults or default is not None
-        yield Parameter(name, default)
+        yield Parameter(name, default, kind)
 
 
 def _body(tokens: Sequence[Token], is_table: bool, source: SqlText) -> str:

@@ -23,10 +23,10 @@ from sql.macro_body import sites
 from sql.macro_calls import Call, find
 from sql.macro_statements import about_macro
 from sql.macro_words import NAMING, is_about_macro, parts
+from sql.own_macros import OWN, completed, mentions_own
 from sql.sql_text import Placed, SqlText
 from sql.statements import CreateMacro
 from sql.syntax import chunks, dialect_named, query, statement_tokens
-from sql.time_windows import WINDOWS, completed, mentions_windows
 from sql.tree import nodes_of
 
 MOST_CALLS = 10_000
@@ -46,15 +46,14 @@ def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
     a macro or creates one; else a search.
     """
     folded = key(text)
-    if mentions_windows(folded):
-        macros = {**WINDOWS, **macros}
-    if not any(name in folded for _, name in macros) and _CREATES.search(folded) is None:
+    called = any(name in folded for _, name in macros) or mentions_own(folded)
+    if not called and _CREATES.search(folded) is None:
         return text
-    known, edits, source = dict(macros), list[Edit](), SqlText(text)
+    known, edits, source = {**OWN, **macros}, list[Edit](), SqlText(text)
     for tokens in chunks(statement_tokens(dialect_named(dialect), source)):
         if is_about_macro(tokens):
             _learn(known, tokens, source, dialect)
-        elif known:
+        else:
             edits += _Expansion(known, dialect).edits(source, tokens)
     return edited(text, edits)
 
@@ -112,10 +111,10 @@ class _Expansion(Placed):
         return edits
 
     def _is_macro(self, call: Call, tokens: Sequence[Token], source: SqlText) -> bool:
-        """Whether there is a macro of its kind; BindError for one of TABLE in an expression."""
+        """Whether there is a macro of its kind; BindError for one of TABLE in an expression that somebody created."""
         if (call.is_table, key(call.name)) in self.macros:
             return True
-        if not call.is_table:
+        if not call.is_table and (True, key(call.name)) not in OWN:
             what = f"macro {call.name!r} gives a table; write SELECT ... FROM {call.name}(...)"
             source.fail(tokens[call.first].start, what)
         return False
@@ -137,8 +136,10 @@ class _Expansion(Placed):
         overload = self._overload(macro, len(positional), named, at)
         values = {key(each.name): each.default or "" for each in overload.parameters}
         values |= {key(each.name): value for each, value in zip(overload.parameters, positional, strict=False)}
+        values |= named
+        values |= {key(each.name): each.cast(values[key(each.name)]) for each in overload.parameters if each.type}
         try:
-            overload, given = completed(macro, overload, values | named)
+            overload, given = completed(macro, overload, values)
         except ValueError as error:
             self.fail(at, f"cannot call {macro.name}: {error}")
         return f"({self.body(macro, overload, given, within)})"

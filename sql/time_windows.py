@@ -5,7 +5,6 @@ They are macros of tables that are always there. So the engine maintains, and Du
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -63,27 +62,17 @@ _MACROS = (
 WINDOWS: Macros = {macro.key: macro for macro in _MACROS}
 """By their keys, as other macros."""
 
-_MENTIONED = re.compile(r"\b(?:tumble|hop|session)\s*\(")
 
-
-def mentions_windows(folded: str) -> bool:
-    """Whether a text in lower case may call one of them. Cost: a search."""
-    return _MENTIONED.search(folded) is not None
-
-
-def completed(macro: Macro, overload: Overload, values: Mapping[str, str]) -> tuple[Overload, Mapping[str, str]]:
-    """The form with what follows from its arguments: of HOP how far its windows are apart, and in how many a row is.
+def with_hops(overload: Overload, values: Mapping[str, str]) -> Overload:
+    """The form of HOP with how far its windows are apart, and in how many a row is.
 
     ValueError for intervals of which windows cannot be made.
     """
-    if macro is not WINDOWS.get(macro.key) or "slide" not in values:
-        return overload, values
     slide, size = _micros(values["slide"]), _micros(values["size"])
     count = -(-size // slide)
     if count > MOST_HOPS:
         raise ValueError(f"a row would be in {count} windows, and {MOST_HOPS} is the limit; give a larger slide")
-    body = overload.body.replace("ivm_micros", str(slide)).replace("ivm_count", str(count))
-    return replace(overload, body=body), values
+    return replace(overload, body=overload.body.replace("ivm_micros", str(slide)).replace("ivm_count", str(count)))
 
 
 def _micros(text: str) -> int:

@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, Error, TransactionError
-from catalog.names import as_literal
+from catalog.names import as_literal, key, quoted
+from catalog.paths import Names
 from catalog.sequence import SEQUENCES, Sequence, Sequences
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.turns import Turns
-from sql.sequence_words import NEXT, in_one_schema, numbers_called, only_next
+from sql.sequence_words import NEXT, numbers_called, only_next, parts_of, renamed_calls
 
 if TYPE_CHECKING:
     import duckdb
@@ -63,9 +64,9 @@ class Numbers:
         self._is_read = False
 
     @property
-    def sequences(self) -> Sequences:
-        """Those that there are."""
-        return self._core.catalog.sequences
+    def catalog(self) -> Catalog:
+        """What exists."""
+        return self._core.catalog
 
     def counter(self, name: str) -> Counter:
         """That of a sequence, by its key. The caller has the lock."""
@@ -75,7 +76,9 @@ class Numbers:
         """The rows of a query, which may call nextval and currval. If it only `tries`, no number is given."""
         from ivm.duck import answer  # noqa: PLC0415  DuckDB, which takes a while to import
 
-        called, there = numbers_called(text), self.sequences
+        written, there = dict.fromkeys(name for _, name in numbers_called(text)), self.catalog.sequences
+        meant = {name: key(self._meant(name)) for name in written}
+        called = [(call, meant[name]) for call, name in numbers_called(text)]
         known = {name: there[name] for _, name in called if name in there}
         if not known:
             return answer(duck, text)
@@ -90,18 +93,26 @@ class Numbers:
                 before = {name: self.counter(name).last for name in known}
             for name, each in known.items():
                 _begin(duck, each, before[name])
-            rows = answer(duck, in_one_schema(text))
+            rows = answer(duck, renamed_calls(text, lambda name: _quoted(known.get(meant[name]))))
             after = {name: _reached(duck, each) for name, each in known.items()}
             if tries or self._exchange(before, after):
                 break
         if not tries:
             self.reserve(known)
-        return rows
+        names = rows.column_names
+        for name in written:  # columns are called by what was written
+            own = as_literal(_quoted(known.get(meant[name])) or name)
+            names = [each.replace(own, as_literal(_shown(name))) for each in names]
+        return rows.rename_columns(names)
+
+    def _meant(self, written: str) -> str:
+        """What the name of a sequence means that is not looked up on a search path any more."""
+        return Names(self.catalog).sequence(parts_of(written))
 
     def take(self, name: str, count: int) -> list[int]:
         """The next numbers of a sequence, by its key. NumericError if there are not so many."""
         self.read()
-        each, found = self.sequences[name], list[int]()
+        each, found = self.catalog.sequences[name], list[int]()
         with self.lock:
             counter = self.counter(name)
             last = counter.last
@@ -115,8 +126,9 @@ class Numbers:
 
     def default(self, text: str) -> str | None:
         """The key of a sequence, where the text of a DEFAULT is nextval of it and nothing else."""
-        name = only_next(text)
-        return name if name in self.sequences else None
+        written = only_next(text)
+        name = None if written is None else key(self._meant(written))
+        return name if name in self.catalog.sequences else None
 
     def forget(self, name: str) -> None:
         """A sequence that is another one now, or gone, begins anew. Not for who has the lock."""
@@ -170,7 +182,7 @@ class Numbers:
 
     def _may_be(self, name: str, last: int | None) -> bool:
         """Whether it is a number of that sequence, not of one that had its name."""
-        each = self.sequences.get(name)
+        each = self.catalog.sequences.get(name)
         return each is not None and last is not None and each.least <= last <= each.most
 
     def _is_given(self, name: str) -> bool:
@@ -196,7 +208,9 @@ class Numbers:
             due = {
                 name: each.ahead(last, _AHEAD)
                 for name, each in sequences.items()
-                if (last := self.counter(name).last) is not None and not each.covers(self.counter(name).reserved, last)
+                if not each.temporary
+                and (last := self.counter(name).last) is not None
+                and not each.covers(self.counter(name).reserved, last)
             }
         if due:
             self._write(due)
@@ -222,18 +236,18 @@ class OwnNumbers(Numbers):
         self.lock, self._counters = base.lock, {}
 
     @property
-    def sequences(self) -> Sequences:
-        """See `Numbers.sequences`."""
-        return self._catalog.sequences
+    def catalog(self) -> Catalog:
+        """See `Numbers.catalog`."""
+        return self._catalog
 
     def counter(self, name: str) -> Counter:
         """See `Numbers.counter`. TransactionError if it is the database's, and others have made it another."""
         if self._is_own(name):
             return super().counter(name)
-        if self._base.sequences.get(name) is not self._before.sequences.get(name):
+        if self._base.catalog.sequences.get(name) is not self._before.sequences.get(name):
             raise TransactionError(
-                f"cannot use sequence {self.sequences[name].name!r} in this transaction: others have dropped or "
-                "replaced it since it began; ROLLBACK and run it again"
+                f"cannot use sequence {self.catalog.sequences[name].name!r} in this transaction: others have dropped "
+                "or replaced it since it began; ROLLBACK and run it again"
             )
         return self._base.counter(name)
 
@@ -251,20 +265,23 @@ class OwnNumbers(Numbers):
 
     def changed(self) -> Mapping[str, Counter | None]:
         """Those of the sequences that COMMIT makes others, by their keys; None: it drops them."""
-        names = [name for name in {**self._before.sequences, **self.sequences} if self._is_own(name)]
-        return {name: super(OwnNumbers, self).counter(name) if name in self.sequences else None for name in names}
+        names = [name for name in {**self._before.sequences, **self.catalog.sequences} if self._is_own(name)]
+        return {
+            name: super(OwnNumbers, self).counter(name) if name in self.catalog.sequences else None for name in names
+        }
 
     def due(self) -> Mapping[str, int | None]:
         """What COMMIT is to write down: how far its own have come, and that those are gone in whose place they are."""
         found = dict[str, int | None]()
         for name, counter in self.changed().items() if self._base.is_written else ():
-            last = None if counter is None else counter.last
-            if last is not None or name in self._before.sequences:
+            last = None if counter is None or self.catalog.sequences[name].temporary else counter.last
+            was = self._before.sequences.get(name)
+            if last is not None or (was is not None and not was.temporary):
                 found[name] = last
         return found
 
     def _is_own(self, name: str) -> bool:
-        return self.sequences.get(name) is not self._before.sequences.get(name)
+        return self.catalog.sequences.get(name) is not self._before.sequences.get(name)
 
 
 def last_numbers(due: Mapping[str, int | None]) -> Change:
@@ -273,11 +290,21 @@ def last_numbers(due: Mapping[str, int | None]) -> Change:
     return Change(SEQUENCES, rows, mode="upsert")
 
 
+def _quoted(sequence: Sequence | None) -> str | None:
+    return None if sequence is None else quoted(sequence.name)
+
+
+def _shown(written: str) -> str:
+    """A name as it is shown, where its schema has been found out before."""
+    parts = parts_of(written)
+    return parts[0] if len(parts) == 1 and "." in parts[0] else written
+
+
 def _begin(duck: duckdb.DuckDBPyConnection, sequence: Sequence, last: int | None) -> None:
     """A sequence of the connection, that has given its last number."""
     duck.execute(f"CREATE OR REPLACE TEMP {sequence.definition(last)}")
     if last is not None:
-        duck.execute(f"SELECT nextval({as_literal(sequence.name)})").fetchall()
+        duck.execute(f"SELECT nextval({as_literal(quoted(sequence.name))})").fetchall()
 
 
 def _reached(duck: duckdb.DuckDBPyConnection, sequence: Sequence) -> int | None:
@@ -285,5 +312,5 @@ def _reached(duck: duckdb.DuckDBPyConnection, sequence: Sequence) -> int | None:
     import duckdb  # noqa: PLC0415  as above
 
     with suppress(duckdb.Error):
-        return int(duck.execute(f"SELECT currval({as_literal(sequence.name)})").fetchall()[0][0])
+        return int(duck.execute(f"SELECT currval({as_literal(quoted(sequence.name))})").fetchall()[0][0])
     return None

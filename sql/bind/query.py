@@ -21,7 +21,7 @@ from catalog.zones import UTC
 from sql.aggregate_nodes import FUNCTIONS
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.calls import IS_COLLATED, is_windowed
-from sql.bind.aggregates.written import spelt_out
+from sql.bind.aggregates.written import end_order, spelt_out
 from sql.bind.clauses.from_clause import pivot_query, renamed
 from sql.bind.clauses.order import order_of_sides
 from sql.bind.clauses.select import bind_select, first_columns
@@ -314,15 +314,7 @@ def _order_values(node: exp.Expr) -> None:
     if IS_COLLATED in value.meta:  # of which several may be equal
         text = exp.Collate(this=exp.Paren(this=value.copy()), expression=exp.to_identifier("binary", quoted=True))
         values = [text] if isinstance(node, exp.Mode) else [*values, text]
-    _order_argument(node, last, [_ascending(each, nulls_first=first) for each in values])
-
-
-def _order_argument(call: exp.Expr, arg: str, terms: Sequence[exp.Expr]) -> None:
-    """Put the terms at the end of the ORDER BY in the parentheses of a call, which stands with the argument `arg`."""
-    given = call.args[arg]
-    before = given.expressions if isinstance(given, exp.Order) else []
-    bare = given.this if isinstance(given, exp.Order) else given
-    call.set(arg, exp.Order(this=bare, expressions=[*before, *terms]))
+    end_order(node, [_ascending(each, nulls_first=first) for each in values], last)
 
 
 def _refine(window: Refinement) -> None:
@@ -333,7 +325,7 @@ def _refine(window: Refinement) -> None:
         while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
             call = call.this
         last = [arg for arg, value in call.args.items() if isinstance(value, exp.Expr)][-1]
-        _order_argument(call, last, terms)
+        end_order(call, terms, last)
         return
     node.set("alias", None)
     node.set("partition_by", [each.copy() for each in spec.partition])

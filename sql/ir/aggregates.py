@@ -74,6 +74,9 @@ class AggregateFunction:
         written: of one that is REWRITTEN its parameters, and the expression over other aggregates that it is; those
             that are not given are left out of the calls in it.
         first: the same of one more argument, a number n: what it is of the n first, which is a list.
+        decided: the same with an ORDER BY of its own, which decides between values that are tied: that of the aggregate
+            in it ends with its terms.
+        exact: whether DuckDB's value is near that of `written`, which is what views have.
     """
 
     name: str
@@ -91,6 +94,8 @@ class AggregateFunction:
     of_nothing: float | None = None
     written: tuple[tuple[str, ...], str] | None = None
     first: tuple[tuple[str, ...], str] | None = None
+    decided: tuple[tuple[str, ...], str] | None = None
+    exact: bool = False
 
 
 _ACCUMULABLE, _EXTREME, _REWRITTEN = Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.REWRITTEN
@@ -110,6 +115,17 @@ def _first(order: str, *others: str) -> tuple[tuple[str, ...], str]:
     """The n first of x in an order, of the rows in which nothing that is read is NULL."""
     known = " AND ".join(f"{name} IS NOT NULL" for name in ("x", *others))
     return ("x", *others, "n"), f"list_slice(list(x ORDER BY {order}) FILTER (WHERE {known}), 1, n)"
+
+
+def _arg(name: str, order: str) -> AggregateFunction:
+    decided = ("x", "y"), f"first(x ORDER BY {order}) FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
+    return AggregateFunction(
+        name, _FIRST, "T, U", "T", least=2, most=2, repeats=False, first=_first(order, "y"), decided=decided
+    )  # fmt: skip
+
+
+def _exact(name: str, takes: str, gives: str, parameters: str, text: str) -> AggregateFunction:
+    return replace(_written(name, takes, gives, parameters, text), exact=True)
 
 
 def _histogram(name: str, called: str, least: int) -> AggregateFunction:
@@ -133,6 +149,7 @@ _PAIRS = f"count({_Y})"
 _NUMBERS = "DOUBLE, DOUBLE"
 
 
+_MODE = ("x",), "list_aggregate(list(x) FILTER (WHERE x IS NOT NULL), 'mode')"
 _JSON = "CASE WHEN x IS NULL THEN 'null' ELSE CAST(to_json(x) AS VARCHAR) END"
 _ENTRY = "(CAST(json_object(CAST(k AS VARCHAR), v) AS VARCHAR))[2:-2]"
 
@@ -170,14 +187,14 @@ _TABLE = (
         "first", _FIRST, "T", "T", skips_nulls=False, repeats=False, called=("first", "arbitrary")
     ),  # with ORDER BY the first, or its NULL
     AggregateFunction("last", _REWRITTEN, "T", "T", repeats=False),
-    AggregateFunction("arg_min", _FIRST, "T, U", "T", least=2, most=2, repeats=False, first=_first("y", "y")),
-    AggregateFunction("arg_max", _FIRST, "T, U", "T", least=2, most=2, repeats=False, first=_first("y DESC", "y")),
+    _arg("arg_min", "y"),
+    _arg("arg_max", "y DESC"),
     # Whose value may be NULL in the row that is least or greatest; where NULL is the greatest, or the least.
     AggregateFunction("arg_min_null", _FIRST, "T, U", "T", least=2, most=2, skips_nulls=False, repeats=False),
     AggregateFunction("arg_max_null", _FIRST, "T, U", "T", least=2, most=2, skips_nulls=False, repeats=False),
     AggregateFunction("arg_min_nulls_last", _REWRITTEN, "T, U", "T", least=2, most=2, repeats=False),
     AggregateFunction("arg_max_nulls_last", _REWRITTEN, "T, U", "T", least=2, most=2, repeats=False),
-    AggregateFunction("mode", Reduction.EXPANDED, "T", "T", repeats=False),
+    AggregateFunction("mode", Reduction.EXPANDED, "T", "T", repeats=False, decided=_MODE),
     AggregateFunction("median", _REWRITTEN, "T", "T"),  # a quantile
     AggregateFunction("quantile_cont", _QUANTILE, "T, fraction", "T", least=2, most=2, called=("percentile_cont",)),
     AggregateFunction(
@@ -236,6 +253,8 @@ _TABLE = (
     _written("json_group_array", "T", "JSON", "x", f"CAST('[' || string_agg({_JSON}, ',') || ']' AS JSON)"),
     _written("json_group_object", "T, U", "JSON", "k v", f"CAST('{{' || string_agg({_ENTRY}, ',') || '}}' AS JSON)"),
     _written("json_group_structure", "JSON", "JSON", "x", "json_structure(json_group_array(x)) -> 0"),
+    _exact("approx_count_distinct", "T", "BIGINT", "x", "count(DISTINCT x)"),
+    _exact("approx_quantile", "T, fraction", "T", "x fraction", "quantile_disc(x, fraction)"),
     # Of a value, or of a bin by its end, how often it occurs; computed of all values of the group.
     _histogram("histogram", "histogram", 1),
     _histogram("histogram_exact", "histogram_exact", 2),

@@ -27,7 +27,7 @@ from sql.types.declared import declared_type
 
 PAGE = Path(__file__).parents[2] / "docs" / "functions.md"
 
-_VALUES = {"VARCHAR": "'a'", "BOOLEAN": "true", "ANY": "1", "DOUBLE": "0.5"}
+_VALUES = {"VARCHAR": "'a'", "BOOLEAN": "true", "ANY": "1", "DOUBLE": "0.5", "FLOAT": "0.5"}
 
 
 @dataclass(frozen=True)

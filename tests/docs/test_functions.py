@@ -28,7 +28,7 @@ def test_what_is_nowhere_is_refused_in_a_select(call: str):
 
 def test_what_is_for_a_select_alone_is_answered():
     db = ivm.connect()
-    for name in ("alias", "enum_first", "hash", "approx_count_distinct", "timezone_hour", "json_valid", "list_sum"):
+    for name in ("alias", "enum_first", "hash", "gen_random_uuid", "timezone_hour", "json_valid", "list_sum"):
         calls = {
             "enum_first": "enum_first(NULL::ENUM('a'))",
             "timezone_hour": "timezone_hour(TIMESTAMPTZ '2020-01-01')",

@@ -91,6 +91,7 @@ MORE = (
     "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
     "SELECT NULL::INTEGER[3], array_value(id, 2), array_distance([pay, 1]::DOUBLE[2], [1, 2]::FLOAT[2]) FROM emp",
     "SELECT max(id, 2), min(id, 2), arg_max(id, pay, 2), arg_min(id, pay, 2) FROM emp",
+    "SELECT approx_count_distinct(id), approx_quantile(id, 0.5) FROM emp ORDER BY #1",
     "SELECT name ~* 'a', x'41', [x + i for x, i in [id]] FROM emp",
     "SELECT string_split_regex(name, 'b') FROM emp WHERE name IN string_split(name, 'b')",
 )

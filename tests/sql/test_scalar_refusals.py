@@ -52,7 +52,7 @@ REFUSED = (
     ("regexp_replace(name, name, 'a', name)", "name)", "varies from row to row"),
     ("regexp_matches(name, 'a', 'x')", "'x'", "the option 'x' is not supported"),
     ("regexp_extract(name, 'a', 9)", "regexp_extract", "from 0 to 8"),
-    ("round(pay, id)", "round", "number of digits as an integer literal"),
+    ("round(pay, id)", "round", "of a DECIMAL as a literal; cast to DOUBLE"),
     ("strftime(born, '%Q')", "'%Q'", "does not know the specifier '%Q'"),
     ("strptime(name, '%U')", "'%U'", "does not know the specifier '%U'"),
     ("CAST(born AS TIMETZ)", "born", "TIMETZ, which is not supported; write TIME"),

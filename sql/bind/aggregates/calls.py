@@ -52,7 +52,9 @@ class AggregateCall:
     def form(self) -> tuple[tuple[str, ...], str] | None:
         """The parameters and the text of the expression over other aggregates that it stands for; None if it is one."""
         declared = aggregate_of(self.function)
-        return declared.first if len(self.args) > declared.most else declared.written
+        if len(self.args) > declared.most:
+            return declared.first
+        return declared.decided if self.order and declared.decided is not None else declared.written
 
     @property
     def is_star(self) -> bool:
@@ -126,9 +128,10 @@ def _within_group(binder: Binder, node: exp.WithinGroup) -> AggregateCall:
         binder.refuse(node, f"{what}; percentile_cont, percentile_disc and mode are, with one ORDER BY expression")
     if len(call.args) != (call.function != "mode") or call.order or call.distinct:
         binder.refuse(node, f"{what} with these arguments; write {call.function}({_FRACTION[call.function]}) before it")
-    if call.function == "mode" and order[0].args.get("desc"):
-        binder.refuse(order[0], f"{what} with DESC, which decides between values that are tied; leave DESC out")
-    return replace(call, node=node, args=(order[0].this, *call.args), within=order[0])
+    decides = call.function == "mode" and bool(order[0].args.get("desc"))
+    return replace(
+        call, node=node, args=(order[0].this, *call.args), within=order[0], order=order if decides else ()
+    )  # fmt: skip
 
 
 _FRACTION = {"quantile_cont": "0.5", "quantile_disc": "0.5", "mode": ""}

@@ -39,8 +39,6 @@ from sql.ir.measures import has_measure
 from sql.ir.scalar import Call, Column, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
-_DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
-"""Those in which ORDER BY would decide between values that are tied."""
 _COUNTING = frozenset(["mode", "quantile_cont", "quantile_disc"])
 """Those that need to know which values are equal."""
 
@@ -54,9 +52,6 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         return Aggregate("count", _where(condition, Literal(1, INTEGER)), BIGINT, nullable=False)
     if isinstance(call.args[0], exp.Tuple) and call.function == "count" and call.distinct:
         return _count_rows(binder, call, condition)
-    if call.order and call.function in _DECIDED_BY_ORDER:
-        instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
-        binder.refuse(call.order[0], f"{call.function}() with ORDER BY is not supported; write {instead}")
     bound = RULES[call.function](binder, call)
     if call.distinct:
         _check_order(binder, call, bound)

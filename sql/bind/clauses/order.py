@@ -83,8 +83,11 @@ _ALL_ROWS = 1 << 61
 
 
 def is_all(item: exp.Expr) -> bool:
-    """Whether the term is ORDER BY ALL."""
-    return isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
+    """Whether the term is ORDER BY ALL, or ORDER BY *, which is the same."""
+    each = item.this
+    if isinstance(each, exp.Star):
+        return not any(each.args.values())
+    return isinstance(each, exp.Var) and each.name.upper() == "ALL"
 
 
 def orders_by_all(node: exp.Expr) -> bool:
@@ -98,8 +101,10 @@ def _term(item: exp.Expr, column: int) -> Order:
 
 
 def position(context: BindContext, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:
-    """The output column that a number or a name in `clause` stands for; None if it is neither."""
+    """The output column that a number, also as #1, or a name in `clause` stands for; None if it is neither."""
     node = node.unnest()
+    if isinstance(node, exp.PositionalColumn) and isinstance(node.this, exp.Literal):
+        node = node.this
     if isinstance(node, exp.Literal) and not node.is_string:
         if not node.is_int or not 1 <= int(node.name) <= width:
             context.fail(node, f"{clause} {node.name} is no position in the SELECT list; it has 1 to {width}")

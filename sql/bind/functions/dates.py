@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_DAY
+from catalog.calendar import CLOCK, MONTHS, PARTS_OF_DAY
 from catalog.names import twice
 from catalog.types import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
-    INTEGER,
     INTERVAL,
     NULL,
     TIME,
@@ -21,7 +20,6 @@ from catalog.types import (
     TIMESTAMP_MS,
     TIMESTAMP_NS,
     TIMESTAMP_S,
-    TIMESTAMPS,
     TIMESTAMPTZ,
     TINYINT,
     VARCHAR,
@@ -30,10 +28,10 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.buckets import bucket, shifted_bucket
 from sql.bind.functions.computed import computed, computed_of, constant_text
 from sql.bind.functions.interval_parts import of_interval, truncated
-from sql.bind.functions.intervals import as_interval
-from sql.bind.functions.shifts import add_moment, without_zone
+from sql.bind.functions.shifts import add_moment, arithmetic, moment_of, without_zone
 from sql.bind.functions.signatures import double, exactly, integer, moment_as, moment_by_utc, nanoseconds, text
 from sql.bind.functions.zones import at_time_zone
 from sql.ir.conditions import comparison, is_null
@@ -42,7 +40,6 @@ from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
 from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.printed import READ, WRITTEN, unknown_specifier
-from sql.types.unify import common_type
 
 _DOUBLE_PARTS = ("epoch", "julian")
 _OF_ZONE = ("timezone", "timezone_hour", "timezone_minute")
@@ -51,6 +48,8 @@ _CUT_BY_CLOCKS = ("hour", "day", "week", "month", "year")
 """What of a moment is cut off as of what clocks of its zone show then, which is fast. Of less it matters which it is of
 the two moments at which clocks show the same, and of more DuckDB has rules of its own.
 """
+_CUT_BY_DUCKDB = ("isoyear", "yearweek", "dow", "isodow", "doy", "epoch")
+"""Parts that date_trunc() takes for units, rarely."""
 _PARTS = (*PARTS_OF_DAY, *CLOCK)
 _PART_NAMES = {
     **ABBREVIATED,
@@ -88,23 +87,25 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
         return binder.call(node, "extract", (Literal(name, VARCHAR), stamp), type_)
     if name == "epoch":
         operand = Operand(node, binder.by_utc(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
-    moment = _moment(binder, node, operand, "extract")
+    moment = moment_of(binder, node, operand, "extract")
     return binder.call(node, "extract", (Literal(name, VARCHAR), moment.scalar), type_)
 
 
 def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     """DATE_TRUNC('part', x), a TIMESTAMP."""
-    name = _part(_unit(binder, node, "date_trunc"))
+    name, given = _part(_unit(binder, node, "date_trunc")), binder.bind(node.this)
+    if name in _CUT_BY_DUCKDB and (given.type.is_moment or given.type == INTERVAL):
+        type_ = given.type if given.type in (INTERVAL, TIMESTAMPTZ) else TIMESTAMP
+        return computed_of(node, f"date_trunc('{name}', {places_of(1)[0]})", (given.scalar,), type_)
     try:
         unit_of(name)
     except ValueError as error:
         binder.fail(node, f"date_trunc: {error}")
-    given = binder.bind(node.this)
     if given.type == INTERVAL:
         return truncated(binder, node, name, given)
     if binder.tells_in_zone(given.type) and name not in _CUT_BY_CLOCKS:
         return computed_of(node, f"date_trunc('{name}', {places_of(1)[0]})", (given.scalar,), TIMESTAMPTZ)
-    moment = _moment(binder, node, given, "date_trunc")
+    moment = moment_of(binder, node, given, "date_trunc")
     cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
     return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
 
@@ -114,7 +115,7 @@ def several_parts(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> O
     names, of = args[0], binder.bind(args[1])
     if not isinstance(names, exp.Array):
         varying = text(binder, names)
-        given = of if of.type in (INTERVAL, TIME) else _moment(binder, node, of, "date_part")
+        given = of if of.type in (INTERVAL, TIME) else moment_of(binder, node, of, "date_part")
         return computed(node, "date_part", (varying, given.scalar), DOUBLE)
     if not names.expressions or not all(each.is_string for each in names.expressions):
         binder.refuse(names, "date_part() takes a list of parts as text literals; write ['year', 'month']")
@@ -150,18 +151,15 @@ def _part(name: str) -> str:
     return _PART_NAMES.get(lower.removesuffix("s"), lower.removesuffix("s"))
 
 
-def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> Operand:
-    """The operand, which must be a DATE or TIMESTAMP: one of another unit as TIMESTAMP, with time zone in UTC."""
-    if not operand.type.is_moment:
-        binder.mismatch(node, f"{function} needs a DATE or TIMESTAMP, not a {operand.type}; cast it")
-    return operand if operand.type == DATE else Operand(operand.node, binder.cast(operand, TIMESTAMP))
-
-
 def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Sequence[exp.Expr]) -> Operand:
     name = _DIFFERENCES.get(_part(part))
     if name is None:
         binder.refuse(node, f"{function} by {part!r} is not supported; parts are {', '.join(sorted(_DIFFERENCES))}")
     operands = [binder.bind(arg) for arg in args]
+    if all(operand.type == TIME for operand in operands) and name in CLOCK:
+        return computed_of(
+            node, f"{function}('{name}', {', '.join(places_of(2))})", [each.scalar for each in operands], BIGINT
+        )
     if binder.tells_in_zone(*(operand.type for operand in operands)):
         call = f"{function}('{name}', {', '.join(places_of(2))})"
         return computed_of(node, call, [binder.cast(operand, TIMESTAMPTZ) for operand in operands], BIGINT)
@@ -235,7 +233,7 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
     operand = binder.bind(node.this)
     if operand.type == INTERVAL:
         micros = Call("epoch_us of INTERVAL", (operand.scalar,), BIGINT, operand.scalar.nullable)
-        return Operand(node, _arithmetic("idiv", micros, Literal(1000, BIGINT)))
+        return Operand(node, arithmetic("idiv", micros, Literal(1000, BIGINT)))
     if operand.type.is_integer:
         millis = integer(BIGINT)(binder, node.this)
         micros = Call("mul", (millis, Literal(1000, BIGINT)), BIGINT, millis.nullable)
@@ -257,73 +255,9 @@ def _to_timestamp(binder: Binder, node: exp.Expr) -> Operand:
 def _rounded_millis(moment: Scalar) -> Scalar:
     """The milliseconds since 1970-01-01, halves rounded away from it, as DuckDB does."""
     micros = Call("to_micros", (moment,), BIGINT, moment.nullable)
-    halves = _arithmetic("idiv", micros, Literal(500, BIGINT))
+    halves = arithmetic("idiv", micros, Literal(500, BIGINT))
     sign = Call("cast", (Call("sign", (halves,), TINYINT, halves.nullable),), BIGINT, halves.nullable)
-    return _arithmetic("idiv", _arithmetic("add", halves, sign), Literal(2, BIGINT))
-
-
-_BUCKETS_FROM = 10_959 * DAY
-"""2000-01-03, a Monday: what time_bucket counts from; months count from 2000-01-01."""
-_MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
-
-
-def _bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
-    """TIME_BUCKET(interval, x): the beginning of the interval that x lies in: DATE, TIMESTAMP or TIMESTAMPTZ as x."""
-    of = as_interval(binder, args[0])
-    width = of.interval
-    if width is None:
-        return _varying_bucket(binder, node, of, binder.bind(args[1]))
-    micros = width.days * DAY + width.micros
-    if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
-        binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
-    given = binder.bind(args[1])
-    if binder.tells_in_zone(given.type):
-        return computed(node, "time_bucket", (of.scalar, given.scalar), TIMESTAMPTZ)
-    stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
-    if width.months:
-        months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
-        whole = _arithmetic("sub", months, _remainder(months, width.months))
-        months = Call("cast", (whole,), INTEGER, whole.nullable)
-        found = binder.call(node, "add_months", (_MONTHS_FROM, months), TIMESTAMP)
-    else:
-        since = binder.call(node, "to_micros", (stamp,), BIGINT).scalar
-        past = _remainder(_arithmetic("sub", since, Literal(_BUCKETS_FROM, BIGINT)), micros)
-        found = binder.call(node, "from_micros", (_arithmetic("sub", since, past),), TIMESTAMP)
-    return Operand(node, binder.cast(found, _bucketed(given.type)))
-
-
-def _shifted_bucket(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
-    """TIME_BUCKET(interval, x, offset) and TIME_BUCKET(interval, x, origin), by DuckDB."""
-    width, given, shift = as_interval(binder, args[0]), binder.bind(args[1]), binder.bind(args[2])
-    for each in (given, shift):
-        if not each.type.is_moment and (each.type != INTERVAL or each is given):
-            binder.mismatch(each.node, f"time_bucket() needs a DATE or TIMESTAMP here, not {each.type}; cast it")
-    type_ = given.type if shift.type == INTERVAL else common_type(given.type, shift.type) or given.type
-    moments = [binder.cast(each, each.type if each.type == INTERVAL else type_) for each in (given, shift)]
-    return computed(node, "time_bucket", (width.scalar, *moments), _bucketed(type_))
-
-
-def _varying_bucket(binder: Binder, node: exp.Expr, width: Operand, given: Operand) -> Operand:
-    """With a width that varies, by DuckDB."""
-    if binder.tells_in_zone(given.type):
-        return computed(node, "time_bucket", (width.scalar, given.scalar), TIMESTAMPTZ)
-    stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
-    found = Call("time_bucket", (width.scalar, stamp), TIMESTAMP, width.scalar.nullable or stamp.nullable)
-    return Operand(node, binder.cast(Operand(node, found), _bucketed(given.type)))
-
-
-def _bucketed(type_: SqlType) -> SqlType:
-    return TIMESTAMP if type_ in TIMESTAMPS else type_
-
-
-def _remainder(of: Scalar, divisor: int) -> Scalar:
-    """The remainder that is not negative."""
-    size = Literal(divisor, BIGINT)
-    return _arithmetic("mod", _arithmetic("add", _arithmetic("mod", of, size), size), size)
-
-
-def _arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:
-    return Call(function, (left, right), BIGINT, left.nullable or right.nullable)
+    return arithmetic("idiv", arithmetic("add", halves, sign), Literal(2, BIGINT))
 
 
 def _age(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
@@ -335,10 +269,15 @@ def _age(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
 
 def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     """ISFINITE(x) of a number; dates and timestamps have no infinities here."""
+    return _is_of_double(binder, node, of, "is_finite", "eq")
+
+
+def _is_of_double(binder: Binder, node: exp.Expr, of: exp.Expr, function: str, of_moments: str) -> Operand:
+    """What a number is, and all moments are, or none, as their comparison with themselves says."""
     operand = binder.bind(of)
     if operand.type.is_moment:
-        return Operand(node, comparison("eq", operand.scalar, operand.scalar))
-    return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
+        return Operand(node, comparison(of_moments, operand.scalar, operand.scalar))
+    return binder.call(node, function, (double(binder, of),), BOOLEAN)
 
 
 NAMED_PARTS = (*_PARTS, *_OF_ZONE, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
@@ -362,9 +301,9 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
         case (("date_diff" | "datediff"), 3):
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
         case "time_bucket", 2:
-            return _bucket(binder, node, args)
+            return bucket(binder, node, args)
         case "time_bucket", 3:
-            return _shifted_bucket(binder, node, args)
+            return shifted_bucket(binder, node, args)
         case "timezone", 2:
             return at_time_zone(binder, node, args[1], args[0])
         case "try_strptime", 2:
@@ -390,6 +329,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.StrToTime: lambda binder, node: strptime(binder, node, "strptime", [node.this, node.args["format"]]),
     exp.TimeToUnix: lambda binder, node: extract(binder, node, "epoch", node.this),
     exp.UnixToTime: bind_epoch_ms,
+    exp.IsInf: lambda binder, node: _is_of_double(binder, node, node.this, "is_inf", "ne"),
     exp.DayOfWeekIso: lambda binder, node: extract(binder, node, "isodow", node.this),
     **dict.fromkeys(
         (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek,

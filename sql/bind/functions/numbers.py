@@ -10,6 +10,7 @@ from sqlglot import exp
 from catalog.types import BIGINT, DOUBLE, FLOAT, HUGEINT, INTEGER, NULL, TINYINT, Kind, SqlType, decimal, integer_range
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.bind.functions.computed import computed
 from sql.bind.functions.signatures import apply, double, number_operand
 from sql.ir.scalar import Call, Literal
 from sql.types.unify import fits, holds, integer_type
@@ -42,7 +43,7 @@ def _rounded(binder: Binder, node: exp.Expr, function: str, of: exp.Expr, places
     if places is not None:
         written = binder.bind(places)
         if written.integer is None:
-            binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
+            return _rounded_by(binder, node, function, operand, written)
         if not fits(written.integer, INTEGER):
             binder.mismatch(node, f"{function.upper()} counts digits in an INTEGER, and this is none; write fewer")
         digits = max(min(written.integer, _MOST_DIGITS), -_MOST_DIGITS)
@@ -55,6 +56,16 @@ def _rounded(binder: Binder, node: exp.Expr, function: str, of: exp.Expr, places
             node.meta[MAKES_ZERO_OF_NULL] = True
         type_ = decimal(type_.precision, min(max(digits, 0), type_.scale))
     return binder.call(node, function, (operand.scalar, Literal(digits, INTEGER)), type_)
+
+
+def _rounded_by(binder: Binder, node: exp.Expr, function: str, operand: Operand, places: Operand) -> Operand:
+    """By a number of digits that varies, by DuckDB, which rounds no DECIMAL so."""
+    if operand.type.kind is Kind.DECIMAL or not (places.type.is_integer and holds(INTEGER, places.type)):
+        what = f"{function}() needs its number of digits as an INTEGER, and of a DECIMAL as a literal"
+        binder.refuse(node, f"{what}; cast to DOUBLE and INTEGER")
+    type_ = _signed(operand.type) if operand.type.is_unsigned and function != "trunc" else operand.type
+    args = binder.cast(operand, type_), binder.cast(places, INTEGER)
+    return computed(node, function, args, type_)
 
 
 def bind_whole(binder: Binder, node: exp.Expr) -> Operand:

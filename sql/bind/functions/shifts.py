@@ -18,6 +18,18 @@ from sql.types.calendar import add_interval
 from sql.types.unify import holds
 
 
+def arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:
+    """A function of two BIGINTs that gives one."""
+    return Call(function, (left, right), BIGINT, left.nullable or right.nullable)
+
+
+def moment_of(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> Operand:
+    """The operand, which must be a DATE or TIMESTAMP: one of another unit as TIMESTAMP, with time zone in UTC."""
+    if not operand.type.is_moment:
+        binder.mismatch(node, f"{function} needs a DATE or TIMESTAMP, not a {operand.type}; cast it")
+    return operand if operand.type == DATE else Operand(operand.node, binder.cast(operand, TIMESTAMP))
+
+
 def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, sign: int) -> Operand:
     """A DATE or TIMESTAMP plus (`sign` 1) or minus (-1) an interval, a DATE and a number of days or a TIME.
 

@@ -202,17 +202,18 @@ def bind_regexp_extract(binder: Binder, node: exp.Expr) -> Operand:
     if isinstance(node.args.get("group"), exp.Array):
         given = [node.this, node.expression, node.args["group"], node.args.get("parameters")]
         return bind_named_groups(binder, node, "regexp_extract", [arg for arg in given if arg is not None])
-    subject, group = text(binder, node.this), 0
-    if node.args.get("group") is not None:
+    subject, group, options = text(binder, node.this), 0, node.args.get("parameters")
+    if options is None and isinstance(node.args.get("group"), exp.Literal) and node.args["group"].is_string:
+        options = node.args["group"]  # which stand where there is no group
+    elif node.args.get("group") is not None:
         written = binder.bind(node.args["group"])
         if written.integer is None or not 0 <= written.integer <= _MOST_GROUPS:
             binder.refuse(node, f"regexp_extract() needs its group as an integer literal from 0 to {_MOST_GROUPS}")
         group = written.integer
     if _varies(binder, node.expression):
-        options = _options(binder, node.args.get("parameters"))
-        args = (subject, text(binder, node.expression), Literal(group, INTEGER), options)
+        args = (subject, text(binder, node.expression), Literal(group, INTEGER), _options(binder, options))
         return of_any_pattern(binder, node, "regexp_extract", args, VARCHAR)
-    pattern = _pattern(binder, node.expression, node.args.get("parameters"))
+    pattern = _pattern(binder, node.expression, options)
     if pattern is None:
         return Operand(node, Literal(None, VARCHAR))
     return binder.call(node, "regexp_extract", (subject, Literal(pattern, VARCHAR), Literal(group, INTEGER)), VARCHAR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import chain, count
@@ -206,12 +207,16 @@ _NESTED: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], str]] = {
 """What is made of parts, and taken apart."""
 
 
+_QUOTED_CALL = re.compile(r'^"(\w+)"\(')
+"""A function's name, which before OVER DuckDB does not quote."""
+
+
 def _window(node: exp.Window, source: SqlText) -> str:
     spec, call = resolved(node), node.this
     over = text_of(node) if spec is None else spec.name(lambda each: column_name(each, source))
     if isinstance(call, exp.IgnoreNulls):
         return f"{column_name(call.this, source)[:-1]} IGNORE NULLS) OVER {over}"
-    name = column_name(call, source)
+    name = _QUOTED_CALL.sub(r"\1(", column_name(call, source))
     return f"{'count()' if name == 'count_star()' else name} OVER {over}"
 
 

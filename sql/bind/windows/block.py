@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -243,8 +243,8 @@ def _refinement(
     if isinstance(function, FramedAggregate):
         by_rows = not frame.peers and not whole
         return Refinement(node, spec, ties, within=not by_rows) if by_rows or function.in_order else None
-    if function.function in _BY_PLACE:
-        return Refinement(node, spec, ties)
+    if function.function in _BY_PLACE:  # whatever its frame, which DuckDB takes by RANGE with one term alone
+        return Refinement(node, replace(spec, frame=None), ties)
     if function.function in VALUES.values():
         return Refinement(node, spec, ties, within=frame.peers or whole)
     if function.function in AGGREGATES and not frame.peers and not whole:

@@ -21,10 +21,10 @@ from sql.bind.windows.partitions import OF_PARTITION, Composed, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of, reverse_of
-from sql.ir.conditions import is_null
+from sql.ir.conditions import comparison, is_null
 from sql.ir.measures import has_measure
-from sql.ir.scalar import TRUE, Call, Column, Literal, Scalar
-from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
+from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar
+from sql.ir.window_function import WHOLE_PARTITION, Frame, WindowFunction
 from sql.sql_text import text_of
 
 
@@ -52,6 +52,8 @@ VALUES: dict[type[exp.Expr], str] = {
     exp.LastValue: "last_value",
     exp.NthValue: "nth_value",
 }
+_VALUES_THERE: dict[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}
+"""What these aggregates are with IGNORE NULLS."""
 _SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 _OFFERED = (
     "row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, nth_value, sum, count, avg, min and max"
@@ -70,7 +72,11 @@ def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) ->
     if kind is exp.Ntile:
         return WindowFunction("ntile", (_positive(binder, call, call.this),), BIGINT, False)
     if kind in _SHIFTS:
-        return _shift(binder, call, skips)
+        return _shift(binder, call, framed, skips)
+    if skips and kind in _VALUES_THERE:  # for DuckDB's text too
+        value = _VALUES_THERE[kind](**call.args)
+        call.replace(value)
+        call, kind = value, type(value)
     if kind in VALUES:
         return _value(binder, call, framed, skips)
     return _aggregate(binder, node, call, spec, framed, skips)
@@ -134,24 +140,61 @@ def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
     return Literal(min(number, FAR), BIGINT)
 
 
-def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
+def _shift(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction | Composed:
     name, arg = _SHIFTS[type(call)], _argument(binder, call)
-    offset, default = 1, Literal(None, arg.type)
-    if call.args.get("offset"):
-        written = binder.bind(call.args["offset"]).integer
-        if written is None:
-            binder.refuse(call, f"{name}() needs its offset as an integer literal; write the number of rows")
-        offset = max(-FAR, min(written, FAR))
+    default: Scalar = Literal(None, arg.type)
     if call.args.get("default"):
-        cast = binder.cast(binder.bind(call.args["default"]), arg.type)
-        if not isinstance(cast, Literal):
-            binder.refuse(call, f"{name}() needs its default as a literal; write coalesce({name}(...) OVER ..., ...)")
-        default = cast
+        default = binder.cast(binder.bind(call.args["default"]), arg.type)
+    distance = binder.bind(call.args["offset"]) if call.args.get("offset") else None
+    offset = 1 if distance is None else distance.integer
+    if offset is None:
+        assert distance is not None, "it is written"
+        return _varying_shift(binder, call, (arg, distance, default), framed, skips)
+    offset = max(-FAR, min(offset, FAR))
     if offset < 0:
         name, offset = ("lead" if name == "lag" else "lag"), -offset
+    skips = skips and arg.nullable and offset > 0
+
+    def shift(of: Scalar, otherwise: Literal, skips: bool) -> WindowFunction:
+        args = (of, Literal(offset, BIGINT), otherwise)
+        return WindowFunction(name, args, of.type, of.nullable or otherwise.nullable, ignore_nulls=skips)
+
+    if isinstance(default, Literal):
+        return shift(arg, default, skips)
+    found, own = shift(arg, Literal(None, arg.type), skips), _of_row(default)
+    value, otherwise = Column(0, arg.type), Column(1, arg.type, default.nullable)
+    if skips:  # which finds no NULL
+        chosen = Call("coalesce", (value, otherwise), arg.type, default.nullable)
+        return Composed(chosen, (found, own), (name, "default"))
     nullable = arg.nullable or default.nullable
-    args = (arg, Literal(offset, BIGINT), default)
-    return WindowFunction(name, args, arg.type, nullable, ignore_nulls=skips and arg.nullable and offset > 0)
+    chosen = Call("case", (Column(2, BOOLEAN, nullable=False), value, otherwise), arg.type, nullable)
+    return Composed(chosen, (found, own, shift(TRUE, FALSE, False)), (name, "default", "there"))
+
+
+def _of_row(scalar: Scalar) -> WindowFunction:
+    """What an expression is of the row itself."""
+    args = (scalar, Literal(0, BIGINT), Literal(None, scalar.type))
+    return WindowFunction("lag", args, scalar.type, scalar.nullable)
+
+
+def _varying_shift(
+    binder: Binder, call: exp.Expr, given: tuple[Scalar, Operand, Scalar], framed: Framed, skips: bool
+) -> Composed:
+    """lag() and lead() by a distance that is another for each row: what a frame of one row holds, if there is one."""
+    arg, distance, default = given
+    if skips:
+        binder.refuse(call, f"{_SHIFTS[type(call)]}() of IGNORE NULLS needs its offset as a constant; write the number")
+    by = binder.cast(distance, BIGINT)
+    if isinstance(call, exp.Lag):
+        by = Call("neg", (by,), BIGINT, by.nullable)
+    frame = Framed(Frame(0, 0), framed.order, (by, by), varies=True)
+    there = Aggregate("count_star", None, BIGINT, nullable=False)
+    value = Aggregate("first", arg, arg.type, order=frame.terms)
+    if by.nullable:
+        default = Call("case", (is_null(by), Literal(None, arg.type), default), arg.type)
+    chosen = (comparison("eq", Column(1, BIGINT), Literal(1, BIGINT)), Column(0, arg.type), Column(2, arg.type))
+    found = _composed(Call("case", chosen, arg.type), (value, there), ("value", "there"), frame, in_order=True)
+    return replace(found, functions=(*found.functions, _of_row(default)), names=(*found.names, "default"))
 
 
 def _aggregate(

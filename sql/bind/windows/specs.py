@@ -37,7 +37,7 @@ _DEFAULT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 def _frame_name(frame: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
     ends = []
     for end in ("start", "end"):
-        value, side = frame.args.get(end) or "CURRENT ROW", frame.args.get(f"{end}_side") or ""
+        value, side = frame.args.get(end) or "CURRENT ROW", (frame.args.get(f"{end}_side") or "").upper()
         ends.append(f"{named(value) if isinstance(value, exp.Expr) else value} {side}".strip())
     exclude = frame.args.get("exclude")
     left_out = "" if exclude is None or exclude.name.upper() == "NO OTHERS" else f" EXCLUDE {exclude.name}"
