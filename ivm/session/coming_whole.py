@@ -62,7 +62,7 @@ class ComingWhole(Coming):
             if view.name in self.kept:
                 self.views[view.name] = self._as_it_was(view, renaming)
             elif found is None:
-                self.views[view.name] = self._installed(view, self.renderer, _alone)
+                self.views[view.name] = self._installed(view, engine.renderer, _alone)
         for name, installed in self._made.items():
             installed.node.owners[name] = None
         engine.sweep()  # the installation is over: what a change raises there is the commit's
