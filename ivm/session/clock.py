@@ -81,7 +81,8 @@ class Clock:
             return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        table = engine.tables[CLOCK.name].table
+        there = engine.tables.get(CLOCK.name)  # over shards a first one comes with the commit
+        table = CLOCK if there is None else there.table
         time = commit([Change(table, self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
