@@ -10,9 +10,9 @@ from catalog.declared import carried, check_columns, check_key, completed, seen,
 from catalog.errors import BindError
 from catalog.function import PythonFunctions
 from catalog.macro import Macro, Macros, macro_called
-from catalog.names import MAIN, TEMP, as_literal, key, listed, quoted, suggestion, written
+from catalog.names import MAIN, TEMP, key, listed, quoted, suggestion, written
 from catalog.schema import ForeignKey, Index, Table, View
-from catalog.sequence import Sequence, Sequences
+from catalog.sequence import Sequence, Sequences, without
 from catalog.types import Kind, SqlType, holds
 
 Entry = TypeVar("Entry", Table, View)
@@ -177,8 +177,8 @@ class Catalog:
 
     @property
     def has_temporary(self) -> bool:
-        """Whether there is a table or view that ends with the connection."""
-        return TEMP in self.schema_names
+        """Whether there is a table, view or sequence that ends with the connection."""
+        return TEMP in self.schema_names or any(each.temporary for each in self.sequences.values())
 
     def schema(self, name: str) -> str | None:
         """A schema's name as it was given; None if there is none of that name."""
@@ -209,6 +209,11 @@ class Catalog:
         wanted = key(schema)
         return tuple(entry for entry in self.content.values() if key(self.parts(entry.name)[0]) == wanted)
 
+    def sequences_within(self, schema: str) -> tuple[Sequence, ...]:
+        """The sequences of a schema."""
+        wanted = key(schema)
+        return tuple(each for each in self.sequences.values() if key(self.parts(each.name)[0]) == wanted)
+
     def add_schema(self, name: str) -> None:
         """Let there be a schema; BindError if there is one of that name, or if its name has a dot."""
         what = f"cannot create schema {name!r}"
@@ -232,13 +237,14 @@ class Catalog:
             kept.content = {name: entry for name, entry in self.content.items() if not entry.temporary}
             kept.schema_names = {name: schema for name, schema in self.schema_names.items() if name != TEMP}
             kept._comments = {each: said for each, said in self._comments.items() if each[0] in kept.content}
+            kept.sequences = {name: each for name, each in self.sequences.items() if not each.temporary}
         if any(macro.temporary for macro in self.macros.values()):
             kept.macros = {each: macro for each, macro in self.macros.items() if not macro.temporary}
         return kept
 
     def _let_in(self, entry: Table | View) -> None:
         """Have the schema of temporary things, if this is one."""
-        if entry.temporary and not self.has_temporary:
+        if entry.temporary and TEMP not in self.schema_names:
             self._check_apart(TEMP, f"cannot create temporary {entry.name!r}")
             self.schema_names = {**self.schema_names, TEMP: TEMP}
 
@@ -249,7 +255,7 @@ class Catalog:
             raise BindError(f"there is no schema {name!r}{suggestion(name, self.schemas)}")
         if found == MAIN:
             raise BindError("cannot drop schema 'main', which is always there; drop what is in it")
-        users = tuple(entry.name for entry in self.within(found))
+        users = tuple(each.name for each in (*self.within(found), *self.sequences_within(found)))
         if users:
             raise BindError(
                 f"cannot drop schema {found!r}, which has {', '.join(map(repr, users))}; drop that first, or CASCADE"
@@ -262,18 +268,7 @@ class Catalog:
 
     def drop_sequence(self, name: str) -> None:
         """Forget a sequence; BindError if there is none, or if it is that of the DEFAULT of a column."""
-        found = self.sequences.get(key(name))
-        if found is None:
-            known = suggestion(name, (each.name for each in self.sequences.values()))
-            raise BindError(f"cannot drop sequence {name!r}: there is none of that name{known}")
-        called = as_literal(found.key)
-        users = (t.name for t in self.tables if any(called in key(each.value) for each in t.defaults))
-        if takers := tuple(users):
-            raise BindError(
-                f"cannot drop sequence {name!r}: a DEFAULT of {listed('table', takers)} takes its numbers; "
-                "ALTER TABLE .. ALTER .. DROP DEFAULT first"
-            )
-        self.sequences = {each: kept for each, kept in self.sequences.items() if kept is not found}
+        self.sequences = without(self.sequences, name, self.tables)
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it; UnsupportedError for a unique one of lists."""

@@ -51,6 +51,15 @@ class Names:
         names = (full_name(schema, name) for schema in (TEMP, *self.path))
         return next((each for each in names if key(each) in self.catalog.content), name)
 
+    def sequence(self, parts: Sequence[str]) -> str:
+        """What the name of a sequence means, whether there is one or not."""
+        known = self.catalog.sequences
+        if len(parts) == 1:
+            names = (full_name(schema, parts[0]) for schema in (TEMP, *self.path))
+            return next((each for each in names if key(each) in known), parts[0])
+        schema = TEMP if [key(each) for each in parts[:-1]] in ([TEMP], [TEMP, MAIN]) else self._schema(parts[:-1])
+        return ".".join(parts) if schema is None else full_name(schema, parts[-1])
+
     def created(self, parts: Sequence[str], *, temporary: bool = False) -> str:
         """What a name means that is created; BindError if there is no such schema."""
         if temporary or (key(parts[0]) == TEMP and len(parts) > 1):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from catalog.clock import OWN
-from catalog.errors import NumericError
-from catalog.names import key, quoted
+from catalog.errors import BindError, NumericError
+from catalog.names import MAIN, as_literal, key, listed, quoted, suggestion
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, VARCHAR
 
@@ -16,7 +16,8 @@ from catalog.types import BIGINT, VARCHAR
 class Sequence:
     """The numbers from `start` on, each by `increment` greater, up to `most`, or down to `least` if that is negative.
 
-    If it `cycles`, the numbers go on at the other end; else there are no more.
+    If it `cycles`, the numbers go on at the other end; else there are no more. `temporary`: it ends with the
+    connection, and is written down nowhere.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Sequence:
     least: int
     most: int
     cycles: bool = False
+    temporary: bool = False
 
     @property
     def key(self) -> str:
@@ -52,16 +54,34 @@ class Sequence:
         """Whether a number that was reserved is not before one that was given."""
         return reserved is not None and (reserved - last) * self.increment >= 0
 
-    def definition(self, start: int | None = None) -> str:
-        """CREATE SEQUENCE, without a semicolon; `start`: another one than its own."""
+    def definition(self, start: int | None = None, *, spelled: str = "") -> str:
+        """What follows CREATE [TEMP], without a semicolon; `start`, and how the name is `spelled`, if not its own."""
         return (
-            f"SEQUENCE {quoted(self.name)} INCREMENT BY {self.increment} MINVALUE {self.least} MAXVALUE {self.most} "
-            f"START WITH {self.start if start is None else start} {'CYCLE' if self.cycles else 'NO CYCLE'}"
+            f"SEQUENCE {spelled or quoted(self.name)} INCREMENT BY {self.increment} "
+            f"MINVALUE {self.least} MAXVALUE {self.most} START WITH {self.start if start is None else start} "
+            f"{'CYCLE' if self.cycles else 'NO CYCLE'}"
         )
 
 
 Sequences = Mapping[str, Sequence]
 """Sequences by their keys."""
+
+
+def without(sequences: Sequences, name: str, tables: Iterable[Table]) -> Sequences:
+    """All but one; BindError if there is none of that name, or if one of the tables takes its numbers as a DEFAULT."""
+    what, found = f"cannot drop sequence {name!r}", sequences.get(key(name))
+    if found is None:
+        known = suggestion(name, (each.name for each in sequences.values()))
+        raise BindError(f"{what}: there is none of that name{known}")
+    called = as_literal(found.key), as_literal(quoted(found.key)), as_literal(f"{MAIN}.{found.key}")
+    users = (t.name for t in tables if any(each in key(d.value) for d in t.defaults for each in called))
+    if takers := tuple(users):
+        raise BindError(
+            f"{what}: a DEFAULT of {listed('table', takers)} takes its numbers; "
+            "ALTER TABLE .. ALTER .. DROP DEFAULT first"
+        )
+    return {each: kept for each, kept in sequences.items() if kept is not found}
+
 
 SEQUENCES = Table(
     f"{OWN}sequences",

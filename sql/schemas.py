@@ -12,10 +12,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
-from catalog.names import MAIN, key, quoted
+from catalog.names import MAIN, as_literal, key, quoted
 from catalog.paths import Names
 from sql.edits import Edit, edited
-from sql.parse_comment import place_of_name
+from sql.parse_comment import place_of_name as place_of_commented
+from sql.sequence_words import CALLS, is_about_sequence, parts_of, place_of_name
 from sql.sql_text import SqlText
 from sql.statements import SHOWN
 from sql.syntax import Syntax, statements
@@ -45,10 +46,13 @@ def with_schemas(text: str, names: Names, dialect: str = "duckdb") -> str:
     edits = list[Edit]()
     for syntax in statements(source, dialect):
         word = syntax.tokens[0].text.upper()
-        if word == "SHOW" and [token.text.lower() for token in syntax.tokens[1:]] not in _LISTED:
+        edits += _sequences(syntax.tokens, names, is_kept=word in ("CREATE", "ALTER"))
+        if is_about_sequence(syntax.tokens):
+            edits.append(_named_sequence(syntax.tokens, names, source))
+        elif word == "SHOW" and [token.text.lower() for token in syntax.tokens[1:]] not in _LISTED:
             edits += _named(syntax.tokens[1:], names)
         elif word == "COMMENT":
-            edits += _named(syntax.tokens[slice(*place_of_name(syntax.tokens))], names)
+            edits += _named(syntax.tokens[slice(*place_of_commented(syntax.tokens))], names)
         elif word in ("ANALYZE", "VACUUM", "VIEW"):
             edits += _named(syntax.tokens[1:], names)
         elif word == "ALTER":
@@ -64,6 +68,36 @@ def _named(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:
     name = names.found(parts) if len(parts) * 2 == len(tokens) + 1 else None
     if name is not None:
         yield tokens[0].start, tokens[-1].end + 1, quoted(name)
+
+
+def _sequences(tokens: Sequence[Token], names: Names, *, is_kept: bool) -> Iterator[Edit]:
+    """The names of sequences whose numbers the statement asks for, where a search path decides what they mean; those of
+    a statement that `is_kept`, as a DEFAULT is, all alike.
+    """
+    plain = Names(names.catalog)
+    for call, open_, name, close in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
+        kinds = [open_.token_type, name.token_type, close.token_type]
+        if key(call.text) in CALLS and kinds == [TokenType.L_PAREN, TokenType.STRING, TokenType.R_PAREN]:
+            found = names.sequence(parts_of(name.text))
+            is_plain = key(plain.sequence(parts_of(name.text))) == key(found)
+            if key(found) in names.catalog.sequences and (is_kept or not is_plain):
+                written = found if names.catalog.parts(found)[0] == MAIN and "." not in found else quoted(found)
+                yield name.start, name.end + 1, as_literal(written)
+
+
+def _named_sequence(tokens: Sequence[Token], names: Names, source: SqlText) -> Edit:
+    """The name of a sequence that is created or dropped."""
+    begin, end = place_of_name(tokens)
+    parts = [token.text for token in tokens[begin:end:2]]
+    words = [token.text.upper() for token in tokens[:5]]
+    if words[0] == "DROP":
+        name = names.sequence(parts)
+    else:
+        try:
+            name = names.created(parts, temporary="TEMP" in words or "TEMPORARY" in words)
+        except BindError as error:
+            source.fail(tokens[begin].start, str(error))
+    return tokens[begin].start, tokens[end - 1].end + 1, quoted(name)
 
 
 def _altered(tokens: Sequence[Token], names: Names) -> Iterator[Edit]:

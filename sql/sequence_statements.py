@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Tokens
+from dataclasses import replace
 
 from sqlglot.tokenizer_core import Token
 
@@ -12,9 +13,8 @@ from sql.sql_text import SqlText
 from sql.statements import CreateSequence, Drop
 from sql.words import Words
 
-_FORM = (
-    "CREATE [OR REPLACE] SEQUENCE [IF NOT EXISTS] name [START n] [INCREMENT n] [MINVALUE n] [MAXVALUE n] [[NO] CYCLE]"
-)
+_OPTIONS = "[START n] [INCREMENT n] [MINVALUE n] [MAXVALUE n] [[NO] CYCLE]"
+_FORM = f"CREATE [OR REPLACE] [TEMP] SEQUENCE [IF NOT EXISTS] name {_OPTIONS}"
 _DROP_FORM = "DROP SEQUENCE [IF EXISTS] name"
 _LARGEST = 2**63 - 1
 
@@ -31,23 +31,23 @@ def about_sequence(tokens: Tokens[Token], source: SqlText) -> CreateSequence | D
         return Drop("SEQUENCE", name, exists, cascade)
     words.take("CREATE")
     replaces = words.take("OR", "REPLACE")
-    if words.take("TEMP") or words.take("TEMPORARY"):
-        words.refuse("TEMP sequences are not supported; leave the word out")
+    temporary = words.take("TEMP") or words.take("TEMPORARY")
     words.take("SEQUENCE")
     exists = words.take("IF", "NOT", "EXISTS")
     if replaces and exists:
         words.fail("OR REPLACE and IF NOT EXISTS exclude each other")
-    return CreateSequence(_sequence(words, _name(words)), exists, replaces)
+    return CreateSequence(replace(_sequence(words, _name(words)), temporary=temporary), exists, replaces)
 
 
 def _name(words: Words) -> str:
-    """The name of a sequence, which may stand behind that of the schema main; UnsupportedError for another schema."""
+    """The name of a sequence; what schema it is in has been found out before, if there is one."""
     place, name = words.place, words.plain_name("a sequence")
     if not words.take("."):
         return name
+    own = words.plain_name("a sequence")
     if key(name) != MAIN:
-        words.source.refuse(place, f"sequences are not supported in schema {name!r}; leave it out, which means main")
-    return words.plain_name("a sequence")
+        words.source.fail(place, f"there is no schema {name!r}; CREATE SCHEMA makes one")
+    return own
 
 
 def _sequence(words: Words, name: str) -> Sequence:

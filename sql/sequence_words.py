@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from collections.abc import Sequence as Tokens
 
 from sqlglot.tokenizer_core import Token
 
-from catalog.names import key
+from catalog.names import as_literal, key
 from sql.words import is_about
 
 
@@ -16,23 +17,48 @@ def is_about_sequence(tokens: Tokens[Token]) -> bool:
     return is_about(tokens, ("SEQUENCE",))
 
 
-_CALL = re.compile(r"\b(nextval|currval)\s*\(\s*'(?:\"?main\"?\.)?\"?((?:[^'\"]|'')+)\"?'\s*\)", re.IGNORECASE)
+NEXT = "nextval"
+CALLS = (NEXT, "currval")
+_CALL = re.compile(r"\b(nextval|currval)(\s*\(\s*)'((?:[^']|'')+)'(\s*\))", re.IGNORECASE)
+_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 NEXT = "nextval"
 
 
+def place_of_name(tokens: Tokens[Token]) -> tuple[int, int]:
+    """Where the name stands in the tokens of a statement that creates or drops a sequence."""
+    words = [token.text.upper() for token in tokens]
+    begin = words.index("SEQUENCE") + 1
+    for more in (["IF", "NOT", "EXISTS"], ["IF", "EXISTS"]):
+        begin += len(more) if words[begin : begin + len(more)] == more else 0
+    end = begin + 1
+    while words[end : end + 1] == ["."]:
+        end += 2
+    return begin, end
+
+
+def parts_of(written: str) -> list[str]:
+    """The parts of a name that stands in quotes: database, schema and sequence, as far as they are given."""
+    return [plain or quoted.replace('""', '"') for quoted, plain in _PART.findall(written)]
+
+
 def numbers_called(text: str) -> list[tuple[str, str]]:
-    """What a text calls of sequences: "nextval" or "currval", and the key of the name. Cost: a search."""
-    if "val" not in text and "VAL" not in text:
+    """What a text calls of sequences: "nextval" or "currval", and the name as it is written. Cost: a search."""
+    if "val" not in text and "VAL" not in text and "Val" not in text:
         return []
-    return [(key(call), key(name.replace("''", "'"))) for call, name in _CALL.findall(text)]
+    return [(key(found[1]), found[3].replace("''", "'")) for found in _CALL.finditer(text)]
 
 
-def in_one_schema(text: str) -> str:
-    """The text with the names of sequences without that of their schema."""
-    return _CALL.sub(lambda found: f"{found[1]}('{found[2]}')", text)
+def renamed_calls(text: str, meant: Callable[[str], str | None]) -> str:
+    """The text with the sequences `meant` in the place of names as they are written; None: it stays."""
+
+    def renamed(found: re.Match[str]) -> str:
+        name = meant(found[3].replace("''", "'"))
+        return found[0] if name is None else f"{found[1]}{found[2]}{as_literal(name)}{found[4]}"
+
+    return _CALL.sub(renamed, text)
 
 
 def only_next(text: str) -> str | None:
-    """The key of a sequence, where a text is nextval of it and nothing else."""
+    """The name of a sequence, as it is written, where a text is nextval of it and nothing else."""
     found = _CALL.fullmatch(text.strip())
-    return key(found[2]) if found is not None and key(found[1]) == NEXT else None
+    return found[3].replace("''", "'") if found is not None and key(found[1]) == NEXT else None

@@ -21,8 +21,9 @@ from ivm.kernels.ordered.asof import (
     step_asof,
 )
 from ivm.kernels.ordered.encode import decode_columns
+from ivm.kernels.types import Int32s
 from ivm.operators.operator import NOTHING, Contents, Kept, StateSize
-from ivm.trace.columns.column import Array, Ints, readonly_diffs
+from ivm.trace.columns.column import NOBODY, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group, Layout
 from ivm.trace.ordered.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.ordered.row_order import DecodedRows, RowOrder, Term
@@ -31,7 +32,6 @@ from ivm.trace.text.dictionary import TextDictionary
 Types = tuple[tuple[SqlType, bool], ...]
 
 _MORE = 64
-_NO_ROWS = np.empty((0, 1), np.int64)
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,19 @@ class Asof(Kept):
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The rows that go and come at each time, by time."""
-        right, left = (None if delta is None or delta.length == 0 else delta for delta in inputs)
-        if left is None and right is None:
+        right, left = inputs[0] or NOTHING, inputs[1] or NOTHING
+        lefts, rights = left.length, right.length
+        if lefts + rights == 0:
             return None
-        times, (left_cells, right_cells) = _cells(left, right)
+        times, cells = _cells(left, right)
         count = 1 if isinstance(times, int) else len(times)
         memories = _begin(self._left, left), _begin(self._right, right)
-        lefts, rights = (0 if delta is None else delta.length for delta in (left, right))
         offsets, scratch = np.empty((2, count + 1), np.int64), np.empty(max(lefts, rights), np.int64)
         frame, held = np.zeros(FRAME, np.int64), np.empty((2, len(self._right.kinds)), np.int64)
         room, strings = self._room(lefts + 2 * rights + _MORE), self._left.dictionary.now()
         while not step_asof(
-            self._left.meta, self._left.kinds, memories[0], _diffs(left), left_cells, offsets[0],
-            self._right.meta, self._right.kinds, memories[1], _diffs(right), right_cells, offsets[1],
+            self._left.meta, self._left.kinds, memories[0], readonly_diffs(left.diffs), cells[:lefts], offsets[0],
+            self._right.meta, self._right.kinds, memories[1], readonly_diffs(right.diffs), cells[lefts:], offsets[1],
             strings.heap, strings.places, scratch, self._shape, frame, held, self._places, *room.arrays,
         ):  # fmt: skip
             room = room.wider()
@@ -158,7 +158,7 @@ class _Room:
 
     def __init__(self, left: RowOrder, right: RowOrder, rows: int) -> None:
         self._orders = left, right
-        self.left, self.right = (DecodedRows(order, rows, len(order.kinds)) for order in self._orders)
+        self.left, self.right = DecodedRows(left, rows, len(left.kinds)), DecodedRows(right, rows, len(right.kinds))
         self.about = np.empty((rows, 2), np.int64)
 
     @property
@@ -174,30 +174,22 @@ class _Room:
         return made
 
 
-def _begin(tree: OrderedRows, delta: Delta | None) -> Ints:
+def _begin(tree: OrderedRows, delta: Delta) -> Ints:
     """The memory of a batch whose keys are there."""
-    if delta is None:
-        return _NO_ROWS[:, 0]
+    if not delta.length:
+        return NOBODY
     memory, width = tree.begin(delta.length), len(tree.kinds)
     tree.row_order.encode_delta(delta, memory[: delta.length * width].reshape(delta.length, width))
     return memory
 
 
-def _diffs(delta: Delta | None) -> Ints:
-    return readonly_diffs(None if delta is None else delta.diffs)
-
-
-def _cells(left: Delta | None, right: Delta | None) -> tuple[Ints | int, list[Array]]:
-    """The times of both, ascending, an int if there is one; and for each row of either the number of its time."""
-    found = [delta.times for delta in (left, right) if delta is not None]
-    lengths = [0 if delta is None else delta.length for delta in (left, right)]
-    first = found[0]
-    if isinstance(first, int) and all(isinstance(each, int) and each == first for each in found):
-        return first, [np.zeros(length, np.int32) for length in lengths]
-    each_time = [np.empty(0, np.int64) if delta is None else delta.time_array() for delta in (left, right)]
-    times, cells = np.unique(np.concatenate(each_time), return_inverse=True)
-    numbers = cells.astype(np.int32)
-    return times, [numbers[: lengths[0]], numbers[lengths[0] :]]
+def _cells(left: Delta, right: Delta) -> tuple[Ints | int, Int32s]:
+    """The times of both, ascending, an int if there is one; which of them each row has, of the left, then the right."""
+    rows, times = left.length + right.length, left.times if left.length else right.times
+    if isinstance(times, int) and (rows in (left.length, right.length) or right.times is times):
+        return times, np.zeros(rows, np.int32)
+    found, cells = np.unique(np.concatenate([left.time_array(), right.time_array()]), return_inverse=True)
+    return found, cells.astype(np.int32)
 
 
 def _places(kept: RowOrder, made: RowOrder) -> Iterator[int]:

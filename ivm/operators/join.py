@@ -39,9 +39,11 @@ class Path:
     stages: tuple[Stage, ...]
     computed: Mapping[int, Sequence[TextFunction]] = field(default_factory=dict)
     _walk: Walk = field(init=False, repr=False, compare=False)
+    _cancels: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_walk", Walk(self.stages))
+        object.__setattr__(self, "_cancels", any(meeting.cancels for meeting in self.meetings[:1]))
 
     @property
     def laid(self) -> Sequence[Stage]:
@@ -67,9 +69,7 @@ class Path:
     def _really_changed(self, delta: Delta) -> Delta | None:
         """Without updates that cancel in the columns that the path reads: most columns of a row, when one changes."""
         diffs = delta.diffs
-        if diffs is None or not self.needed or np.count_nonzero(diffs < 0) in (0, len(diffs)):
-            return delta
-        if self.stages and self.stages[0].cancels:
+        if self._cancels or diffs is None or not self.needed or np.count_nonzero(diffs < 0) in (0, len(diffs)):
             return delta
         types: list[SqlType] = []
         compared: list[Column] = []

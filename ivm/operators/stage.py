@@ -22,8 +22,6 @@ class Stage(ABC):
     """One of them, or several, without state. One that `is_light` takes Python no longer than to begin a walk."""
 
     is_light = False
-    cancels: ClassVar[bool] = False
-    """Whether changes that cancel in all that is read of them are passed over by the stage itself."""
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -71,6 +69,8 @@ class Meeting(Stage):
     inclusive: bool
     read: tuple[int, ...]
     computed: Computed
+    cancels: ClassVar[bool] = False
+    """Whether changes that cancel in all that is read of them are passed over by the stage itself."""
 
     @property
     def meetings(self) -> Sequence[Meeting]:

@@ -7,7 +7,7 @@ is zero are met by retractions and insertions alike. Only the steps that are not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -15,32 +15,25 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import GT, LE, RANGE, moved_ranges, moved_windows
-from ivm.operators.stage import Meeting
+from ivm.operators.bound_leg import COMPARISONS, BoundLeg, Bounds
+from ivm.operators.stage import Leg, Meeting
 from ivm.trace.columns.column import Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
 from ivm.trace.index.follower import Lookup
-from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered.ordered_arrangement import OrderedArrangement, Ranges
-
-COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
-Bounds = Callable[[Delta], Sequence[Column]]
-"""Computes the bounds of each row of a delta that is not empty; may raise NumericError."""
 
 
 @dataclass(frozen=True, eq=False)
 class ThresholdJoin(Meeting):
-    """Finds the rows of the key whose value stands in each of `comparisons` to the one of `bounds` at its place.
+    """Finds the rows of the key whose value is within `bounds`.
 
-    There is one comparison, or two: a gt or ge, then a lt or le. `carried` are the columns bound before that are read
-    later but for the bounds, and `carried_layout` tells whether they are equal. A program tests the comparisons once
-    more, as all predicates. `visits[0]`: rows visited so far.
+    A program tests the comparisons once more, as all predicates. `standing`: see `HalfJoin`. `visits[0]`: rows visited
+    so far.
     """
 
     lookup: OrderedArrangement
-    comparisons: tuple[str, ...]
     bounds: Bounds
-    carried: tuple[int, ...]
-    carried_layout: KeyLayout
+    standing: bool = True
     visits: list[int] = field(default_factory=lambda: [0])
     cancels: ClassVar[bool] = True
 
@@ -53,12 +46,25 @@ class ThresholdJoin(Meeting):
         """See `Stage.over`."""
         lookup = next(lookups)
         assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
-        return replace(self, lookup=lookup, inclusive=True)
+        return replace(self, lookup=lookup, inclusive=True, standing=False)
+
+    def variant(self, delta: Delta) -> int:
+        """See `Stage.variant`: whether there are rows without a value."""
+        return int(self.lookup.has_unordered)
+
+    def leg(self, delta: Delta) -> Leg | None:
+        """See `Stage.leg`: for changes of one time, of which the state is read where it is."""
+        if not self.standing or self.lookup.has_unordered or not isinstance(delta.times, int):
+            return None
+        columns = (*self.stream, *self.bounds.columns, *self.bounds.carried)
+        if any(isinstance(place[1], tuple) for c in columns if (place := delta.layout.places[c]) is not None):
+            return None
+        return BoundLeg(self, self.lookup, self.bounds, self.visits, delta)
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
         changes, key = delta, self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
-        bounds = self.bounds(delta)
+        bounds = [delta.column(column) for column in self.bounds.columns]
         words, missing = key
         for bound in bounds:
             if bound.valid is not None:
@@ -90,7 +96,7 @@ class ThresholdJoin(Meeting):
         if lookup.physical is Physical.CODE:
             values = np.concatenate([bound.values for bound in bounds])
             by = np.stack([lookup.dictionary.now().ranks(values), *by[1:]])
-        first, *second = (COMPARISONS[each] for each in self.comparisons)
+        first, *second = (COMPARISONS[each] for each in self.bounds.comparisons)
         ranges, diffs = np.empty((len(words), RANGE), np.int64), readonly_diffs(changes.diffs)
         if second:
             begins, ends = first == GT, second[0] == LE
@@ -108,11 +114,11 @@ class ThresholdJoin(Meeting):
 
         Those of all changes with one bound come before those with the next one.
         """
-        n, carried = len(changes), self.carried_layout.words if self.carried else 0
+        n, carried = len(changes), self.bounds.carried_words
         ahead = carried + (not isinstance(changes.times, int))
         words = np.empty((len(bounds), n, ahead + self.lookup.width), np.int64)
         if carried:
-            packed, _ = self.carried_layout.pack([changes.column(c) for c in self.carried], n)
+            packed, _ = self.bounds.layout.pack([changes.column(c) for c in self.bounds.carried], n)
             words[:, :, :carried] = packed.reshape(n, carried)
         if ahead > carried:
             words[:, :, carried] = changes.times

@@ -355,7 +355,7 @@ class Way:
         times, diffs = delta.times, delta.diffs
         if not isinstance(times, int):
             times = route.moved(edge[TIMES], length, times)
-        if diffs is not None:
+        if edge[DIFFS]:
             diffs = route.moved(edge[DIFFS], length, diffs)
         return Delta(groups, self.legs[number - 1].layout, length, times, diffs)
 

@@ -119,24 +119,23 @@ class RenderContext(ABC):
 
     def valued(self, scalar: Scalar, row: Row) -> Valued:
         """What computes `scalar` for each row of a delta."""
-        computed = self.computed((scalar,), row)
-        return lambda delta: computed(delta)[0]
+        if isinstance(scalar, Column):
+            return lambda delta: delta.column(scalar.index)
+        program = self.program(Mfp(len(row), (scalar,), (), (len(row),)), row)
 
-    def computed(self, scalars: Sequence[Scalar], row: Row) -> Callable[[Delta], list[Values]]:
-        """What computes each of `scalars` for each row of a delta, in one pass."""
-        if all(isinstance(scalar, Column) for scalar in scalars):
-            columns = [scalar.index for scalar in scalars if isinstance(scalar, Column)]
-            return lambda delta: [delta.column(column) for column in columns]
-        width = len(row)
-        places = tuple(s.index if isinstance(s, Column) else width + i for i, s in enumerate(scalars))
-        program = self.program(Mfp(width, tuple(scalars), (), places).pruned(), row)
-
-        def computed(delta: Delta) -> list[Values]:
+        def computed(delta: Delta) -> Values:
             result = program.run(delta)
             assert result is not None, "a program without predicates passes every row"
-            return [result.column(place) for place in range(len(places))]
+            return result.column(0)
 
         return computed
+
+    def beside(self, scalars: Sequence[Scalar], row: Row) -> tuple[MfpProgram | None, tuple[int, ...]]:
+        """What computes `scalars` behind the columns of each row, None if all are columns; which columns they are."""
+        width, maps = len(row), tuple(scalar for scalar in scalars if not isinstance(scalar, Column))
+        made = iter(range(width, width + len(maps)))
+        places = tuple(scalar.index if isinstance(scalar, Column) else next(made) for scalar in scalars)
+        return self.program(Mfp(width, maps, (), tuple(range(width + len(maps)))), row) if maps else None, places
 
 
 def types_of(row: Row) -> tuple[tuple[SqlType, bool], ...]:

@@ -8,10 +8,11 @@ from functools import cache
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeEntered, ArrangeGroups, ArrangeTable
+from ivm.operators.bound_leg import Bounds
 from ivm.operators.half_join import HalfJoin
 from ivm.operators.join import Careful, DeltaJoin, Path
 from ivm.operators.race import Race
-from ivm.operators.stage import Meeting, Stage
+from ivm.operators.stage import Stage
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan, apart
 from ivm.plan.mfp import identity
@@ -79,7 +80,7 @@ def _way(
     """Look-ups one after the other, each with what the rows pass then."""
     stages: tuple[Stage, ...] = ()
     for stage in way:
-        stages += (_meeting(context, plan, stage, joined, read),)
+        stages += _met(context, plan, stage, joined, read)
         stages += _after(context, plan, stage, joined, last and stage is way[-1])
     return stages
 
@@ -91,7 +92,8 @@ def _after(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row
     return _filter(context, stage.predicates, joined)
 
 
-def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read) -> Meeting:
+def _met(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read) -> tuple[Stage, ...]:
+    """A look-up, behind what computes the bounds by which it is done."""
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     columns, functions = read
     computed = tuple((c - offset, each) for c, each in functions.items() if offset <= c < offset + width)
@@ -103,12 +105,14 @@ def _meeting(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: R
     lookup, bound = arranged.arrangement, stage.bound
     placed = stage.stream, offset, width, stage.inclusive, wanted, computed
     if bound is None:
-        return HalfJoin(lookup, *placed, stage.unique)
+        return (HalfJoin(lookup, *placed, stage.unique),)
     assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
     sides = sorted(bound.sides, key=lambda side: -DIRECTIONS.get(side[0], 0))
     comparisons, scalars = zip(*sides, strict=True)
-    return ThresholdJoin(lookup, *placed, comparisons, context.computed(scalars, joined), bound.carried, carried)
+    computing, bounds = context.beside(scalars, joined)
+    join = ThresholdJoin(lookup, *placed, Bounds(comparisons, bounds, bound.carried, carried))
+    return (join,) if computing is None else (computing, join)
 
 
 def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:

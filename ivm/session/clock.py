@@ -79,7 +79,8 @@ class Clock:
             return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        time = commit([Change(CLOCK, self.row(now), times=times, mode="upsert"), *changes], batch)
+        table = engine.tables[CLOCK.name].table
+        time = commit([Change(table, self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
 

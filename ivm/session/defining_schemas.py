@@ -54,6 +54,9 @@ def drop_schema(core: Core, statement: Drop) -> None:
             left.drop_view(view)
         for table in tables:
             left.drop_table(table)
+        sequences = left.sequences_within(name or statement.name) if statement.cascade else ()
+        for each in sequences:
+            left.drop_sequence(each.name)
         left.drop_schema(name or statement.name)
         tell = succession(core, left, dict.fromkeys(views))
 
@@ -66,4 +69,6 @@ def drop_schema(core: Core, statement: Drop) -> None:
             tell()
 
         core.carry_out(carry_out, left)
+    for each in sequences:
+        core.numbers.forget(each.key)
     core.settings.path = tuple(each for each in core.settings.path if left.schema(each) is not None)

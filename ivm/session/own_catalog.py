@@ -135,7 +135,9 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for name, type_ in catalog.named_types():
         yield f"CREATE TYPE {quoted(name)} AS {type_}"
     for sequence in catalog.sequences.values():
-        yield f"CREATE {sequence.definition()}"
+        kind, own = ("TEMP ", sequence.name.partition(".")[2]) if sequence.temporary else ("", "")
+        spelled = quoted(own) if own else catalog.spelled(sequence.name)
+        yield f"CREATE {kind}{sequence.definition(spelled=spelled)}"
     for entry in catalog.content.values():
         if is_own(entry.name) and entry.name != CLOCK.name:
             continue

@@ -15,13 +15,14 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, Error
-from catalog.names import as_literal
+from catalog.names import as_literal, key, quoted
+from catalog.paths import Names
 from catalog.sequence import SEQUENCES, Sequence
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.turns import Turns
-from sql.sequence_words import NEXT, in_one_schema, numbers_called, only_next
+from sql.sequence_words import NEXT, numbers_called, only_next, parts_of, renamed_calls
 
 if TYPE_CHECKING:
     import duckdb
@@ -56,7 +57,9 @@ class Numbers:
         """The rows of a query, which may call nextval and currval. If it only `tries`, no number is given."""
         from ivm.duck import answer  # noqa: PLC0415  DuckDB, which takes a while to import
 
-        called = numbers_called(text)
+        written = dict.fromkeys(name for _, name in numbers_called(text))
+        meant = {name: key(self._meant(name)) for name in written}
+        called = [(call, meant[name]) for call, name in numbers_called(text)]
         known = {name: self._core.catalog.sequences[name] for _, name in called if name in self._core.catalog.sequences}
         if not known:
             return answer(duck, text)
@@ -70,13 +73,21 @@ class Numbers:
             before = {name: self._last.get(name) for name in known}
             for name, each in known.items():
                 _begin(duck, each, before[name])
-            rows = answer(duck, in_one_schema(text))
+            rows = answer(duck, renamed_calls(text, lambda name: _quoted(known.get(meant[name]))))
             after = {name: _reached(duck, each) for name, each in known.items()}
             if tries or self._exchange(before, after):
                 break
         if not tries:
             self._reserve(known)
-        return rows
+        names = rows.column_names
+        for name in written:  # columns are called by what was written
+            own = as_literal(_quoted(known.get(meant[name])) or name)
+            names = [each.replace(own, as_literal(_shown(name))) for each in names]
+        return rows.rename_columns(names)
+
+    def _meant(self, written: str) -> str:
+        """What the name of a sequence means that is not looked up on a search path any more."""
+        return Names(self._core.catalog).sequence(parts_of(written))
 
     def take(self, name: str, count: int) -> list[int]:
         """The next numbers of a sequence, by its key. NumericError if there are not so many."""
@@ -95,7 +106,8 @@ class Numbers:
 
     def default(self, text: str) -> str | None:
         """The key of a sequence, where the text of a DEFAULT is nextval of it and nothing else."""
-        name = only_next(text)
+        written = only_next(text)
+        name = None if written is None else key(self._meant(written))
         return name if name in self._core.catalog.sequences else None
 
     def forget(self, name: str) -> None:
@@ -157,7 +169,9 @@ class Numbers:
             due = {
                 name: each.ahead(last, _AHEAD)
                 for name, each in sequences.items()
-                if (last := self._last.get(name)) is not None and not each.covers(self._reserved.get(name), last)
+                if not each.temporary
+                and (last := self._last.get(name)) is not None
+                and not each.covers(self._reserved.get(name), last)
             }
         if due:
             self._write(due)
@@ -172,11 +186,21 @@ class Numbers:
             self._reserved |= due
 
 
+def _quoted(sequence: Sequence | None) -> str | None:
+    return None if sequence is None else quoted(sequence.name)
+
+
+def _shown(written: str) -> str:
+    """A name as it is shown, where its schema has been found out before."""
+    parts = parts_of(written)
+    return parts[0] if len(parts) == 1 and "." in parts[0] else written
+
+
 def _begin(duck: duckdb.DuckDBPyConnection, sequence: Sequence, last: int | None) -> None:
     """A sequence of the connection, that has given its last number."""
     duck.execute(f"CREATE OR REPLACE TEMP {sequence.definition(last)}")
     if last is not None:
-        duck.execute(f"SELECT nextval({as_literal(sequence.name)})").fetchall()
+        duck.execute(f"SELECT nextval({as_literal(quoted(sequence.name))})").fetchall()
 
 
 def _reached(duck: duckdb.DuckDBPyConnection, sequence: Sequence) -> int | None:
@@ -184,5 +208,5 @@ def _reached(duck: duckdb.DuckDBPyConnection, sequence: Sequence) -> int | None:
     import duckdb  # noqa: PLC0415  as above
 
     with suppress(duckdb.Error):
-        return int(duck.execute(f"SELECT currval({as_literal(sequence.name)})").fetchall()[0][0])
+        return int(duck.execute(f"SELECT currval({as_literal(quoted(sequence.name))})").fetchall()[0][0])
     return None

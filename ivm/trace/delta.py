@@ -231,7 +231,7 @@ class Delta:
 
     def first(self, width: int) -> Delta:
         """The updates with their first `width` columns alone; itself, if it has no more."""
-        if len(self.layout) == width:
+        if len(self.layout.places) == width:
             return self
         return Delta(self.groups, self.layout.first(width), self.length, self.times, self.diffs)
 

@@ -19,6 +19,7 @@ from ivm.trace.columns.places import NONE
 from ivm.trace.columns.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
+from ivm.trace.distinct_rows import DistinctRows
 from ivm.trace.sources import SourcesByLayout, source_of
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
@@ -219,13 +220,13 @@ class ViewLog(State):
     Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most some four
     times the updates that the last compaction left (nine times where few are retractions) or 8,192. A compaction
     takes time in proportion to all of them, so it comes the more rarely the larger the view is; it is done aside, bit
-    by bit, in proportion to what is appended.
+    by bit, in proportion to what is appended. Where no row is taken back it is found out first whether many are equal.
     """
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary) -> None:
         self._types = tuple(types)
         self._dictionary = dictionary
-        self._compaction: _Compaction | None = None
+        self._compaction: DistinctRows | _Compaction | None = None
         self._retracted = 0  # since the last seal, or more: it only helps to guess
         self.sealed = Sealed(self._types, _Updates(self._types))
 
@@ -302,7 +303,7 @@ class ViewLog(State):
         return StateSize(len(self), bytes=self.sealed.updates.nbytes + self.sealed.read_bytes + aside)
 
     def _compact(self, appended: int) -> None:
-        """Go on with a compaction, or begin one where the log is long.
+        """Go on with a compaction, or begin one where the log is long, and rows are taken back, or are equal.
 
         One that is interrupted is forgotten: it is begun anew.
         """
@@ -311,8 +312,18 @@ class ViewLog(State):
             often = 4 * sealed.retracted > sealed.length - sealed.kept
             if sealed.length <= (_GROWTH if often else _GROWTH_BY_INSERTS) * (sealed.kept + _SPARE_ROWS):
                 return
-            compaction = _Compaction(sealed)
-        if not compaction.work(sealed, _FUEL * appended + _LEAST_FUEL):
+            columns, _, _ = sealed.updates.part(0, sealed.length)
+            compaction = _Compaction(sealed) if sealed.retracted else DistinctRows(columns, self._types, sealed.length)
+        fuel = _FUEL * appended + _LEAST_FUEL
+        if isinstance(compaction, DistinctRows):
+            if not compaction.work(fuel):
+                self._compaction = compaction
+            elif compaction.are_most:
+                sealed.kept = compaction.length
+            else:
+                self._compaction = _Compaction(sealed)
+            return
+        if not compaction.work(sealed, fuel):
             self._compaction = compaction
             return
         kept = compaction.kept

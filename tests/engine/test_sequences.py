@@ -48,6 +48,25 @@ def test_a_sequence_that_comes_again_is_written_down_again(again: str, tmp_path:
         assert db.sql("SELECT nextval('s')").fetchall()[0][0] > 2
 
 
+def test_those_in_schemas_are_kept_and_what_is_temporary_is_not(tmp_path: Path) -> None:
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.sql("CREATE SCHEMA shop; CREATE SEQUENCE shop.s START 5; CREATE TEMP SEQUENCE s START 90; USE shop")
+        db.sql("CREATE TABLE t (id BIGINT DEFAULT nextval('shop.s'), x INTEGER)")
+        assert db.sql("INSERT INTO t (x) VALUES (1), (2) RETURNING id").fetchall() == [(5,), (6,)]
+        found = db.sql("SELECT nextval('s'), nextval('temp.s'), nextval('shop.s') AS own")
+        assert found.fetchall() == [(90, 91, 7)]
+        db.sql("BEGIN; INSERT INTO t (x) VALUES (3); ROLLBACK; CHECKPOINT")
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        assert db.sql("INSERT INTO shop.t (x) VALUES (4) RETURNING id").fetchall() == [(9,)]
+        with pytest.raises(ivm.Error, match="s does not exist"):
+            db.sql("SELECT nextval('s')")
+        assert db.sql("USE shop; SELECT nextval('s')").fetchall() == [(10,)]
+        with pytest.raises(ivm.BindError, match="a DEFAULT"):
+            db.sql("DROP SEQUENCE s")
+        db.sql("USE main; DROP SCHEMA shop CASCADE; CREATE SCHEMA shop; CREATE SEQUENCE shop.s")
+        assert db.sql("SELECT nextval('shop.s')").fetchall() == [(1,)]
+
+
 def test_threads_share_a_sequence() -> None:
     with ivm.connect(compile="off") as db:
         db.sql("CREATE SEQUENCE s; CREATE TABLE t (id BIGINT PRIMARY KEY DEFAULT nextval('s'), x INTEGER)")
@@ -95,7 +114,6 @@ def test_numbers_over_shards() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
     [
-        ("CREATE TEMP SEQUENCE x", ivm.UnsupportedError, "TEMP sequences"),
         ("CREATE SEQUENCE", ivm.ParseError, "name of a sequence"),
         ("CREATE SEQUENCE x START", ivm.ParseError, "whole number after START"),
         ("CREATE SEQUENCE x START 1.5", ivm.ParseError, "whole number after START"),

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
+from ivm.operators.bound_leg import Bounds
 from ivm.operators.threshold_join import ThresholdJoin
+from ivm.operators.walk import Walk
 from ivm.trace.delta import Delta
 from ivm.trace.index.keys import KeyLayout
 from ivm.trace.ordered import ordered_arrangement
@@ -96,10 +98,12 @@ class World:
             False,
             (),
             (),
-            comparisons,
-            lambda delta: [delta.column(first + place) for place in range(len(comparisons))],
-            (len(keys),) if carried else (),
-            KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
+            Bounds(
+                comparisons,
+                tuple(range(first, first + len(comparisons))),
+                (len(keys),) if carried else (),
+                KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
+            ),
         )
         self.history: list[Update] = []
 
@@ -148,7 +152,10 @@ class World:
         join = replace(self.join, inclusive=inclusive)
         found: Counter[Any] = Counter()
         seen: Counter[Any] = Counter()
-        for joined in join.passed(delta):
+        at_one_time = len(set(delta.time_array().tolist())) == 1
+        if at_one_time:
+            delta = Delta(delta.groups, delta.layout, len(delta), int(delta.time_array()[0]), delta.diffs)
+        for joined in Walk([join]).all(delta):
             types = [t for t, _ in (*self.stream, *self.rows)]
             columns = [from_column(joined.column(i), t, self.dictionary) for i, t in enumerate(types)]
             refs = joined.groups[-1].refs
@@ -210,6 +217,17 @@ def test_only_what_a_bound_has_passed_is_met(world):
     entries = twin.derived.arranged.size().entries
     assert alive <= entries
     assert entries == alive or 8 * (entries - alive) < entries, "where few are dead, they may stay"
+
+
+def test_many_changes_and_many_rows_are_met_as_few_are():
+    """By a leg that takes more room, or by Python."""
+    twin = World(BIGINT, (), carried=True, raises=False, comparisons=("ge", "lt"))
+    twin.derived.apply(to_delta([((value,), 1, 1) for value in range(400)], twin.rows, twin.dictionary))
+    twin.history += [((value,), 1, 1) for value in range(400)]
+    moves = [((0, 50, 350), 2, -1), ((0, 51, 352), 2, 1), ((1, 20, 340), 2, 1)], [((0, 9, 12), 2, 1), ((1, 5, 4), 2, 1)]
+    many = [((number % 2, 5 * number, 5 * number + 9), 2, (-1) ** number) for number in range(70)]
+    for moved in (*moves, many):
+        assert twin.met(moved, True) == twin.expected(moved, True)
 
 
 def test_dead_rows_leave_the_order_when_they_are_many():

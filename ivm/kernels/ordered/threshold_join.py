@@ -27,8 +27,8 @@ UNSEEN, OVER = -2, -3
 """Of a change whose window has not begun, or is over."""
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def moved_ranges(
+@part()
+def moved_by_one(
     words: Ints, ahead: Word, key: Word, order: Ints, diffs: Ints, comparison: Word, ranges: Ints
 ) -> Word:  # fmt: skip
     """The ranges of values that changes of bounds concern, and the sum of diffs that holds in each, which is not 0.
@@ -61,11 +61,11 @@ def moved_ranges(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def moved_windows(
+@part()
+def moved_by_two(
     words: Ints, ahead: Word, key: Word, order: Ints, diffs: Ints, behind: Word, links: Ints, ranges: Ints
 ) -> Word:  # fmt: skip
-    """As `moved_ranges`, of changes with two bounds each, of which rows have to be between.
+    """As `moved_by_one`, of changes with two bounds each, of which rows have to be between.
 
     words[i] begins the window of change i of n, words[n + i] ends it; bit 0 of `behind` says whether it begins behind
     all that is equal to the bound, bit 1 whether it ends there. `order` has all 2n bounds by the words before those of
@@ -92,7 +92,7 @@ def moved_windows(
         if total == 0 or at + 1 == len(order):
             continue
         follows = order[at + 1]
-        here, there = _is_behind(behind, bound, n), _is_behind(behind, follows, n)
+        here, there = is_behind(behind, bound, n), is_behind(behind, follows, n)
         if here == there and same_words(words, bound, words, follows, grouped, stop):
             continue
         width = stop - ahead
@@ -104,7 +104,7 @@ def moved_windows(
 
 
 @part()
-def _is_behind(behind: Word, bound: Word, changes: Word) -> Word:
+def is_behind(behind: Word, bound: Word, changes: Word) -> Word:
     """Whether a bound is behind all that is equal to it."""
     return np.int64(behind >> (1 if bound >= changes else 0)) & 1
 
@@ -144,23 +144,22 @@ def _write_range(ranges: Ints, at: Word, comparison: Word, bound: Word, follows:
     ranges[at, far], ranges[at, far + 1], ranges[at, far + 2] = other, words, ends
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def read_ranges(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, words: Ints, ahead: Word,
-    ranges: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word, found: Ints,
+@part()
+def read_rows(
+    tree: Tree, words: Ints, ahead: Word, ranges: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word,
+    found: Ints,
 ) -> tuple[Word, Word, Word, Word]:  # fmt: skip
     """Read ranges from number `at` on (from entry `place` of it, -1: from its beginning) while the output has room.
 
-    `rows`, `heads` and `meta` are the tree (see `ordered.tree`), whose keys end with the number of a row; `words` are
-    the bounds, with A = `ahead`. A row r is visible to a range's change c if r < limits[c] and died[r] > times[c];
-    `limits` and `times` have length 1 if all are the same, `died` length 0 if nobody ever died. Writes to `found`
-    int64 (3, room) the change, the diff and the row of each. Returns (range reached, entry reached, count, entries
-    visited). Cost: a search for each range, and what lies in it.
+    The keys of the tree (see `ordered.tree`) end with the number of a row; `words` are the bounds, with A = `ahead`. A
+    row r is visible to a range's change c if r < limits[c] and died[r] > times[c]; `limits` and `times` have length 1
+    if all are the same, `died` length 0 if nobody ever died. Writes to `found` int64 (3, room) the change, the diff and
+    the row of each. Returns (range reached, entry reached, count, entries visited). Cost: a search for each range, and
+    what lies in it.
     """
-    tree = Tree(rows, heads, meta, kinds, heap, starts)
     bounds = words[:, ahead:]
     count, visited = 0, 0
-    last = len(kinds) - 1
+    last = len(tree.kinds) - 1
     while at < len(ranges):
         change = ranges[at, CHANGE]
         limit = limits[change if len(limits) > 1 else 0]
@@ -173,7 +172,7 @@ def read_ranges(
             if count == found.shape[1]:
                 return at, entry, count, visited
             visited += 1
-            row = rows[entry, last]
+            row = tree.rows[entry, last]
             if row < limit and (len(died) == 0 or died[row] > time):
                 found[0, count], found[1, count], found[2, count] = change, ranges[at, DIFF], row
                 count += 1
@@ -181,3 +180,29 @@ def read_ranges(
         place = np.int64(-1)
         at += 1
     return at, np.int64(-1), count, visited
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def moved_ranges(
+    words: Ints, ahead: Word, key: Word, order: Ints, diffs: Ints, comparison: Word, ranges: Ints
+) -> Word:  # fmt: skip
+    """See `moved_by_one`."""
+    return moved_by_one(words, ahead, key, order, diffs, comparison, ranges)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def moved_windows(
+    words: Ints, ahead: Word, key: Word, order: Ints, diffs: Ints, behind: Word, links: Ints, ranges: Ints
+) -> Word:  # fmt: skip
+    """See `moved_by_two`."""
+    return moved_by_two(words, ahead, key, order, diffs, behind, links, ranges)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def read_ranges(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, words: Ints, ahead: Word,
+    ranges: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word, found: Ints,
+) -> tuple[Word, Word, Word, Word]:  # fmt: skip
+    """See `read_rows`, of the tree that `rows`, `heads` and `meta` are."""
+    tree = Tree(rows, heads, meta, kinds, heap, starts)
+    return read_rows(tree, words, ahead, ranges, limits, times, died, at, place, found)

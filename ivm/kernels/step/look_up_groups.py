@@ -27,7 +27,7 @@ from ivm.kernels.memory.places import (
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.encode import take_values
 from ivm.kernels.step.arena import take
-from ivm.kernels.step.onward import along, bind
+from ivm.kernels.step.onward import along, bind, gather
 from ivm.kernels.step.records import (
     AGGREGATE_COUNT,
     AGGREGATE_WORDS,
@@ -87,7 +87,8 @@ def look_up_groups(route: Ints, leg: Word) -> Word:
     if count >= 0:
         every, gathered = count == rows, positions + 8 * rows
         if not every:
-            _gather(route, leg, arrays, positions, count, gathered, rows)
+            addresses = route[leg + GROUPS_LEG : leg + GROUPS_LEG + arrays]
+            gather(addresses, positions, count, gathered, 8 * rows)
         group = bind(route, leg, count, positions, first, every, gathered, 8 * rows)
         if route[leg + COLUMNS] != 0:
             route[group + PLACES], route[group + REFERENCES] = places, 0
@@ -171,16 +172,6 @@ def _make(route: Ints, leg: Word, found: Ints, count: Word, room: Word, rows: Wo
 def _mask(valid: Bools, aggregate: Word, count: Word, mask: Bools, to: Word) -> None:
     for i in range(count):
         mask[0, to + i] = valid[aggregate, i]
-
-
-@part()
-def _gather(route: Ints, leg: Word, arrays: Word, positions: Word, count: Word, out: Word, rows: Word) -> None:
-    """Let the arrays of the edge go along with the rows that found a group, each with room for all `rows`."""
-    numbers = ints_at(positions, count)
-    for number in range(arrays):
-        address, values = route[leg + GROUPS_LEG + number], ints_at(out + 8 * rows * number, count)
-        for i in range(count):
-            values[np.uint64(i)] = load(address + 8 * numbers[np.uint64(i)], _WORD)
 
 
 @part()

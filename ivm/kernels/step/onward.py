@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import ints_at, load
 from ivm.kernels.memory.places import PLACES, REFERENCES, SOURCE
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.step.records import DIFFS, FIRST, GROUPS, IN, IN_GROUPS, LENGTH, OUT_EDGE, TIMES
 from ivm.kernels.types import Ints
+
+_WORD = np.int64(0)
 
 
 @part()
@@ -25,6 +30,16 @@ def along(route: Ints, leg: Word, begin: Word) -> Word:
             route[at] = route[edge + word]
             at += 1
     return at - begin
+
+
+@part()
+def gather(addresses: Ints, positions: Word, count: Word, out: Word, step: Word) -> None:
+    """Let arrays go along with the rows at so many positions, one array behind the other, `step` bytes apart."""
+    numbers = ints_at(positions, count)
+    for number in range(len(addresses)):
+        values = ints_at(out + step * number, count)
+        for i in range(count):
+            values[np.uint64(i)] = load(addresses[number] + 8 * numbers[np.uint64(i)], _WORD)
 
 
 @part()

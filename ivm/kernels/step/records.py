@@ -4,9 +4,10 @@ A route begins with a head. Everything else in it is found by its place, counted
 copy of a route is another one. What lies elsewhere is told of by its address.
 
 *Edges* are deltas in flight, the first that which comes in, each next one what the leg before it has made. *Legs* are
-what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, or a
-LOOK_UP_GROUPS, or a DELAY. The last one may be a REDUCE, behind which nothing is told of the edge: what it makes lies
-elsewhere. The only one may be a RACE, from which *lines* of legs lead on, one for each way: all rows go one of them.
+what is done, one after the other, each from one edge to the next: a LOOP of a program, a LOOK_UP in an index, a
+LOOK_UP_GROUPS, a look-up by a BOUND, or a DELAY. The last one may be a REDUCE, behind which nothing is told of the
+edge: what it makes lies elsewhere. The only one may be a RACE, from which *lines* of legs lead on, one for each way:
+all rows go one of them.
 
 What is made lies in the *arena*, memory that Python gives; it stays there. What a leg needs for itself alone it takes
 from the arena's end.
@@ -37,7 +38,7 @@ FIRST, LENGTH, TIMES, DIFFS, GROUPS = range(5)
 """The words of an edge: the row with which it begins, where it ends, the address of its times, 0 if all have one, and
 of its diffs, 0 if all are one. From GROUPS on a source for each group (see `ivm.kernels.memory.places`)."""
 
-LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE = range(6)
+LOOP, LOOK_UP, LOOK_UP_GROUPS, REDUCE, DELAY, RACE, BOUND = range(7)
 KIND, IN, OUT_EDGE, IN_GROUPS = range(4)
 """What all legs begin with: the kind, the places of their edges, how many groups the first of these has."""
 
@@ -84,6 +85,20 @@ MADE_COLUMN = 6
 """Of what a look-up of groups makes: which column it is; the aggregate, or -1 of a part of the key; its row of the
 room, or the byte of a key with which it begins; the bytes of an item; the row of its mask, or -1; of which kind of
 values it is the words that compare, INTEGER if those are the values (see `hashing.keys`)."""
+
+(
+    BOUND_FORMS, BOUND_PARTS, BOUNDS, BOUND_WORDS, KEYED, VALUE_KIND, COMPARED, CARRIED_FORM, CARRIED_PARTS, CARRIED,
+    KINDS, MOST_MET, VISITS, TREE, HEAP, STRINGS, SEEN_LIMIT, SEEN_STAMP, SEEN_DIED, MET_IN,
+) = range(9, 29)  # fmt: skip
+BOUND_LEG = 29
+"""Of a look-up by bounds, which is begun and ended by one call: how key and bound are read (see `hashing.keys`), of so
+many parts, for each of one bound or two, how many words that makes, and how many of them are the key's; of which kind a
+value is; the comparison, or of two bounds whether each is behind what is equal to it (see `ordered.threshold_join`);
+how what decides with them whether changes cancel is read, of so many parts, in so many words; where the kinds of the
+tree's words lie (see `ordered.nodes`). For how many rows that are met there is to be room; how many were visited since
+somebody asked. Where the `meta` of the tree lies; the `id`s of the dictionary's arrays; which rows are seen: up to
+which number, dead behind which stamp, where deaths lie, or 0; where the columns of these rows lie. Behind it a word for
+each array that may go along."""
 
 REQUEST = 4
 """Of a reduce, which ends a route: what is asked of its groups (see `groups.step`), which Python begins."""

@@ -9,6 +9,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.at import data_of, length_of, load
 from ivm.kernels.memory.places import SOURCE, is_packed, lay_sources
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.step.bound import meet_rows
 from ivm.kernels.step.delay import delay_rows
 from ivm.kernels.step.look_up import look_up_rows
 from ivm.kernels.step.look_up_groups import look_up_groups
@@ -18,6 +19,7 @@ from ivm.kernels.step.records import (
     ARENA,
     ARENA_END,
     AT,
+    BOUND,
     CHUNK,
     DELAY,
     GROUPS,
@@ -98,6 +100,8 @@ def _pass(route: Ints, leg: Word, at: Word) -> Word:
         return delay_rows(route, leg)
     if route[leg + KIND] == RACE:
         return race_rows(route, leg)
+    if route[leg + KIND] == BOUND:
+        return meet_rows(route, leg)
     if route[leg + KIND] == REDUCE:
         return reduce_rows(route, leg, _with_more(route, at) < 0)
     return look_up_rows(route, leg) if route[leg + KIND] == LOOK_UP else look_up_groups(route, leg)

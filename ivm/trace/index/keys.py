@@ -256,6 +256,11 @@ class DistinctKeys:
         mark_hashes(hashes, ALL if dropped is None else dropped, self._seen)
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of the bits."""
+        return self._seen.nbytes
+
+    @property
     def count(self) -> float:
         """The estimate."""
         free = max(1, _BITS - int(np.bitwise_count(self._seen).sum()))

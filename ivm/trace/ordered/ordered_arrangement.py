@@ -175,6 +175,16 @@ class OrderedArrangement(Follower):
             if count:
                 yield found[:, :count]
 
+    @property
+    def kinds(self) -> Ints:
+        """How the words of a key, a value and the number of a row compare."""
+        return self._ordered.kinds
+
+    @property
+    def address(self) -> int:
+        """Where the `meta` of the tree of rows with a value lies, until the next seal."""
+        return self._ordered.address
+
     def codes(self) -> Iterator[Array]:
         """Those of values that are texts, and of dead rows whose values are still to be computed; see `State.codes`."""
         yield from self._ordered.codes()

@@ -74,6 +74,7 @@ class _Nodes:
         self.meta[[ROOT, FREE, LEAF]] = -1
         self.meta[[VISITED, CHANGES]] = visited, changes
         self.meta[[ROWS + 2, HEADS + 2]] = width, 3
+        self.address: int = self.meta.ctypes.data
         self.rows: Growable[np.int64] = Growable(np.dtype(np.int64), width, block=self.meta, at=ROWS)
         self.heads: Growable[np.int64] = Growable(np.dtype(np.int64), 3, block=self.meta, at=HEADS)
 
@@ -117,6 +118,11 @@ class OrderedTree:
     def meta(self) -> Ints:
         """What tells kernels of the tree, until the next seal."""
         return self._nodes.meta
+
+    @property
+    def address(self) -> int:
+        """Where `meta` lies, until the next seal."""
+        return self._nodes.address
 
     @property
     def arguments(self) -> Tree:
