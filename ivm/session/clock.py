@@ -21,11 +21,8 @@ from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
-from ivm.trace.columns.arrow import arrow_type, numbers_from
-
-_SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
-_ID = numbers_from(np.zeros(1, np.int64)).cast(_SCHEMA.types[0])
-_MOMENT = _SCHEMA.types[NOW_COLUMN]
+from ivm.intake.python_rows import plain_rows
+from ivm.trace.columns.exported import Located
 
 
 class Clock:
@@ -38,6 +35,7 @@ class Clock:
         self._read: tuple[object, bool] = None, False  # of a content of the catalog whether a view reads the clock
         self.ended = Event()
         """When there is nobody left for whom time could pass."""
+        self._rows = plain_rows(CLOCK.fields)
         self._given: int | None = None  # what somebody gave, which it is until the next tick
 
     def present(self) -> int:
@@ -80,13 +78,15 @@ class Clock:
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
         table = engine.tables[CLOCK.name].table
-        time = commit([Change(table, self.row(now), times=times, mode="upsert"), *changes], batch)
+        time = commit([Change(table, *self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
 
-    def row(self, now: int) -> pa.RecordBatch:
+    def row(self, now: int) -> Located:
         """The table's row."""
-        return pa.RecordBatch.from_arrays([_ID, numbers_from(np.array([now], np.int64), _MOMENT)], schema=_SCHEMA)
+        made = None if self._rows is None else self._rows.batch(1, ((0,), (now,)), range(len(CLOCK.fields)))
+        assert made is not None, "numbers are plain"
+        return made
 
     def _is_read(self) -> bool:
         content = self._catalog.content
