@@ -68,7 +68,9 @@ class Clock:
 
     def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
-        commit, (known, is_read) = engine.commit if also is None else partial(engine.commit, also=also), self._read
+        commit, (known, is_read) = engine.commit, self._read
+        if also is not None:
+            commit, known, is_read = partial(engine.commit, also=also), self._catalog.content, also.reads_clock
         if not (is_read if known is self._catalog.content else self._is_read()):
             return commit(changes, batch)
         self._begun(engine)
@@ -77,7 +79,8 @@ class Clock:
             return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        table = engine.tables[CLOCK.name].table
+        there = engine.tables.get(CLOCK.name)  # over shards a first one comes with the commit
+        table = CLOCK if there is None else there.table
         time = commit([Change(table, *self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
