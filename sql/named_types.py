@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -43,6 +44,7 @@ def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> 
         found = _types(tokens) if created is None else _names(tokens, created)
         named = [(t.start, t.end + 1, known[key(t.text)]) for t in found if key(t.text) in known]
         places += named
+        places += _of_pivots(tokens, known)
         if created is not None:
             known[key(tokens[created - 2].text)] = _written(text, tokens[created].start, tokens[-1].end + 1, named)
     return _written(text, 0, len(text), places)
@@ -101,6 +103,16 @@ def _of_casts(tokens: list[Token]) -> Iterator[int]:
             yield place + 1
         elif before.token_type == TokenType.DCOLON and token.token_type not in _NOT_NAMES:
             yield place
+
+
+def _of_pivots(tokens: list[Token], types: Mapping[str, str]) -> Iterator[_Place]:
+    """The labels of an ENUM where a PIVOT lists values by its name: IN mood."""
+    if not any(token.text.upper().startswith("PIVOT") for token in tokens):
+        return
+    for before, token in pairwise(tokens):
+        sql = types.get(key(token.text), "") if before.token_type == TokenType.IN else ""
+        if sql.startswith("ENUM("):
+            yield token.start, token.end + 1, sql.removeprefix("ENUM")
 
 
 def _of_columns(tokens: list[Token]) -> Iterator[int]:
