@@ -308,7 +308,7 @@ def _change_type(core: Core, statement: CreateType | Drop) -> None:
     if isinstance(statement, CreateType):
         if is_there and statement.if_not_exists:
             return
-        catalog.add_type(statement.name, statement.type)
+        catalog.add_type(statement.name, statement.type, replaces=statement.replace)
     elif statement.if_exists and not is_there:
         return
     else:
