@@ -119,9 +119,9 @@ class Catalog:
         """The types that have names, each with its name as it was given."""
         return tuple(self._types.values())
 
-    def add_type(self, name: str, type_: SqlType) -> None:
-        """Let `name` stand for a type; BindError if it stands for one."""
-        if key(name) in self._types:
+    def add_type(self, name: str, type_: SqlType, *, replaces: bool = False) -> None:
+        """Let `name` stand for a type; BindError if it stands for one, unless this `replaces` it, not for columns."""
+        if key(name) in self._types and not replaces:
             raise BindError(f"cannot create type {name!r}: there is a type of that name; drop it or choose another")
         self._types = {**self._types, key(name): (name, type_)}
 

@@ -93,3 +93,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def listed(kind: str, names: Sequence[str]) -> str:
     """Names of a kind of thing, in a sentence: tables 'a', 'b'."""
     return f"{kind}{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
+
+
+NO_ROWID = "; rows have no numbers here: give them a key, or write row_number() OVER (ORDER BY ..)"
+"""What is said beside an error about DuckDB's number of a row."""

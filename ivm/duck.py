@@ -31,7 +31,7 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from catalog.names import as_literal, quoted
+from catalog.names import NO_ROWID, as_literal, quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, JSON, UUID, Kind
 from catalog.zones import UTC
@@ -305,6 +305,7 @@ class UnknownNameError(BindError):
     """DuckDB knows no table or function of a name."""
 
 
+_ROWID = 'olumn "rowid" not found'
 _PLACE = re.compile(r"\n\nLINE (\d+): (.*)\n( *)\^+\s*\Z")
 
 
@@ -353,7 +354,7 @@ def told(error: duckdb.Error, use: Use) -> Error:
             f"cannot run the query: {first}; ask for less at once, or let DuckDB use the disk "
             "with ivm.connect(external_access=True)"
         )
-    return _class_of(error, words)(f"cannot run the query: {words}")
+    return _class_of(error, words)(f"cannot run the query: {words}{NO_ROWID if _ROWID in words else ''}")
 
 
 def _class_of(error: duckdb.Error, words: str) -> type[Error]:

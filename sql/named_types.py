@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
@@ -18,7 +19,7 @@ from sql.statements import CreateType, Drop
 from sql.syntax import chunks, dialect_named, statement_tokens
 from sql.types.declared import declared_type, is_type
 
-_CREATES = re.compile(r"create\s+type\s")
+_CREATES = re.compile(r"create\s+(?:or\s+replace\s+)?type\s")
 _CASTS = frozenset(["CAST", "TRY_CAST"])
 _CONSTRAINTS = frozenset(["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"])
 _Place = tuple[int, int, str]
@@ -43,6 +44,7 @@ def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> 
         found = _types(tokens) if created is None else _names(tokens, created)
         named = [(t.start, t.end + 1, known[key(t.text)]) for t in found if key(t.text) in known]
         places += named
+        places += _of_pivots(tokens, known)
         if created is not None:
             known[key(tokens[created - 2].text)] = _written(text, tokens[created].start, tokens[-1].end + 1, named)
     return _written(text, 0, len(text), places)
@@ -57,11 +59,12 @@ def _written(text: str, start: int, end: int, places: Sequence[_Place]) -> str:
 
 
 def _created(tokens: list[Token]) -> int | None:
-    """Where the type begins that CREATE TYPE [IF NOT EXISTS] name AS type gives a name."""
-    words = [token.text.upper() for token in tokens[:8]]
-    if words[:2] != ["CREATE", "TYPE"]:
+    """Where the type begins that CREATE [OR REPLACE] TYPE [IF NOT EXISTS] name AS type gives a name."""
+    words = [token.text.upper() for token in tokens[:10]]
+    begin = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
+    if words[:1] != ["CREATE"] or words[begin : begin + 1] != ["TYPE"]:
         return None
-    at = 7 if words[2:5] == ["IF", "NOT", "EXISTS"] else 4
+    at = begin + (6 if words[begin + 1 : begin + 4] == ["IF", "NOT", "EXISTS"] else 3)
     return at if len(tokens) > at and words[at - 1] == "AS" else None
 
 
@@ -100,6 +103,16 @@ def _of_casts(tokens: list[Token]) -> Iterator[int]:
             yield place + 1
         elif before.token_type == TokenType.DCOLON and token.token_type not in _NOT_NAMES:
             yield place
+
+
+def _of_pivots(tokens: list[Token], types: Mapping[str, str]) -> Iterator[_Place]:
+    """The labels of an ENUM where a PIVOT lists values by its name: IN mood."""
+    if not any(token.text.upper().startswith("PIVOT") for token in tokens):
+        return
+    for before, token in pairwise(tokens):
+        sql = types.get(key(token.text), "") if before.token_type == TokenType.IN else ""
+        if sql.startswith("ENUM("):
+            yield token.start, token.end + 1, sql.removeprefix("ENUM")
 
 
 def _of_columns(tokens: list[Token]) -> Iterator[int]:
@@ -149,21 +162,21 @@ def is_about_type(tokens: Sequence[Token]) -> bool:
 
 def about_type(tokens: Sequence[Token], source: SqlText) -> CreateType | Drop:
     """The statement of these tokens. ParseError for what is none; UnsupportedError for what is not supported of it."""
-    start = tokens[0].start
-    if tokens[1].text.upper() != "TYPE":
-        source.refuse(start, "CREATE OR REPLACE TYPE is not supported; drop the type first")
     return _create(tokens, source) if tokens[0].text.upper() == "CREATE" else _drop(tokens, source)
 
 
 def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
-    exists, rest = _without(("IF", "NOT", "EXISTS"), tokens[2:])
+    replaces, rest = _without(("OR", "REPLACE"), tokens[1:])
+    exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
+    if exists and replaces:
+        source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
     if len(rest) < 3 or rest[1].text.upper() != "AS":
         source.misread(tokens[0].start, f"cannot read this CREATE TYPE; write {_CREATE}")
     name, what = _named(rest[0], source), f"CREATE TYPE {rest[0].text}"
     if is_type(name):
         source.fail(rest[0].start, f"cannot create type {name!r}: SQL has one of that name")
     node = _enum(rest, source, what) if rest[2].text.upper() == "ENUM" else _other(rest, source, what)
-    return CreateType(name, declared_type(node, SqlText(""), what), exists)
+    return CreateType(name, declared_type(node, SqlText(""), what), exists, replaces)
 
 
 def _enum(rest: Sequence[Token], source: SqlText, what: str) -> exp.DataType:

@@ -102,6 +102,7 @@ class CreateType:
     name: str
     type: SqlType
     if_not_exists: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

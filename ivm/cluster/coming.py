@@ -29,6 +29,9 @@ class Coming(coming.Coming):
         super().__init__(core, pending)
         self._driver = cast(Driver, core.engine)
 
+    def prepare(self) -> None:
+        """See `Coming.prepare`: nothing, since all is done by one order."""
+
     def fill(self) -> None:
         """Plan the tables and views. UnsupportedError for what cannot be over shards, or is not to be filled again."""
         self.check_tables()

@@ -17,11 +17,13 @@ from ivm.engine.transaction import Change
 class Also:
     """What takes effect with a commit: `work`, which cannot fail, and may be called again.
 
-    `written` makes what the journal has of the commit and of this, of the commit's changes and its time.
+    `written` makes what the journal has of the commit and of this, of the commit's changes and its time. `reads_clock`:
+    whether a view reads the clock then.
     """
 
     written: Callable[[Sequence[Change], int], Written | None]
     work: Callable[[], None]
+    reads_clock: bool = False
 
 
 @dataclass(slots=True)

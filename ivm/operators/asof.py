@@ -31,7 +31,7 @@ from ivm.trace.text.dictionary import TextDictionary
 
 Types = tuple[tuple[SqlType, bool], ...]
 
-_MORE = 64
+_MORE, _MOST_SPARE = 1 << 6, 1 << 8
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,7 @@ class Asof(Kept):
         time = self._left_order.terms[len(left.keys)]
         self._shape = np.array([keyed + time.words, keyed, strict, outer, keyed if time.nullable else -1], np.int64)
         self._layout = Layout([*((0, c) for c in range(left.width)), *((1, c) for c in range(right.width))])
+        self._spare: _Room | None = None  # of a step that has put nothing out
         self.states = (self._right, self._left)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
@@ -99,7 +100,10 @@ class Asof(Kept):
         memories = _begin(self._left, left), _begin(self._right, right)
         offsets, scratch = np.empty((2, count + 1), np.int64), np.empty(max(lefts, rights), np.int64)
         frame, held = np.zeros(FRAME, np.int64), np.empty((2, len(self._right.kinds)), np.int64)
-        room, strings = self._room(lefts + 2 * rights + _MORE), self._left.dictionary.now()
+        wanted, strings = lefts + 2 * rights + _MORE, self._left.dictionary.now()
+        room, self._spare = self._spare, None
+        if room is None or len(room.about) < wanted:
+            room = self._room(wanted)
         while not step_asof(
             self._left.meta, self._left.kinds, memories[0], readonly_diffs(left.diffs), cells[:lefts], offsets[0],
             self._right.meta, self._right.kinds, memories[1], readonly_diffs(right.diffs), cells[lefts:], offsets[1],
@@ -108,6 +112,8 @@ class Asof(Kept):
             room = room.wider()
         written = frame.item(WRITTEN)
         if written == 0:
+            if len(room.about) <= _MOST_SPARE:
+                self._spare = room
             return None
         about = room.about[:written]
         return self._put(room, times if isinstance(times, int) else times[about[:, OF_CELL]], about[:, DIFF].copy())

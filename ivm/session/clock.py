@@ -21,11 +21,8 @@ from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
-from ivm.trace.columns.arrow import arrow_type, numbers_from
-
-_SCHEMA = pa.schema([pa.field(field.name, arrow_type(field.type)) for field in CLOCK.fields])
-_ID = numbers_from(np.zeros(1, np.int64)).cast(_SCHEMA.types[0])
-_MOMENT = _SCHEMA.types[NOW_COLUMN]
+from ivm.intake.python_rows import plain_rows
+from ivm.trace.columns.exported import Located
 
 
 class Clock:
@@ -38,6 +35,7 @@ class Clock:
         self._read: tuple[object, bool] = None, False  # of a content of the catalog whether a view reads the clock
         self.ended = Event()
         """When there is nobody left for whom time could pass."""
+        self._rows = plain_rows(CLOCK.fields)
         self._given: int | None = None  # what somebody gave, which it is until the next tick
 
     def present(self) -> int:
@@ -70,7 +68,9 @@ class Clock:
 
     def commit(self, engine: Engine, changes: Sequence[Change], batch: Batch | None, also: Also | None = None) -> int:
         """Commit changes as of the present, see `Engine.commit`: before them, the clock is brought up to date."""
-        commit, (known, is_read) = engine.commit if also is None else partial(engine.commit, also=also), self._read
+        commit, (known, is_read) = engine.commit, self._read
+        if also is not None:
+            commit, known, is_read = partial(engine.commit, also=also), self._catalog.content, also.reads_clock
         if not (is_read if known is self._catalog.content else self._is_read()):
             return commit(changes, batch)
         self._begun(engine)
@@ -79,14 +79,17 @@ class Clock:
             return commit(changes, batch)
         own = [change.times for change in changes if change.times is not None and len(change.times)]
         times = np.array([min(int(each.min()) for each in own)], np.int64) if own else None
-        table = engine.tables[CLOCK.name].table
-        time = commit([Change(table, self.row(now), times=times, mode="upsert"), *changes], batch)
+        there = engine.tables.get(CLOCK.name)  # over shards a first one comes with the commit
+        table = CLOCK if there is None else there.table
+        time = commit([Change(table, *self.row(now), times=times, mode="upsert"), *changes], batch)
         self._written = now
         return time
 
-    def row(self, now: int) -> pa.RecordBatch:
+    def row(self, now: int) -> Located:
         """The table's row."""
-        return pa.RecordBatch.from_arrays([_ID, numbers_from(np.array([now], np.int64), _MOMENT)], schema=_SCHEMA)
+        made = None if self._rows is None else self._rows.batch(1, ((0,), (now,)), range(len(CLOCK.fields)))
+        assert made is not None, "numbers are plain"
+        return made
 
     def _is_read(self) -> bool:
         content = self._catalog.content

@@ -47,6 +47,10 @@ class Coming(ABC):
         self.renderer: Renderer | None = None
 
     @abstractmethod
+    def prepare(self) -> None:
+        """Do what can be done while others commit; what they change is looked at afterwards."""
+
+    @abstractmethod
     def fill(self) -> None:
         """Make the tables, and fill the views, each after those that it reads. Changes of the commit reach them."""
 
@@ -113,6 +117,7 @@ class Coming(ABC):
             for name in gone:
                 core.engine.put_table(name, None)
             self.put()
+            core.numbers.become(self.pending.numbers)  # before anybody finds them
             core.catalog.become(self.catalog)
             for was, name in self.renamed.items():
                 core.engine.listeners.rename(was, name)

@@ -250,7 +250,7 @@ def _begin_clock(core: Core) -> None:
         catalog = core.catalog.fixed()
         if catalog.find(CLOCK.name) is not None:
             catalog.drop_table(CLOCK.name)
-        rows = core.clock.row(core.clock.present())
+        rows, _ = core.clock.row(core.clock.present())
         made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
         core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
 
@@ -308,7 +308,7 @@ def _change_type(core: Core, statement: CreateType | Drop) -> None:
     if isinstance(statement, CreateType):
         if is_there and statement.if_not_exists:
             return
-        catalog.add_type(statement.name, statement.type)
+        catalog.add_type(statement.name, statement.type, replaces=statement.replace)
     elif statement.if_exists and not is_there:
         return
     else:

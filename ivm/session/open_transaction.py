@@ -36,8 +36,8 @@ class OpenTransaction(Core):
         super().__init__(cast(Engine, self.pending), external_access=base.external_access)
         self.base = base
         self.clock.stand_at(base.clock.present())
-        self.numbers = self.incoming.numbers = base.numbers
         self.catalog = self.incoming.catalog = self.pending.catalog
+        self.numbers = self.incoming.numbers = self.pending.numbers
         self.functions = base.functions
         self.distribution, self.is_copied = base.distribution, base.is_copied
         self.settings = replace(base.settings, names=Names(self.catalog, base.settings.path))

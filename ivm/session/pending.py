@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from catalog.altering import Altered
 from catalog.catalog import Catalog
-from catalog.clock import is_own
-from catalog.errors import UnsupportedError
+from catalog.clock import CLOCK
 from catalog.names import key, reached
 from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
@@ -30,6 +29,7 @@ from ivm.session.before import Before, contents_before
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
 from ivm.session.pending_table import PendingTable
+from ivm.session.sequences import OwnNumbers
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import TableStore
@@ -54,10 +54,6 @@ class _Tables(dict[str, PendingTable]):
 
     def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> PendingTable:
         """A new table of these rows; in place of one that is there, nobody else may have changed that."""
-        if is_own(table.name):
-            raise UnsupportedError(
-                "cannot create the first view that compares with now() in a transaction; ROLLBACK, and create it before"
-            )
         pending, was = self._pending, self._there(table.name)
         pending.check_made(table)
         if was is not None:
@@ -114,6 +110,8 @@ class Pending:
         """What existed when the transaction began."""
         self.catalog = core.catalog.fixed()
         """What exists, as the transaction sees it."""
+        self.numbers = OwnNumbers(core.numbers, self.before, self.catalog)
+        """Those of sequences, of which some may be its own."""
         self.own = Engine(None, history=0)
         """What has the transaction's own rows, and finds out what can be changed."""
         self.tables = _Tables(self)
@@ -214,8 +212,11 @@ class Pending:
         return 0
 
     def changes(self) -> dict[str, tuple[pa.Table, Ints]]:
-        """Of each table that differs from what was there before the rows that do, each with its diff."""
-        found = ((name, table.changes()) for name, table in self.tables.items() if table.is_changed)
+        """Of each table that differs from what was there before the rows that do, each with its diff; but for the
+        clock, which each commit brings up to date.
+        """
+        changed = ((name, table) for name, table in self.tables.items() if table.is_changed and name != CLOCK.name)
+        found = ((name, table.changes()) for name, table in changed)
         return {name: changes for name, changes in found if changes is not None}
 
     def some_rows(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from catalog.clock import CLOCK
 from catalog.errors import ConstraintError, TransactionError
 from ivm.engine.decided import Also
 from ivm.engine.transaction import Change
@@ -16,14 +17,15 @@ from ivm.session.coming_whole import ComingWhole
 from ivm.session.core import Core
 from ivm.session.freeing import dropping
 from ivm.session.pending import Pending
+from ivm.session.sequences import last_numbers
 
 
 def publish(core: Core, pending: Pending) -> None:
     """Commit all changes, at one logical time, or nothing.
 
     Raises what a commit and what creating a view raises, and TransactionError if others were first: they have changed
-    what the transaction has changed, or what its changes rest upon. Views that are new are filled meanwhile, and others
-    wait for that. Cost: that of the commit, and of what is created.
+    what the transaction has changed, or what its changes rest upon. Views that are new are filled meanwhile; others
+    wait for that where tables are others by then, and over shards. Cost: that of the commit, and of what is created.
     """
     if not pending.defines:
         with core.lock:
@@ -42,10 +44,11 @@ def publish(core: Core, pending: Pending) -> None:
                 )
             new: Coming = (core.comes_with or ComingWhole)(core, pending)
             try:
+                new.prepare()
                 changes = _changes(core, pending)
                 new.fill()
                 new.check_static(changes)
-                also = Also(new.written, new.work())
+                also = Also(new.written, new.work(), bool(new.catalog.users_of(CLOCK.name)))
                 _committed(core, pending, partial(core.clock.commit, core.engine, changes, None, also))
             except BaseException:
                 new.give_up()
@@ -67,7 +70,8 @@ def _committed(core: Core, pending: Pending, commit: Callable[[], int]) -> None:
 
 def _changes(core: Core, pending: Pending) -> list[Change]:
     """What differs, checked against what others have changed. The caller has the lock."""
-    given = []
+    due = pending.numbers.due()
+    given = [last_numbers(due)] if due else []
     for name, (rows, diffs) in pending.changes().items():
         pending.tables[name].check_first(rows, diffs)
         table = pending.tables[name].table

@@ -6,24 +6,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from catalog.errors import TransactionError, UnsupportedError
+from catalog.errors import TransactionError
 from catalog.paths import Names
 from ivm.engine.installing import Progress
 from ivm.results.result import Result
 from ivm.session.core import Core
-from ivm.session.defining import DEFINITIONS, Definitions
 from ivm.session.statements import run_statement
 from sql.connection_statements import Begin, Commit, Load, Rollback
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
-from sql.statements import (
-    Analyze,
-    CreateSequence,
-    CreateTable,
-    Drop,
-    Explain,
-    Statement,
-)
+from sql.statements import Analyze, Explain, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
@@ -161,20 +153,8 @@ class Transactions:
         if self.begun is None:
             return self._core
         core = self.begun.core()
-        if isinstance(statement, DEFINITIONS):
-            self._check_definition(statement)
         is_of_view = isinstance(statement, Analyze) and isinstance(statement.inner, str)
         return self._core if is_of_view or isinstance(statement, Explain | Load) else core
-
-    def _check_definition(self, statement: Definitions) -> None:
-        """UnsupportedError for what cannot take effect together with other statements."""
-        if isinstance(statement, CreateSequence) or (isinstance(statement, Drop) and statement.kind == "SEQUENCE"):
-            what = "create or drop a sequence in a transaction"
-        elif isinstance(statement, CreateTable) and statement.table.retention:
-            what = "create a table with a retention in a transaction"
-        else:
-            return
-        raise UnsupportedError(f"cannot {what}; ROLLBACK, and do it before BEGIN or after COMMIT")
 
     def _found(self, what: str) -> Begun:
         if self.begun is None:

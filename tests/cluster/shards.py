@@ -37,6 +37,12 @@ Change = tuple[Any, ...]
 Script = Mapping[int, Change]
 """What the batches of some numbers do; in all others rows come and go."""
 AT_ONCE: Script = {number: ("define", which) for which, number in enumerate((0, 1, 3, 5, 7, 9))}
+TOGETHER: Script = {
+    number: (how, which)
+    for number, how, which in ((0, "define", 0), (1, "together", 1), (3, "together", 2), (5, "together", 3),
+                               (7, "together", 4), (9, "together", 5))
+}  # fmt: skip
+"""Rows come and go with what is defined, as in a transaction."""
 _FIRST: tuple[Change, ...] = (
     *(("begin", 2), ("fill", Filling(Step.CUT, 1)), ("fill", Filling(Step.PART, 1, 0, 2))),
     *(("fill", Filling(Step.PART, 1, 1, 2)), ("fill", Filling(Step.CUT, 2)), ("fill", Filling(Step.PART, 2, 0, 1))),
@@ -77,14 +83,14 @@ class Meeting(Resident):
 
 
 class Shards:
-    """See `tests.cluster.schedule.Subject`. A change is ("define", which, time) or ("rows", time, shops, sales, bad); or a
-    step of a definition: ("begin", which, time), ("fill", step, time), ("filled", which, time).
+    """See `tests.cluster.schedule.Subject`. A change is ("define", which, time), ("rows", time, shops, sales, bad), or both,
+    ("together", which, time, rows); or a step of a definition: ("begin", which, time), ("fill", step, time), ("filled",
+    which, time).
     """
-
-    levels = LEVELS
 
     def __init__(self, shards: int, script: Script = AT_ONCE) -> None:
         self.shards = shards
+        self.levels = 2 * LEVELS - 1 if script is TOGETHER else LEVELS
         self._script = script
 
     def make(self, shard: int, meet: Callable[[], None]) -> Resident:
@@ -93,8 +99,9 @@ class Shards:
 
     def draw(self, chance: random.Random, number: int, attempt: int) -> Change:
         """A definition, or rows: upserts of few keys, of which some tries have one that a constraint refuses."""
-        if number in self._script:
-            return (*self._script[number], number * 1_000 + attempt)
+        said = self._script.get(number, ())
+        if said and said[0] != "together":
+            return (*said, number * 1_000 + attempt)
         shops = tuple((chance.randrange(6), chance.choice(("Bern", "Oslo", None))) for _ in range(chance.randrange(4)))
         has_sales = number > 1
         sales = tuple(
@@ -102,11 +109,12 @@ class Shards:
             for _ in range(chance.randrange(8) if has_sales else 0)
         )
         bad = has_sales and chance.random() < 0.3
-        return ("rows", number * 1_000 + attempt, dict(shops), {each[0]: each for each in sales}, bad)
+        rows = ("rows", number * 1_000 + attempt, dict(shops), {each[0]: each for each in sales}, bad)
+        return (*said, rows[1], rows) if said else rows
 
     def is_definition(self, change: Change) -> bool:
         """Whether it defines something."""
-        return change[0] in ("define", "filled")
+        return change[0] in ("define", "filled", "together")
 
     def order(self, change: Change) -> tuple[bytes, list[list[bytes]]]:
         """What the driver says."""
@@ -121,12 +129,19 @@ class Shards:
                 new.content = {view.name: view}
             definition = orders.Definition.between(old, new, _time(change), made).planned(SIZES, {("sale", 1): 1_000.0})
             return definition.at(_STAGES[change[0]]).text(), none
+        if change[0] == "together":
+            old, new = catalogs()[change[1]], catalogs()[change[1] + 1]
+            made = [table.name for table in new.tables if old.find(table.name) is None]
+            definition = orders.Definition.between(old, new, 0, made).planned(SIZES, {("sale", 1): 1_000.0})
+            return definition.followed_by(orders.Commit(change[2])).text(), self._given(change[3])
+        return orders.Commit(_time(change)).text(), self._given(change)
+
+    def _given(self, change: Change) -> list[list[bytes]]:
         parts: list[list[Any]] = [[] for _ in range(self.shards)]
         for each in _changes(change):
             for shard, part in change_parts(each, placement_of(each.table), self.shards):  # type: ignore[arg-type]
                 parts[shard].append(part)
-        given = [[changes_payload(each, _time(change))] if each else [] for each in parts]
-        return orders.Commit(_time(change)).text(), given
+        return [[changes_payload(each, _time(change))] if each else [] for each in parts]
 
     def time(self, order: Order, change: Change) -> int:
         """That of the rows, or when something is defined."""
@@ -142,7 +157,9 @@ class Shards:
 
     def expected(self, changes: Sequence[Change]) -> Expected:
         """The contents of each shard. ConstraintError if the last change is bad."""
-        if changes and changes[-1][0] == "rows" and changes[-1][4]:
+        last = changes[-1] if changes else ("",)
+        rows = last[3] if last[0] == "together" else last
+        if rows[0] == "rows" and rows[4]:
             raise ConstraintError("a price is too high")
         return Expected(self, tuple(changes))
 
@@ -170,7 +187,7 @@ class Expected:
         residents = [Resident(number, subject.shards) for number in range(subject.shards)]
         db = ivm.connect(compile="off")
         for version, change in enumerate(self._changes, 1):
-            _through(residents, Order(version, "", "", *subject.order(change)[:1], LEVELS, subject.shards),
+            _through(residents, Order(version, "", "", *subject.order(change)[:1], subject.levels, subject.shards),
                      subject.order(change)[1])  # fmt: skip
             _to_one(db, change)
         found = [subject.contents(each) for each in residents]
@@ -220,6 +237,9 @@ def _time(change: Change) -> int:
 def _to_one(db: ivm.Database, change: Change) -> None:
     if change[0] in ("define", "filled"):
         db.sql(DEFINED[change[1]])
+    elif change[0] == "together":
+        db.sql(DEFINED[change[1]])
+        _to_one(db, change[3])
     elif change[0] == "rows" and _given(change):
         db.apply(_given(change), mode="upsert")
 

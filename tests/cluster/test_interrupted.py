@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from datetime import date
 from typing import Any
 from unittest.mock import patch
 
@@ -18,6 +17,7 @@ from ivm.cluster.filler import Pace
 from ivm.cluster.transport import InProcess
 from ivm.session.database import core_of
 from tests.faults import lines
+from tests.more import TODAY
 
 TABLES = """
 CREATE TABLE shop (id BIGINT PRIMARY KEY, city VARCHAR);
@@ -149,11 +149,7 @@ def tried(pair: str, sample: int | None) -> None:
         states["after"] = contents(db)
         back(db)
         assert contents(db) == states["before"] != states["after"]
-        chosen = (
-            places
-            if sample is None
-            else random.Random(date.today().toordinal()).sample(places, min(sample, len(places)))
-        )
+        chosen = places if sample is None else random.Random(TODAY).sample(places, min(sample, len(places)))
         subscription = db.subscribe("cities")
         known = told(db)
         for place in chosen:

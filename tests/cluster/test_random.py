@@ -10,6 +10,7 @@ from contextlib import nullcontext
 import pytest
 
 from tests.cluster.many import planned_as_many
+from tests.more import by_day
 from tests.random.case import written
 from tests.random.search import Counts, try_seed
 
@@ -27,7 +28,7 @@ def run(seeds: range, shards: int) -> Counts:
     return counts
 
 
-@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+@pytest.mark.parametrize("shards", by_day([1, 2, 3, 7], 2))
 def test_random_views_over_shards_are_as_duckdb_says(shards):
     assert run(range(40_000 + shards, 40_000 + shards + 10 * SEEDS, 10), shards).filled
 

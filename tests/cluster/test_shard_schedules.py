@@ -9,7 +9,7 @@ import pytest
 
 from tests.cluster.many import planned_as_many
 from tests.cluster.schedule import ALL, Dangers, Schedule
-from tests.cluster.shards import AT_ONCE, BETWEEN, BETWEEN_MANY, Script, Shards
+from tests.cluster.shards import AT_ONCE, BETWEEN, BETWEEN_MANY, TOGETHER, Script, Shards
 from tests.engine.chunks import chunks_of
 
 MORE = 5
@@ -37,9 +37,9 @@ def test_shards_hold_what_one_engine_holds(shards):
     assert counts["followed"] > MORE, "views at times"
 
 
-@pytest.mark.parametrize(("shards", "seed"), [(2, 0), (3, 1)])
-def test_nothing_is_lost_or_doubled(shards, seed):
-    counts = run(shards, range(seed, seed + 1), ALL)
+@pytest.mark.parametrize(("shards", "seed", "script"), [(2, 0, AT_ONCE), (2, 2, TOGETHER)])
+def test_nothing_is_lost_or_doubled(shards, seed, script):
+    counts = run(shards, range(seed, seed + 1), ALL, script)
     assert counts["published"]
     assert counts["made"] > shards
 
@@ -55,7 +55,9 @@ def test_views_are_filled_between_commits(shards, dangers, script):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", [AT_ONCE, BETWEEN, BETWEEN_MANY], ids=["at once", "between commits", "as many"])
+@pytest.mark.parametrize(
+    "script", [AT_ONCE, BETWEEN, BETWEEN_MANY, TOGETHER], ids=["at once", "between commits", "as many", "together"]
+)
 @pytest.mark.parametrize("shards", [1, 2, 3, 7])
 def test_nothing_is_lost_or_doubled_in_many_schedules(shards, script):
     run(shards, range(100, 250), ALL, script)

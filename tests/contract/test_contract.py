@@ -27,6 +27,7 @@ from ivm.trace.rows.rows import Rows
 from ivm.trace.state import State, StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from tests.contract.kinds import Kind, kinds
+from tests.more import by_day
 
 KINDS = kinds()
 ROOT = Path(__file__).parents[2]
@@ -143,7 +144,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", by_day(range(4), 2))
 def test_a_life(kind: str, seed: int) -> None:
     Life(KINDS[kind], seed).go_on(_COMMITS)
 

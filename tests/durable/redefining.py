@@ -23,6 +23,7 @@ _MORE = (
     "CREATE UNIQUE INDEX once ON basket (id); DROP INDEX once; CREATE INDEX IF NOT EXISTS named ON basket (at)",
     "ALTER VIEW {often} RENAME TO passing; ALTER VIEW passing RENAME TO {often}",
     "CREATE OR REPLACE MATERIALIZED VIEW {often} AS SELECT tag FROM tagged WHERE n > {number} % 4",
+    "CREATE OR REPLACE SEQUENCE q START {number}; CREATE OR REPLACE TABLE drawn AS SELECT nextval('q') AS n",
     "COMMENT ON TABLE basket IS 'number {number}'; CREATE OR REPLACE MACRO dear(x) AS x > {number}",
     "CREATE SCHEMA IF NOT EXISTS old; CREATE OR REPLACE TABLE old.z AS SELECT {number} AS n",
 )

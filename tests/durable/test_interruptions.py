@@ -1,13 +1,12 @@
 """Something may be raised at any line of a commit; what the log has is then what memory has."""
 
-from datetime import date
-
 import pytest
 
 from ivm.durable import journal
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, finish, held_by, opened
 from tests.faults.lines import lines_of, raising
+from tests.more import TODAY
 
 PARTS = ("ivm/durable/", "ivm/storage/", "ivm/engine/engine.py", "ivm/session/core.py")
 WORKS = {
@@ -18,7 +17,6 @@ WORKS = {
 }
 
 
-_TODAY = date.today().toordinal()
 CASES = [*((work, "commit") for work in WORKS), ("commit", "off"), ("commit", "beside")]
 
 
@@ -40,7 +38,7 @@ def test_the_log_has_what_memory_has(work, durability, monkeypatch):
     WORKS[work](db)
     places = [place for place in lines_of(lambda: WORKS[work](db)) if place[0].startswith(PARTS)]
     assert len(places) > 30
-    for number, place in enumerate(places[_TODAY % 2 :: 2]):  # all of them in two days
+    for number, place in enumerate(places[TODAY % 2 :: 2]):  # all of them in two days
         error = (KeyboardInterrupt, MemoryError)[number % 2]
         raising(lambda: WORKS[work](db), place, error)
         if number % 3:  # else the next commit comes upon what was left

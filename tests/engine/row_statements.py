@@ -74,17 +74,30 @@ class Statements:
         rng = self.rng
         roll = rng.random()
         if depth <= 0 or roll < 0.4:
-            named = [c for c in self.columns if KINDS[c] == kind]
+            named = [c for c in self.columns if KINDS[c.rpartition(".")[2]] == kind]
             return rng.choice(named) if named and rng.random() < 0.6 else random_literal(rng, kind)
         if roll < 0.5:
             return f"coalesce({self.value(kind, depth - 1)}, {self.value(kind, depth - 1)})"
         if roll < 0.6:
             return f"CASE WHEN {self.condition(depth - 1)} THEN {self.value(kind, depth - 1)} ELSE {self.value(kind, 0)} END"
+        if roll < 0.7:
+            return self.called(kind, depth - 1)
         if kind in ("INT", "DEC", "DBL"):
             signs = "+-*" if rng.random() < 0.9 else ("/", "//", "%")
             other = kind if rng.random() < 0.7 else rng.choice(("INT", "DEC", "DBL"))
             return f"({self.value(kind, depth - 1)} {rng.choice(signs)} {self.value(other, depth - 1)})"
         return self.value(kind, 0)
+
+    def called(self, kind: str, depth: int) -> str:
+        """What a function gives."""
+        rng, one, other = self.rng, self.value(kind, depth), self.value(kind, depth)
+        if kind == "STR" and rng.random() < 0.6:
+            return rng.choice((f"{one} || {other}", f"upper({one})", f"lower({one})", f"concat({one}, {other})"))
+        if kind == "INT" and rng.random() < 0.3:
+            return f"length({self.value('STR', depth)})"
+        if kind in ("INT", "DEC", "DBL") and rng.random() < 0.3:
+            return f"abs({one})"
+        return f"{rng.choice(('greatest', 'least', 'nullif'))}({one}, {other})"
 
     def condition(self, depth: int) -> str:
         rng = self.rng
@@ -142,7 +155,9 @@ class Statements:
         if roll < 0.7:
             return self.by_key(rng.choice(("one", "two")))
         returning = rng.choice(("", "", " RETURNING *", " RETURNING a, s AS text, d"))
-        if roll < 0.75:
+        if roll < 0.8:
+            return self.insert(table, returning)
+        if roll < 0.83:
             return f"DELETE FROM {table} WHERE {self.where(table)}{returning}"
         columns = rng.sample(list(TYPES), rng.randint(1, 3))
         sets = [f"{column} = {self.value(self.kind_for(column), 2)}" for column in columns]
@@ -150,6 +165,23 @@ class Statements:
             key = rng.choice(KEYS[table])
             sets.append(f"{key} = {KEY_VALUES[key](rng)}")
         return f"UPDATE {table} SET {', '.join(sets)} WHERE {self.where(table)}{returning}"
+
+    def insert(self, table: str, returning: str) -> str:
+        """An INSERT of values that are computed, whose row may meet another one, from which then some are computed."""
+        rng, keys = self.rng, KEYS[table][:1] if table == "one" else KEYS[table]
+        columns = rng.sample(list(TYPES), rng.randint(1, 3))
+        self.columns = []  # of which VALUES know none
+        values = [KEY_VALUES[key](rng) for key in keys]
+        values += [rng.choice(("DEFAULT", *[self.value(self.kind_for(column), 1)] * 4)) for column in columns]
+        self.columns = [f"{table}.{c}" for c in TYPES] + [f"excluded.{c}" for c in columns]
+        sets = ", ".join(f"{column} = {self.value(self.kind_for(column), 2)}" for column in columns)
+        where = f" WHERE {self.condition(1)}" if rng.random() < 0.4 else ""
+        update = f" ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {sets}{where}"
+        self.columns = list(TYPES)
+        if returning and rng.random() < 0.5:
+            returning = f" RETURNING {self.item(0)}, {self.item(1)}"
+        head, end = rng.choice((("INSERT", update),) * 4 + (("INSERT", ""), ("INSERT OR REPLACE", "")))
+        return f"{head} INTO {table} ({', '.join((*keys, *columns))}) VALUES ({', '.join(values)}){end}{returning}"
 
     def by_key(self, table: str) -> str:
         """A statement over the row of a primary key that literals say all of."""

@@ -14,6 +14,7 @@ import pytest
 import ivm
 from ivm.dataflow import routing
 from ivm.session.database import core_of
+from tests.more import by_day, with_more
 
 TABLES = (
     """CREATE TABLE t (
@@ -222,21 +223,16 @@ with ivm.connect(compile="off") as _db:
     )
 
 
-@pytest.mark.parametrize(
-    ("seed", "compile", "divided"),
-    [
-        (1, "off", False),
-        pytest.param(2, "off", False, marks=pytest.mark.slow),
-        (3, "off", True),
-        pytest.param(4, "off", True, marks=pytest.mark.slow),
-        (5, "background", True),
-    ],
-)
-def test_many_views_are_as_few_are(seed: int, compile: str, divided: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+LIVES = [(1, "off", False), (3, "off", True), (5, "background", True)]
+
+
+@pytest.mark.parametrize("life", with_more(by_day(LIVES, 3), [(2, "off", False), (4, "off", True)]), ids=str)
+def test_many_views_are_as_few_are(life: tuple[int, str, bool], monkeypatch: pytest.MonkeyPatch) -> None:
     """`divided`: views get those rows alone that they may want, however few come."""
+    seed, mode, divided = life
     if divided:
         monkeypatch.setattr(routing, "_DIVIDED", 1)
-    world = World(random.Random(seed), compile)
+    world = World(random.Random(seed), mode)
     chance = world.chance
     for _ in range(8):
         world.commit(20)

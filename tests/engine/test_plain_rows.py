@@ -18,9 +18,11 @@ from ivm.session import row_statements as plain_rows_module
 from ivm.session import statements
 from ivm.session.core import Core
 from ivm.session.database import core_of
+from ivm.session.plain_inserts import insert_plain
 from ivm.session.row_statements import run_plain
 from ivm.session.statements import run_statement
 from sql.parse import parse
+from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
 from tests.engine.row_statements import KEYS, Statements, filled
@@ -68,6 +70,13 @@ def plainly(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts that were carried out without a second engine."""
     counting = Counting()
     monkeypatch.setattr(statements, "run_plain", counting)
+
+    def inserted(core: Core, statement: PlainInsert) -> ivm.Result | None:
+        if (found := insert_plain(core, statement)) is not None:
+            counting.done.append(statement.text)
+        return found
+
+    monkeypatch.setattr(statements, "insert_plain", inserted)
     return counting.done
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from tests.more import by_day
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ def test_views_hold_what_duckdb_computes(case: Case) -> None:
     db.verify()
 
 
-@BY_NAME
+@pytest.mark.parametrize("case", by_day(CASES, 2), ids=lambda case: case.sql)
 def test_expressions_are_duckdbs(case: Case) -> None:
     """One by one interpreted, and all that have a value for each row together in one compiled loop."""
     db, compiled = connected(case), connected(case, "wait")

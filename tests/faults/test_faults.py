@@ -1,18 +1,19 @@
 """Whatever is raised at whatever line of a commit: it is done as a whole, or not at all, and the database goes on.
 
-They run in a process of their own, which a fault may end. How to run one by hand: see `tests.faults.harness`.
+They run in a process of their own, which a fault may end. How to run one by hand: see `tests.faults.harness`. Each day
+other lines are raised at; what is wrong names the line, and `--file` and `--sample` find it again.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 
 import pytest
 
 from tests.faults.scenes import READS, VIEWS, commits
+from tests.more import TODAY
 
 ROOT = Path(__file__).parents[2]
 _COMMITS = [
@@ -25,8 +26,6 @@ _COMMITS = [
     "loops:times",
 ]
 _OTHERS = ["sets:subscribe", "sets:fetch", "joins:drop", "joins:create", "loops:create"]
-_TODAY = date.today().toordinal()
-"""Each day other lines are raised at; what is wrong names the line, and `--file` and `--sample` find it again."""
 
 
 def _run(*given: str) -> None:
@@ -38,19 +37,19 @@ def _run(*given: str) -> None:
 
 
 def test_a_commit_is_done_or_undone_as_a_whole() -> None:
-    _run(*_COMMITS, "--sample", str(_TODAY))
+    _run(*_COMMITS, "--sample", str(TODAY))
 
 
 def test_so_it_is_where_threads_help() -> None:
-    _run("joins:upsert", "--helped", "--sample", str(_TODAY))
+    _run("joins:upsert", "--helped", "--sample", str(TODAY))
 
 
 def test_who_reads_and_defines_changes_nothing_else() -> None:
-    _run(*_OTHERS, "--sample", str(_TODAY), "--every", "6")
+    _run(*_OTHERS, "--sample", str(TODAY), "--every", "6")
 
 
 def test_tables_and_indexes_come_and_go_as_a_whole() -> None:
-    _run("tables", "--sample", str(_TODAY), "--every", "4")
+    _run("tables", "--sample", str(TODAY), "--every", "4")
 
 
 @pytest.mark.slow

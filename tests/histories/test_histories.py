@@ -1,6 +1,7 @@
 """All short histories of every kind of state, with every tiny capacity: what returns, is used again, or is at an end.
 
-Errors of such kinds need few keys and few commits, if only all orders of them are tried.
+Errors of such kinds need few keys and few commits, if only all orders of them are tried. Each kind has several walks, of
+which half are taken on a day, and the others on the next.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import pytest
 
 from tests.histories import mutations, walks
 from tests.histories.walks import Planned
+from tests.more import by_day
 
 
-@pytest.mark.parametrize("planned", walks.SHORT, ids=str)
+@pytest.mark.parametrize("planned", by_day(walks.SHORT, 2), ids=str)
 def test_short_histories(planned: Planned) -> None:
     walks.walk(planned)
 

@@ -12,6 +12,7 @@ import pytest
 
 import ivm
 from ivm.engine.engine import Engine
+from ivm.session.core import Core
 from ivm.session.database import core_of
 from ivm.storage.log import Log
 
@@ -176,18 +177,90 @@ def test_others_that_define_something_are_first() -> None:
     assert all_there_is(db) == before
 
 
-def test_what_cannot_be_together_is_refused() -> None:
-    db = made()
-    for steps in (
-        ("CREATE SEQUENCE q",),
-        ("CREATE TABLE r (at TIMESTAMP) WITH (retention = '7 days', retention_column = 'at')",),
-        ("CREATE MATERIALIZED VIEW w AS SELECT * FROM t WHERE b < epoch(now())",),
-    ):
-        before = all_there_is(db)
-        with pytest.raises(ivm.UnsupportedError, match="transaction"):
-            db.sql("; ".join(("BEGIN", *steps)))
+@pytest.mark.parametrize("place", ["disk", "shards"])
+def test_clocks_retention_and_sequences_come_with_it(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "db.ivm" if place == "disk" else None
+    db = ivm.connect(path, compile="off", shards=3 if place == "shards" else None)
+    db.sql("CREATE TABLE e (id INTEGER PRIMARY KEY, at TIMESTAMP); INSERT INTO e VALUES (1, '2100-01-01 09:30:00')")
+    recent = "CREATE MATERIALIZED VIEW recent AS SELECT id FROM e WHERE at > localtimestamp - INTERVAL 1 HOUR"
+    for text in (recent, "CREATE SEQUENCE s"):
+        db.sql(f"BEGIN; {text}; ROLLBACK")
+    assert not [name for name in core_of(db).engine.tables if name.startswith("ivm_")]
+    db.tick("2100-01-01 10:00:00")
+    db.sql(f"BEGIN; {recent}; INSERT INTO e VALUES (3, '2100-01-01 09:59:00'); CREATE SEQUENCE s START 7")
+    db.sql("CREATE TABLE old (id BIGINT DEFAULT nextval('s'), at TIMESTAMP) WITH (retention = '7 days', "
+           "retention_column = 'at'); INSERT INTO old (at) VALUES ('2100-01-01'), ('2099-12-01')")  # fmt: skip
+    assert (rows(db, "recent"), len(rows(db, "old"))) == ([(1,), (3,)], 2)
+    time = db.time
+    db.sql("COMMIT")
+    assert (rows(db, "recent"), db.time) == ([(1,), (3,)], time + 1)
+    if path is not None:
+        shutil.copytree(path, tmp_path / "copy.ivm", ignore=shutil.ignore_patterns("LOCK"))
+        db.close()
+        db = ivm.connect(tmp_path / "copy.ivm", compile="off")  # as after a crash: the log alone
+    db.tick("2100-01-01 10:45:00")
+    db.sql("INSERT INTO old (at) VALUES ('2100-01-01')")
+    assert (rows(db, "recent"), [row[0] for row in rows(db, "old")]) == ([(3,)], [7, 9])
+    db.sql("BEGIN; DROP VIEW recent; DROP TABLE old; DROP SEQUENCE s; COMMIT")
+    assert db.tick("2100-01-02") == db.time
+    db.sql(f"BEGIN; {recent}; CREATE SEQUENCE s; COMMIT")
+    assert (rows(db, "recent"), db.sql("SELECT nextval('s')").fetchall()) == ([], [(1,)])
+    db.verify()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_others_commit_while_views_are_filled(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    with made() as db, ThreadPoolExecutor(1) as other, db.subscribe("v") as told:
+        db.sql("INSERT INTO t SELECT i, i % 50 FROM range(10, 3000) r(i)")
+        pauses, before = list[int](), len(core_of(db).engine.renderer.graph.nodes)
+
+        def meanwhile(core: Core, progress: object) -> None:
+            def act() -> None:
+                number = len(pauses)
+                pauses.append(number)
+                rows = f"INSERT INTO t VALUES ({5000 + number}, {number}); DELETE FROM t WHERE a = {20 + number}"
+                other.submit(db.sql, rows).result()
+                assert other.submit(db.view, "v").result().fetchall() == other.submit(rows_of_v).result()
+                if fails and number > 1:
+                    other.submit(db.sql, "UPDATE t SET b = 7 WHERE a = 1").result()
+
+            core.lock.aside(act)
+
+        def rows_of_v() -> Rows:
+            return db.sql("SELECT sum(b) FROM t").fetchall()
+
+        monkeypatch.setattr(Core, "pause", meanwhile)
+        db.sql("BEGIN; UPDATE t SET b = b + 1 WHERE a < 3")
+        db.sql("CREATE TABLE w AS SELECT a, b FROM t WHERE a < 2000")
+        db.sql("CREATE MATERIALIZED VIEW j AS SELECT t.b % 9 AS m, count(*) AS n FROM t JOIN w USING (a) GROUP BY m")
+        db.sql("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT sum(b) AS s FROM t WHERE b < 20; DROP VIEW old")
+        db.sql(
+            "CREATE MATERIALIZED VIEW top AS SELECT m, n FROM j ORDER BY n DESC, m LIMIT 3; CREATE VIEW p AS FROM top"
+        )
+        if fails:
+            with pytest.raises(ivm.TransactionError, match="changed by others"):
+                db.commit()
+            monkeypatch.undo()
+            assert len(core_of(db).engine.renderer.graph.nodes) == before
+            assert "w" not in core_of(db).engine.tables
+            db.sql("CREATE TABLE w (x INTEGER)")
+        else:
+            db.commit()
+        monkeypatch.undo()
+        assert len(pauses) > 2
+        assert sum(row["s"] * row["_diff"] for row in told.fetch().to_pylist()) != 0
+        db.sql("DELETE FROM t WHERE a % 3 = 0")
+        db.verify()
+
+
+def test_a_sequence_that_others_have_replaced_is_used_no_more() -> None:
+    with made() as db, ThreadPoolExecutor(1) as other:
+        db.sql("CREATE SEQUENCE s START 40; BEGIN; DELETE FROM t")
+        other.submit(db.sql, "CREATE OR REPLACE SEQUENCE s START 3").result()
+        with pytest.raises(ivm.TransactionError, match="others have dropped or replaced"):
+            db.sql("SELECT nextval('s')")
         db.rollback()
-        assert all_there_is(db) == before
+        assert db.sql("SELECT nextval('s')").fetchall() == [(3,)]
 
 
 @pytest.mark.parametrize("where", [(Engine, "planned"), (Engine, "_prepared"), (Engine, "_settle"), (Log, "keep")])

@@ -68,7 +68,7 @@ def test_texts_that_are_open() -> None:
     found = open_insert('insert into "a ""b" (x, "Y") values (?, ?),\n ( ?,?) ; ')
     assert found == OpenInsert('a "b', ("x", "Y"), 2, 2)
     assert open_insert("INSERT INTO t VALUES(?)") == OpenInsert("t", (), 1, 1)
-    met = 'on conflict (a, "B") Do Update Set c = excluded.c || \';\', d=EXCLUDED . a - 1 RETURNING *'
+    met = "on conflict (a, \"B\") Do Update Set c = excluded.c || ';', d=EXCLUDED . a - 1 RETURNING *"
     assert open_insert(f"INSERT INTO t VALUES (?) {met} ; ") == OpenInsert("t", (), 1, 1, "", met)
     assert open_insert("INSERT OR Replace INTO t VALUES (?)") == OpenInsert("t", (), 1, 1, "REPLACE")
     for text in (

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,9 @@ from ivm.kernels.step import drive as kernel
 from ivm.session.database import core_of
 from tests.loops.programs import ENDLESS, OVERFLOWING, PROGRAMS, Program
 from tests.loops.world import Changes, World
+from tests.more import TODAY
 
 ROOT = Path(__file__).parents[2]
-_TODAY = date.today().toordinal()
 
 
 def _path(length: int, begins_at: int = 0) -> Changes:
@@ -166,11 +165,11 @@ def _run(*given: Any) -> None:
 
 
 def test_whatever_is_raised_in_a_commit_it_is_done_or_undone() -> None:
-    _run("commit", 120, _TODAY)
+    _run("commit", 120, TODAY)
 
 
 def test_whatever_is_raised_while_a_loop_comes_in_it_is_there_or_not() -> None:
-    _run("install", 600, _TODAY)
+    _run("install", 600, TODAY)
 
 
 @pytest.mark.slow

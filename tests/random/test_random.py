@@ -9,6 +9,7 @@ import pytest
 import sqlglot
 
 import ivm
+from tests.more import by_day
 from tests.random.case import Case, parsed, written
 from tests.random.kinds import TYPES
 from tests.random.layouts import laid_out
@@ -23,7 +24,7 @@ MORE_SEEDS = range(2_000, 2_600)
 SHARES = 3
 
 
-@pytest.mark.parametrize("share", range(SHARES))
+@pytest.mark.parametrize("share", by_day(range(SHARES), SHARES))
 def test_random_views_are_as_duckdb_says(share: int) -> None:
     _search(SEEDS[share::SHARES])
 

@@ -11,12 +11,19 @@ import pyarrow as pa
 import sqlglot
 
 import ivm
+from catalog.names import key
+from catalog.schema import Table
+from ivm.session.database import core_of
 from tests.slt.records import Record
 
 _MATERIALIZED = re.compile(r"\bMATERIALIZED\s+VIEW\b", re.IGNORECASE)
 _CREATED = re.compile(r"\s*CREATE\s+MATERIALIZED\s+VIEW\s+([\w.]+)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"'(?:[^']|'')*'|\?|\$(\d+)")
-CHANGES = ("INSERT", "DELETE", "UPDATE", "TRUNCATE", "WITH", "ALTER")
+CHANGES = ("INSERT", "DELETE", "UPDATE", "TRUNCATE", "MERGE", "WITH", "ALTER")
+_OF_ONE_TABLE = re.compile(
+    r"\s*(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE|TRUNCATE(?:\s+TABLE)?|MERGE\s+INTO)\s+(\w+)(?![\w.;]).*",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 class Engine(Protocol):
@@ -30,7 +37,8 @@ class Engine(Protocol):
 
 
 class Ivm:
-    """The engine. Each view is compared with DuckDB when it is created, and all of them after each change of a table.
+    """The engine. Each view is compared with DuckDB when it is created, those that read a table after each change of it,
+    and all of them at the end.
 
     `shards`: over so many, if that is given.
     """
@@ -49,8 +57,25 @@ class Ivm:
         if created is not None:
             self.db.verify([created[1]])
         elif first_word(record.sql) in CHANGES:
-            self.db.verify()
+            self._verify_what_reads(changed_by(record.sql))
         return None
+
+    def end(self) -> None:
+        """VerificationError if a view is wrong."""
+        self.db.verify()
+
+    def _verify_what_reads(self, table: str | None) -> None:
+        """Compare the views that read a table, also by way of others; all, if it is not known which has changed."""
+        catalog = core_of(self.db).catalog
+        if table is None or catalog.schema_names or not isinstance(catalog.find(table), Table):
+            self.db.verify()
+            return
+        reached = {key(table)}
+        for view in catalog.views:  # each behind those that it reads
+            if not reached.isdisjoint(map(key, view.uses)):
+                reached.add(key(view.name))
+        if reading := [view.name for view in catalog.views if view.maintained and key(view.name) in reached]:
+            self.db.verify(reading)
 
 
 class DuckDB:
@@ -72,6 +97,12 @@ class DuckDB:
             return self.connection.sql(sql).to_arrow_table()
         self.connection.execute(sql)
         return None
+
+
+def changed_by(sql: str) -> str | None:
+    """The table that a statement changes, None where that is not plain to see: in other schemas, or by several steps."""
+    found = _OF_ONE_TABLE.fullmatch(sql)
+    return found[1] if found and ";" not in sql.rstrip().rstrip(";") else None
 
 
 def first_word(sql: str) -> str:

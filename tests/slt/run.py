@@ -31,6 +31,7 @@ def check(path: Path, shards: int | None = None) -> int:
             _check(engine, record)
         except Failed as failed:
             raise Failed(f"{path.name}:{record.first + 1}: {failed}\n{record.sql}") from failed.__cause__
+    engine.end()
     return len(records)
 
 

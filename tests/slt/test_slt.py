@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.more import by_day, with_more
 from tests.slt.gaps import GAPS
 from tests.slt.run import HERE, Failed, check, rewrite
 
@@ -19,7 +20,7 @@ OVER_SHARDS = (
     "schemas.slt",
     "written.slt",
 )
-"""A sample of those that also run over shards; the others do in the slow run."""
+"""A sample of those that also run over shards, half of it on a day; the others do in the slow run."""
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -33,7 +34,7 @@ def test_script(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in OVER_SHARDS else pytest.param(name, marks=pytest.mark.slow) for name in SCRIPTS]
+    "name", with_more(by_day(OVER_SHARDS, 2), [name for name in SCRIPTS if name not in OVER_SHARDS])
 )
 def test_script_over_shards(name: str) -> None:
     assert check(HERE / name, shards=3) > 5

@@ -89,7 +89,7 @@ TYPES = (
     ("SELECT extract(year FROM id) FROM emp", "id", "needs a DATE or TIMESTAMP, not a BIGINT"),
     ("SELECT born + name FROM emp", "born", r"cannot compute DATE \+ VARCHAR; add an INTERVAL"),
     ("SELECT born + id FROM emp", "born", r"cannot compute DATE \+ BIGINT"),
-    ("SELECT born + INTERVAL (pay) DAY FROM emp", "pay", "cast the factor to INTEGER"),
+    ("SELECT born + INTERVAL (name) DAY FROM emp", "name", "cast the factor to INTEGER"),
     ("SELECT d386 * d386 * d386 * d386 * d386 * d386 * d386 FROM t", "d386", "over 38 decimals"),
     ("SELECT 1 FROM (VALUES (1), (DATE '2020-01-01'))", "1)", "types INTEGER and DATE"),
     ("SELECT id FROM emp EXCEPT SELECT born FROM emp", "born", "column 1 of EXCEPT is BIGINT on one side and DATE on the other"),

@@ -82,7 +82,7 @@ TYPES = (
     ("pay & 1", "pay", "the bits of integers, not of DECIMAL"),
     ("last_day(name)", "name)", "a DATE or TIMESTAMP is needed here, not VARCHAR"),
     ("date_diff('day', born, id)", "id", "a DATE or TIMESTAMP is needed here, not BIGINT"),
-    ("born + INTERVAL (pay) DAY", "pay", "cast the factor to INTEGER"),
+    ("born + INTERVAL (name) DAY", "name", "cast the factor to INTEGER"),
     ("CAST(INTERVAL 1 DAY AS BIGINT)", "CAST", "cannot cast INTERVAL to BIGINT"),
     ("INTERVAL 1 DAY + id", "id", "cannot compute INTERVAL"),
     ("born::TIMESTAMP - born > 1", "born", "cannot compare INTERVAL and INTEGER"),

@@ -13,7 +13,7 @@ import pytest
 import ivm
 from ivm.plan.existing import Existing
 from ivm.session.database import core_of
-from tests.more import with_more
+from tests.more import by_day, with_more
 from tpch.options import STREAMS
 from tpch.queries import NAMES, view_sql
 from tpch.reader import Stream, StreamBatch, open_stream
@@ -65,7 +65,7 @@ def compare(stream: Stream, batches: int, order: list[str], *, coalesce: bool) -
     shared.verify()
 
 
-@pytest.mark.parametrize("name", with_more(["load", "refresh"], ["churn", "window"]))
+@pytest.mark.parametrize("name", with_more(by_day(["load", "refresh"], 2), ["churn", "window"]))
 def test_the_same_answers_from_more_state(larger_streams: Path, name: str) -> None:
     order = random.Random(name).sample(NAMES, len(NAMES))
     compare(open_stream(larger_streams / name), 3, order, coalesce=name in ("load", "churn"))

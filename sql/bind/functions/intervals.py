@@ -7,7 +7,7 @@ from math import isfinite
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, INTERVAL, NULL, SqlType
+from catalog.types import BIGINT, DOUBLE, INTEGER, INTERVAL, NULL, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.ir.intervals import PART_TYPES, interval_of, is_zero, made_of
@@ -34,7 +34,11 @@ def bind_interval(binder: Binder, node: exp.Expr) -> Operand:
             return constant(node, _so_many(amount.name, one))
     except ValueError as error:
         binder.fail(node, f"cannot read this interval: {error}")
-    return multiple(binder, node, one, binder.bind(amount))
+    factor = binder.bind(amount)
+    if factor.type.is_numeric and not factor.type.is_integer and one not in map(unit_of, _FRACTIONAL):
+        whole = Call("trunc", (binder.cast(factor, DOUBLE), Literal(0, INTEGER)), DOUBLE, factor.scalar.nullable)
+        factor = Operand(amount, binder.cast(Operand(amount, whole), INTEGER if one.months or one.days else BIGINT))
+    return multiple(binder, node, one, factor)
 
 
 def _so_many(text: str, unit: Interval) -> Interval:

@@ -9,7 +9,7 @@ from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
-from catalog.names import key, suggestion, written
+from catalog.names import NO_ROWID, key, suggestion, written
 from catalog.schema import Field, Schema
 from sql.bind.expressions.operand import Operand
 from sql.ir.scalar import Column, Outer, Scalar, rewrite, walk
@@ -101,7 +101,8 @@ class Scope:
             return f"there is no table {table!r} in FROM{suggestion(table, self.tables)}"
         where = f"table {table!r} has" if table else "there is"
         names = [c.name for c in self.columns if not table or key(c.table) == key(table)]
-        return f"{where} no column {name!r}{suggestion(name, names)}"
+        hint = NO_ROWID if key(name) == "rowid" else suggestion(name, names)
+        return f"{where} no column {name!r}{hint}"
 
 
 def join(left: Scope, right: Scope) -> Scope:

@@ -12,8 +12,12 @@ from catalog.names import by_key, key, suggestion
 from catalog.types import Kind
 from sql.arguments import refuse_unread
 from sql.bind.context import BindContext
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.excluded import without
 from sql.bind.names.scope import Scope, ScopeColumn
+from sql.folded import folded
+from sql.ir.scalar import Literal
 from sql.sql_text import text_of
 from sql.tree import called
 
@@ -231,6 +235,9 @@ def chosen_columns(context: BindContext, scope: Scope, call: exp.Columns) -> lis
     if what.is_string:
         pattern = _pattern(context, call, what.name)
         return [_column(each, call) for each in scope.visible() if pattern.search(each.name)]
+    if isinstance(what, exp.Lambda) and len(what.expressions) == 1:
+        wanted = _wanted(context, what.this, key(what.expressions[0].name))
+        return [_column(each, call) for each in scope.visible() if wanted(each.name)]
     if isinstance(what, exp.Array) and all(name.is_string for name in what.expressions):
         names = by_key((name.name, name.name) for name in what.expressions)
         there = by_key((each.name, each.name) for each in scope.visible())
@@ -238,6 +245,44 @@ def chosen_columns(context: BindContext, scope: Scope, call: exp.Columns) -> lis
             context.fail(call, f"COLUMNS: there is no column {name!r}{suggestion(name, there.values())}")
         return [_column(each, call) for each in scope.visible() if key(each.name) in names]
     context.refuse(call, "COLUMNS takes *, a regular expression or a list of names here; list the columns")
+
+
+_PARTS: dict[type[exp.Expr], Callable[[str, str], bool]] = {
+    exp.StartsWith: str.startswith,
+    exp.EndsWith: str.endswith,
+    exp.Contains: str.__contains__,
+}
+
+
+def _wanted(context: BindContext, node: exp.Expr, parameter: str) -> Filter:
+    """Which columns satisfy a condition on the names that a `parameter` stands for."""
+    node = node.unnest()
+    if isinstance(node, exp.And | exp.Or):
+        left, right = (_wanted(context, each, parameter) for each in (node.this, node.expression))
+        return lambda name: left(name) and right(name) if isinstance(node, exp.And) else left(name) or right(name)
+    if isinstance(node, exp.Not):
+        inner = _wanted(context, node.this, parameter)
+        return lambda name: not inner(name)
+    if isinstance(node, (*_TESTS, *_PARTS)) and isinstance(node.this, exp.Identifier):
+        if isinstance(node, _TESTS) and key(node.this.name) == parameter:
+            return _named_like(context, node)
+        if key(node.this.name) == parameter and node.expression.is_string:
+            has_part, part = _PARTS[type(node)], node.expression.name
+            return lambda name: has_part(name, part)
+    return lambda name: _holds(context, node, parameter, name)
+
+
+def _holds(context: BindContext, node: exp.Expr, parameter: str, name: str) -> bool:
+    def put(each: exp.Expr) -> exp.Expr:
+        is_name = isinstance(each, exp.Identifier) and key(each.name) == parameter
+        return exp.Literal.string(name) if is_name else each
+
+    binder = Binder(context.source, Scope(), HANDLERS, "COLUMNS")
+    found = folded(binder.condition(node.transform(put)))
+    if not isinstance(found, Literal):
+        what = "this condition on names in COLUMNS cannot be computed ahead"
+        context.refuse(node, f"{what}; write comparisons, LIKE or a regular expression, or list the columns")
+    return bool(found.value)
 
 
 _TAKING_ALL = (exp.Coalesce, exp.Greatest, exp.Least, exp.Concat, exp.ConcatWs, exp.Anonymous, exp.Array, exp.Struct)
