@@ -133,15 +133,8 @@ class ComingWhole(Coming):
         engine, bound = self.core.engine, bound_again(view, self.catalog)
         if not view.maintained:
             return None, bound.oracle_sql
-<<<<<<< HEAD
-        was = self.pending.was(view)
-        if was is not None and kept is not None:
-            return engine.views[was.name].called(view, kept), bound.oracle_sql
-        sizes = {name: float(len(each.log)) for name, (each, _) in self.views.items() if each is not None}
-=======
         sizes = dict.fromkeys((table.name for table in self.tables), 0.0)
-        sizes |= {name: float(len(each.log)) for name, each in self._made.items()}
->>>>>>> main
+        sizes |= {name: float(len(each.log)) for name, (each, _) in self.views.items() if each is not None}
         planned = engine.planned(bound.relation, sizes)
         installed = engine.installed(view, planned, pause, aside, renderer)
         self._made[view.name] = installed
