@@ -30,8 +30,9 @@ lint: setup  ## style and types
 slow: java  ## the tests that take minutes
 	@$(BIN)/python -m tests.suite -m slow
 
-fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
+fuzz: setup  ## random views, then random scripts, against DuckDB for SECONDS (600) each from SEED (1) on
 	@$(BIN)/python -m tests.random --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
+	@$(BIN)/python -m tests.random.scripts --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
 churn: setup  ## memory under endlessly new texts, for MINUTES (60), against that of a fresh load
 	@$(BIN)/python -m benchmarks.churn --minutes $(or $(MINUTES),60)

@@ -134,7 +134,7 @@ class ComingWhole(Coming):
         if not view.maintained:
             return None, bound.oracle_sql
         sizes = dict.fromkeys((table.name for table in self.tables), 0.0)
-        sizes |= {name: float(len(each.log)) for name, each in self._made.items()}
+        sizes |= {name: float(len(each.log)) for name, (each, _) in self.views.items() if each is not None}
         planned = engine.planned(bound.relation, sizes)
         installed = engine.installed(view, planned, pause, aside, renderer)
         self._made[view.name] = installed

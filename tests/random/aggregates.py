@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.random.conditions import Conditions
+from tests.random.kinds import KINDS
 from tests.random.scope import Col, Scope
 
 FRAMES = (
@@ -21,6 +22,19 @@ FRAMES = (
     "GROUPS BETWEEN {0} PRECEDING AND {0} FOLLOWING EXCLUDE CURRENT ROW",
 )
 """With a distance of each row's in the place of {0}."""
+
+_OTHERS = {
+    "INT": ("count(DISTINCT ({INT}, {STR}))", "count_if({INT} > 1)"),
+    "DBL": ("quantile_cont({DBL}, 0.5)", "avg(DISTINCT {INT})", "favg({DBL})"),
+    "STR": ("string_agg(DISTINCT {STR}, '-' ORDER BY {STR})", "string_agg({STR}, '' ORDER BY {STR} DESC NULLS LAST)"),
+    "LIST": ("max(CAST({INT} AS INTEGER), 2)", "min(CAST({INT} AS INTEGER), 3)"),
+    "WORDS": ("list({STR} ORDER BY {STR})", "array_agg(DISTINCT {STR} ORDER BY {STR} DESC)", "max({STR}, 2)"),
+    "JSN": ("json_group_array({STR} ORDER BY {STR})", "json_group_object({STR}, {INT} ORDER BY {STR}, {INT})"),
+    "DATE": ("first({DATE} ORDER BY {DATE})", "quantile_disc({DATE}, 0.5)"),
+    "TSZ": ("last({TSZ} ORDER BY {TSZ})", "quantile_disc({TSZ}, 0.25)"),
+    "BOOL": ("bool_or({STR} > 'a')", "bool_and({BOOL} ORDER BY {BOOL})"),
+}
+"""Other aggregates of each kind, in which each place of a kind stands for the same expression."""
 
 
 class Aggregates(Conditions):
@@ -61,6 +75,8 @@ class Aggregates(Conditions):
             if not any(column.text in value for column in inner.columns):
                 order = ""  # DuckDB refuses an order by a literal
             return self._filtered(f"string_agg({value}, ','{order})", inner)
+        if 0.7 < roll < 0.88 and kind in _OTHERS:
+            return self._of_same(self.rng.choice(_OTHERS[kind]), inner, depth) or self._filtered(f"max({value})", inner)
         if roll > 0.96:
             function = self.rng.choice(("first", "last", "arg_min_null", "arg_max_null"))
             call = f"{value} ORDER BY {value}" if function in ("first", "last") else f"{value}, {value}"
@@ -71,6 +87,13 @@ class Aggregates(Conditions):
         if roll > 0.88 and kind in ("INT", "DEC", "DBL"):
             return self._filtered(f"quantile_disc({value}, {self.rng.choice(('0.25', '0.5', '0.9'))})", inner)
         return self._filtered(f"{self.rng.choice(('min', 'max'))}({value})", inner)
+
+    def _of_same(self, template: str, scope: Scope, depth: int) -> str:
+        """A call of one of `_OTHERS`; "" where what it orders by would be a literal, which DuckDB refuses."""
+        values = {kind: self.value(kind, scope, depth) for kind in KINDS if f"{{{kind}}}" in template}
+        if not all(any(column.text in value for column in scope.columns) for value in values.values()):
+            return ""
+        return self._filtered(template.format(**values), scope)
 
     def _filtered(self, call: str, scope: Scope, cast: str = "") -> str:
         if self.rng.random() > 0.15:

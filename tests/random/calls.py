@@ -32,11 +32,12 @@ def _calls() -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     for function in FUNCTIONS.values():
         gives, takes = _known(function.gives), tuple(map(_known, function.takes))
-        if function.names and gives and all(takes) and function.name not in _OPEN:
+        if gives and all(takes) and function.name not in _OPEN:
             for count in range(len(takes) - function.optional, len(takes) + 1):
                 arguments = ", ".join(f"CAST(<{_KINDS[type_]}> AS {type_})" for type_ in takes[:count])
-                call = f"{function.names[-1]}({arguments})"
-                found.setdefault(_KINDS[gives], []).append(_RESULTS.get(_KINDS[gives], "{}").format(call))
+                for name in function.names:
+                    call = _RESULTS.get(_KINDS[gives], "{}").format(f"{name}({arguments})")
+                    found.setdefault(_KINDS[gives], []).append(call)
     return {kind: tuple(calls) for kind, calls in found.items()}
 
 
@@ -71,7 +72,7 @@ def _never_fails(call: str) -> bool:
     with duckdb.connect() as connection:
         try:
             connection.execute(f"SELECT {query} AS c FROM {', '.join(tables)}").fetchall()
-        except duckdb.Error:
+        except (duckdb.Error, UnicodeError):  # which is what a text of bytes that are none may be told by
             return False
     return True
 

@@ -79,5 +79,14 @@ def computed_view(rng: Random, tables: Sequence[Table]) -> str:
     return rng.choice(forms).format(a=a, b=b, c=c, t=quoted(table.name), condition=queries.condition(scope, 2))
 
 
+def wide_view(rng: Random, tables: Sequence[Table]) -> str:
+    """The text of a view of many expressions over the rows of one table, one call each."""
+    table, queries = rng.choice(tables), Queries(rng, ())
+    queries.subqueries = 0
+    scope = Scope(tuple(Col(_of("l", column), column.kind) for column in table.columns))
+    items = [f"{queries.call(random_kind(rng), scope)} AS c{number}" for number in range(8)]
+    return f"SELECT {', '.join(items)} FROM {quoted(table.name)} AS l"
+
+
 def _of(alias: str, column: Column) -> str:
     return f"{alias}.{quoted(column.name)}"

@@ -34,13 +34,16 @@ class Scalars:
             return self._any_kind(kind, scope, depth - 1)
         if kind == "BOOL":
             return f"({self.condition(scope, depth - 1)})"
-        if roll < 0.68 and (called := random_call(self.rng, kind)):
-            return self.filled(called, scope, depth - 1)
-        return self.filled(self.rng.choice(KINDS[kind].forms), scope, depth - 1)
+        return self.call(kind, scope, depth - 1, 0.2)
 
     def _some_kind(self, scope: Scope) -> str:
         """A kind that the scope has, if it has any."""
         return self.rng.choice(scope.kinds()) if scope.columns else random_kind(self.rng)
+
+    def call(self, kind: str, scope: Scope, depth: int = 0, registered: float = 0.6) -> str:
+        """One of the forms of a kind, or a call of the registry, so many of them; of values of a depth."""
+        called = random_call(self.rng, kind) if self.rng.random() < registered else ""
+        return self.filled(called or self.rng.choice(KINDS[kind].forms), scope, depth)
 
     def filled(self, template: str, scope: Scope, depth: int) -> str:
         """A template with expressions in its places."""

@@ -11,7 +11,7 @@ from typing import Any
 from tests.random.case import Case
 from tests.random.changes import random_batches
 from tests.random.names import named
-from tests.random.plain import computed_view, plain_view
+from tests.random.plain import computed_view, plain_view, wide_view
 from tests.random.queries import Queries
 from tests.random.returning import returning_batches
 from tests.random.run import Outcome, run
@@ -86,10 +86,8 @@ def random_case(seed: int) -> Case:
 
 
 def _plain_views(rng: Random, tables: tuple[Table, ...]) -> Views:
-    return [
-        (f"v{number}", (computed_view if rng.random() < 0.4 else plain_view)(rng, tables))
-        for number in range(rng.randint(3, 6))
-    ]
+    makers = rng.choices((plain_view, computed_view, wide_view), (6, 3, 1), k=rng.randint(3, 6))
+    return [(f"v{number}", make(rng, tables)) for number, make in enumerate(makers)]
 
 
 def _any_views(rng: Random, tables: tuple[Table, ...]) -> Views:

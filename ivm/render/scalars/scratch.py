@@ -16,7 +16,7 @@ from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.texts import by_value, is_by_value
 from ivm.trace.columns.column import Array, Column
 from ivm.trace.delta import delta_of
-from sql.ir.functions import Nulls, function_of
+from sql.ir.functions import is_null_of_null
 from sql.ir.scalar import Call, Scalar, columns_of, rewrite, walk
 from sql.ir.scalar import Column as Reference
 
@@ -48,8 +48,8 @@ def is_remembered(call: Scalar) -> bool:
     """Whether what it says of each code is remembered: a function of one text and of nothing else, NULL of NULL."""
     if not isinstance(call, Call):
         return False
-    functions = {part.function for part in walk(call) if isinstance(part, Call)} - {"in"}
-    if any(function_of(name).nulls is not Nulls.ANY for name in functions):
+    calls = [part for part in walk(call) if isinstance(part, Call) and part.function != "in"]
+    if not all(map(is_null_of_null, calls)):
         return False
     read = {part for part in walk(call) if isinstance(part, Reference)}
     if len({each.index for each in read}) != 1 or not all(each.type.is_text for each in read):

@@ -22,7 +22,7 @@ from ivm.trace.text import regex
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.texts import joined
 from sql.ir.asking import CASTS, asked_as, is_asked, is_asked_cast
-from sql.ir.functions import Nulls, function_of
+from sql.ir.functions import function_of, is_null_of_null
 from sql.ir.scalar import Call, Literal
 from sql.types.texts import InfinityError, reader
 
@@ -76,7 +76,7 @@ def by_value(call: Call, context: Context, interpreter: Interpreter) -> Evaluate
             return column_of(native, dictionary.now().texts(columns[0].values), dictionary)
         return _by_distinct(call, dictionary, columns)
 
-    if function_of(call.function).nulls is not Nulls.ANY:
+    if not is_null_of_null(call):
         return lambda rows: _by_distinct(call, dictionary, [argument(rows) for argument in arguments])
 
     def evaluate(rows: Rows) -> Column:

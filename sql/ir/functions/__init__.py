@@ -22,6 +22,7 @@ from __future__ import annotations
 from catalog.errors import UnsupportedError
 from sql.ir.functions import asked, called, intervals, json, logic, moments, nested, numbers, series, texts
 from sql.ir.functions.function import Function, NotFoldableError, Nulls, Raises
+from sql.ir.scalar import Call, Literal
 
 __all__ = [
     "DIRECTIONS",
@@ -33,6 +34,7 @@ __all__ = [
     "Nulls",
     "Raises",
     "function_of",
+    "is_null_of_null",
 ]
 
 _FAMILIES = (numbers, logic, moments, intervals, texts, series, nested, json, asked, called)
@@ -57,3 +59,11 @@ def function_of(name: str) -> Function:
     if found is None:
         raise UnsupportedError(f"cannot evaluate {name}: the engine has no such function")
     return found
+
+
+def is_null_of_null(call: Call) -> bool:
+    """Whether a call is NULL where any argument is that may vary."""
+    nulls = function_of(call.function).nulls
+    if nulls is Nulls.FIRST:
+        return all(isinstance(arg, Literal) and arg.value is not None for arg in call.args[1:])
+    return nulls is Nulls.ANY

@@ -86,11 +86,11 @@ FUNCTIONS = (
     asked("length_grapheme", _TEXT, BIGINT),
     asked("array_extract", (_V, BIGINT), _V, "list_element", "list_extract"),
     asked("array_slice", (_V, BIGINT, BIGINT), _V, "list_slice"),
-    # Names of files.
-    asked("parse_dirname", _TEXTS, _V, optional=1),
-    asked("parse_dirpath", _TEXTS, _V, optional=1),
-    asked("parse_filename", (_V, BOOLEAN, _V), _V, optional=2, of="name, cut"),
-    asked("parse_filename", _TEXTS, _V, of="name, separator"),
+    # Names of files; what else is said of one may be NULL, as if it were not said.
+    asked("parse_dirname", _TEXTS, _V, optional=1, nulls=Nulls.FIRST),
+    asked("parse_dirpath", _TEXTS, _V, optional=1, nulls=Nulls.FIRST),
+    asked("parse_filename", (_V, BOOLEAN, _V), _V, optional=2, of="name, cut", nulls=Nulls.FIRST),
+    asked("parse_filename", _TEXTS, _V, of="name, separator", nulls=Nulls.FIRST),
     asked("path_join", (_V, _V, _V, _V), _V, optional=3),
     # Patterns.
     Function("glob", _TEXTS, BOOLEAN, makes_null=True, raises=Raises.SOMETIMES, asked="~~~"),

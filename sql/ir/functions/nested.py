@@ -43,11 +43,11 @@ def _list(names: str, takes: tuple[SqlType | str, ...], gives: SqlType | str, op
     return _asked(" ".join(every), takes, gives, optional)
 
 
-def _of_text(names: str, takes: tuple[SqlType | str, ...], optional: int = 0) -> Function:
-    """One that makes texts of a text; what it says of one is remembered."""
+def _of_text(names: str, takes: tuple[SqlType | str, ...], optional: int = 0, nulls: Nulls = Nulls.FIRST) -> Function:
+    """One that makes texts of a text; by NULL most take it for whole."""
     name, *others = names.split()
     return Function(
-        name, takes, _TEXTS, (name, *others), optional, makes_null=True, raises=Raises.SOMETIMES, asked=name
+        name, takes, _TEXTS, (name, *others), optional, nulls, makes_null=True, raises=Raises.SOMETIMES, asked=name
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ FUNCTIONS = (
     # Texts in pieces.
     _of_text("string_split split str_split string_to_array", (VARCHAR, VARCHAR)),
     _of_text("string_split_regex str_split_regex regexp_split_to_array", (VARCHAR, VARCHAR)),
-    _of_text("regexp_extract_all", (VARCHAR, VARCHAR, INTEGER, VARCHAR), optional=2),
+    _of_text("regexp_extract_all", (VARCHAR, VARCHAR, INTEGER, VARCHAR), optional=2, nulls=Nulls.ANY),
     _of_text("parse_path", (VARCHAR, VARCHAR), optional=1),
     # Maps.
     _asked("map_keys", (_MAP,), list_of(_K), of="a map"),

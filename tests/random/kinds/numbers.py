@@ -67,4 +67,5 @@ BOOL = Kind(
     "BOOL", "b",
     {"BOOLEAN": Type(pa.bool_(), (True, False))},
     odd=("TRUE", "'t'::BOOLEAN", "1::BOOLEAN", "NOT false", "(1 = 1)", "(NULL IS NULL)"),
+    forms=("(<BOOL> <AND|OR> <BOOL>)", "(NOT <BOOL>)", "(<INT> = <INT>)", "(<STR> > <STR>)", "(<BOOL> IS <TRUE|NOT FALSE>)"),
 )  # fmt: skip

@@ -19,7 +19,7 @@ STR = Kind(
         "<JSN>->>'<a|b|$.b[0]>'", "json_type(<JSN>)", "CAST(<JSN> AS VARCHAR)", "<WORDS>[<1..2>]",
         "array_to_string(<WORDS>, '-')", "list_aggregate(<WORDS>, 'min')", "CAST(<LIST> AS VARCHAR)",
         "CAST(<MAP> AS VARCHAR)", "CAST(<REC> AS VARCHAR)", "hex(<BYTES>)", "CAST(<MOOD> AS VARCHAR)",
-        "CAST(<TSZ> AS VARCHAR)", "strftime(<TSZ>, '%d %H:%M')", "CAST(<TIME> AS VARCHAR)", "lower(<CI> COLLATE BINARY)",
+        "CAST(<TSZ> AS VARCHAR)", "strftime(<TSZ>, '%d %H:%M')", "CAST(<TIME> AS VARCHAR)", 'lower(<CI> COLLATE "binary")',
     ),
     conditions=("<STR> <LIKE|NOT LIKE|ILIKE> '<a%|%b|_|%a%|a_|%>'",),
     weight=3,

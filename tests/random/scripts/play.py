@@ -61,7 +61,7 @@ class _Run:
 
     def __init__(self, script: Script, played: Played, folder: Path) -> None:
         self.script, self.played, self.folder = script, played, folder
-        self.opened, self.at = 0, 0
+        self.opened, self.at, self.missed = 0, 0, False
         self.engine = self._open()
         self.duck = duckdb.connect()
         for name, function in FUNCTIONS.items():
@@ -124,7 +124,9 @@ class _Run:
             self._fail("crash", _said(error))
 
     def _tell(self, text: str) -> None:
-        """What DuckDB alone is told; where a statement that failed on both goes before, it may have nothing to do."""
+        """What DuckDB alone is told; not where a definition before was refused, or undone, of which that may speak."""
+        if self.missed:
+            self._skip("DuckDB is told of what was refused")
         try:
             self.duck.execute(text)
         except duckdb.Error as error:
@@ -135,14 +137,14 @@ class _Run:
         mine, my_error = self._on_engine(step.text)
         if isinstance(my_error, ivm.UnsupportedError):
             self.played.refused.append(str(my_error).splitlines()[0])
-            self._roll_back()
+            self._roll_back(step.text)
             return
         theirs, their_error = self._on_duckdb(step.text)
         if (my_error is None) != (their_error is None):
             self._differ(my_error, their_error)
         if my_error is not None:
             self.played.failed += 1
-            self._roll_back()
+            self._roll_back(step.text)
             return
         self.played.done += 1
         if theirs is not None and not same(mine, theirs):
@@ -185,8 +187,9 @@ class _Run:
             self._skip("DuckDB drops what others read")
         self._fail("error", f"engine: {_said(mine)}; DuckDB: {_said(theirs)}")
 
-    def _roll_back(self) -> None:
+    def _roll_back(self, text: str) -> None:
         """A statement that failed ends the transaction, for both."""
+        self.missed = self.missed or not _counts(text) or self.engine.in_transaction
         if self.engine.in_transaction:
             self.engine.rollback()
             self.duck.execute("ROLLBACK")
