@@ -191,8 +191,6 @@ _WHY: tuple[tuple[str, str], ...] = (
 )
 """By the whole name, what is the matter with those that no type of theirs rules out."""
 _NAMES = {'"NULL"': "NULL", "INVALID": "INVALID", "V": "MAP"}
-_REFUSED = frozenset(("there are no sequences",))
-"""Reasons for which a SELECT is refused, too."""
 
 
 def reason(name: str, overloads: list[Overload]) -> str:
@@ -217,9 +215,7 @@ def page() -> str:
         else:
             others[reason(name, overloads)].append(name)
     lines = [*_HEAD, *_TABLE, *(_row(kind, names) for kind, names in sorted(maintained.items(), reverse=True))]
-    kept = [(why, names) for why, names in sorted(others.items()) if why not in _REFUSED]
-    lines += [*_AD_HOC, *_REASONS, *(_row(why, names) for why, names in kept)]
-    lines += [*_NOWHERE, *_REASONS, *(_row(why, others[why]) for why in sorted(_REFUSED))]
+    lines += [*_AD_HOC, *_REASONS, *(_row(why, names) for why, names in sorted(others.items()))]
     return "\n".join(lines) + "\n"
 
 
@@ -303,7 +299,6 @@ _AD_HOC = (
     "DuckDB computes them when a SELECT is run; a view with one is refused.",
     "",
 )
-_NOWHERE = ("", "## Nowhere", "")
 
 
 if __name__ == "__main__":
