@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeVar
 
 import pyarrow as pa
@@ -49,10 +50,10 @@ def insert_plain(core: Core, statement: PlainInsert) -> Result | None:
     table, intake, named = _columns(core, statement)
     if core.settings.reads_otherwise(table.fields):
         return None
-    fields = [table.fields[table.index(name)] for name in named]
+    fields = cache(lambda: [table.fields[place] for place in table.places(named)])  # few statements ask
 
     def computed(text: str, place: int) -> Value:
-        field = fields[place]
+        field = fields()[place]
         if text.upper() == "DEFAULT":
             return stored(intake.left_out(field.name, 1)[0], field.type)
         bound = bind_value(text, field, core.settings.zone, core.clock.present())
