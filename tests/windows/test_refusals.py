@@ -25,8 +25,6 @@ CASES = [
     (BindError, "sum(pay) OVER (ORDER BY born RANGE INTERVAL '-1 day' PRECEDING)", "cannot be negative"),
     (TypeMismatchError, "sum(pay) OVER (ORDER BY name RANGE 1 PRECEDING)", "VARCHAR - INTEGER"),
     (TypeMismatchError, "sum(pay) OVER (ORDER BY id RANGE '1' PRECEDING)", "not a text"),
-    (UnsupportedError, "lag(pay, dept) OVER (ORDER BY id)", "integer literal"),
-    (UnsupportedError, "lag(pay, 1, id) OVER (ORDER BY id)", "coalesce"),
     (UnsupportedError, "ntile(dept) OVER (ORDER BY id)", "integer literal"),
     (UnsupportedError, "ntile(0) OVER (ORDER BY id)", "1 or more"),
     (BindError, "first_value(DISTINCT pay ORDER BY id) OVER (ORDER BY id)", "without DISTINCT"),
