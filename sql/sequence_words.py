@@ -21,7 +21,6 @@ NEXT = "nextval"
 CALLS = (NEXT, "currval")
 _CALL = re.compile(r"\b(nextval|currval)(\s*\(\s*)'((?:[^']|'')+)'(\s*\))", re.IGNORECASE)
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
-NEXT = "nextval"
 
 
 def place_of_name(tokens: Tokens[Token]) -> tuple[int, int]:
@@ -43,7 +42,7 @@ def parts_of(written: str) -> list[str]:
 
 def numbers_called(text: str) -> list[tuple[str, str]]:
     """What a text calls of sequences: "nextval" or "currval", and the name as it is written. Cost: a search."""
-    if "val" not in text and "VAL" not in text and "Val" not in text:
+    if "val" not in key(text):
         return []
     return [(key(found[1]), found[3].replace("''", "'")) for found in _CALL.finditer(text)]
 

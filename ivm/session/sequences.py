@@ -76,9 +76,9 @@ class Numbers:
         """The rows of a query, which may call nextval and currval. If it only `tries`, no number is given."""
         from ivm.duck import answer  # noqa: PLC0415  DuckDB, which takes a while to import
 
-        written, there = dict.fromkeys(name for _, name in numbers_called(text)), self.catalog.sequences
-        meant = {name: key(self._meant(name)) for name in written}
-        called = [(call, meant[name]) for call, name in numbers_called(text)]
+        calls, there = numbers_called(text), self.catalog.sequences
+        meant = {name: key(self._meant(name)) for _, name in calls}
+        called = [(call, meant[name]) for call, name in calls]
         known = {name: there[name] for _, name in called if name in there}
         if not known:
             return answer(duck, text)
@@ -100,8 +100,8 @@ class Numbers:
         if not tries:
             self.reserve(known)
         names = rows.column_names
-        for name in written:  # columns are called by what was written
-            own = as_literal(_quoted(known.get(meant[name])) or name)
+        for name, named in meant.items():  # columns are called by what was written
+            own = as_literal(_quoted(known.get(named)) or name)
             names = [each.replace(own, as_literal(_shown(name))) for each in names]
         return rows.rename_columns(names)
 
