@@ -15,7 +15,6 @@ from ivm.cluster.reading import Committing, ShardedView
 from ivm.cluster.tables import ShardedTables
 from ivm.cluster.transport import Given
 from ivm.cluster.versions import Version
-from ivm.cluster.wire import changes_payload
 from ivm.engine.transaction import Change
 from ivm.trace.columns.exported import ArrowRows
 
@@ -97,7 +96,7 @@ class Definitions:
         changes = [Change(new.table(name), rows) for name, rows in made.items() if rows is not None and rows.num_rows]
         time = driver.time + bool((changes or driver.beginnings) and not altered)
         definition = self._planned(beside, old, new, time, made, altered)
-        return driver.published(definition, beside.level, self._given(changes, time))
+        return driver.published(definition, beside.level, driver.tables.given(changes, time))
 
     def transaction(
         self,
@@ -120,7 +119,7 @@ class Definitions:
         updates = sum(change.data.num_rows for change in changes)
         commit = Committing("", time, there, updates, started, watched)
         definition = definition.followed_by(orders.Commit(time, watched=watched))
-        return driver.published(definition, levels, self._given(changes, time), commit)
+        return driver.published(definition, levels, driver.tables.given(changes, time), commit)
 
     def _planned(
         self,
@@ -138,9 +137,6 @@ class Definitions:
             beside.guard(old, new, driver.guards, made, lambda: driver.tables.estimates(driver.sizes(), new.tables))
         )
         return definition.planned(*beside.known or ({}, {}))
-
-    def _given(self, changes: Sequence[Change], time: int) -> Given:
-        return {n: [changes_payload(part, time)] for n, part in self._driver.tables.split(changes).items()}
 
     def keep(self, written: Version) -> None:
         """It takes effect. It may be interrupted, and called again."""

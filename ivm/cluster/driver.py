@@ -33,7 +33,6 @@ from ivm.cluster.reading import Committing, PlannedView, ShardedContents, Sharde
 from ivm.cluster.tables import NewTable, ShardedTables
 from ivm.cluster.transport import Given, Transport
 from ivm.cluster.versions import Version
-from ivm.cluster.wire import changes_payload
 from ivm.distribute.exchange import Channels
 from ivm.distribute.placement import Placement
 from ivm.durable.payload import Batch
@@ -207,7 +206,7 @@ class Driver:
             self._decided = cast(Version, also.written(changes, time)), also.work
             self.settle()
             return time
-        given = {shard: [changes_payload(part, time)] for shard, part in self.tables.split(changes).items()}
+        given = self.tables.given(changes, time)
         names = [change.table.name for change in changes]
         updates = sum(change.data.num_rows for change in changes)
         if trial:

@@ -15,6 +15,7 @@ from catalog.schema import Table
 from ivm.cluster.placing import placement_of
 from ivm.cluster.questions import Question
 from ivm.cluster.routing import change_parts
+from ivm.cluster.wire import changes_payload
 from ivm.distribute.placement import Hashed, Placement
 from ivm.engine.installing import put_or_drop
 from ivm.engine.transaction import Change
@@ -112,14 +113,14 @@ class ShardedTables(dict[str, ShardedTable]):
         for name in names:
             self[name].last_time = time
 
-    def split(self, changes: Iterable[Change]) -> dict[int, list[Change]]:
-        """What each shard gets of changes, in their order."""
+    def given(self, changes: Iterable[Change], time: int) -> dict[int, list[bytes]]:
+        """What each shard is given of changes, in their order."""
         found: dict[int, list[Change]] = {}
         for change in changes:
             if change.data.num_rows:
                 for shard, part in parts_of(change, self.shards):
                     found.setdefault(shard, []).append(part)
-        return found
+        return {shard: [changes_payload(parts, time)] for shard, parts in found.items()}
 
     def placed(self) -> dict[str, tuple[Placement, int]]:
         """Where each table is, and at which level of a commit it has changed."""
