@@ -28,7 +28,7 @@ from ivm.kernels.step.records import (
     VALUE_KIND,
     VISITS,
 )
-from ivm.operators.stage import Leg, Meeting
+from ivm.operators.stage import At, Leg, Meeting, Reads
 from ivm.trace.columns.column import KINDS as VALUE_KINDS
 from ivm.trace.delta import Delta, Source
 from ivm.trace.index.keys import KeyLayout
@@ -61,31 +61,25 @@ class Bounds:
 
 
 class BoundLeg(Leg):
-    """Changes of bounds meet rows in order, for deltas of one layout and of one time. `visits[0]`: rows visited."""
+    """Changes of bounds meet rows in order, for deltas of one layout and of one time. `visits[0]`: rows visited.
+
+    `places` are those of the columns of the key, then of the bounds, then of what is carried.
+    """
 
     splits = False
 
     def __init__(
-        self, stage: Meeting, lookup: OrderedArrangement, bounds: Bounds, visits: list[int], delta: Delta
-    ) -> None:
+        self, stage: Meeting, lookup: OrderedArrangement, bounds: Bounds, visits: list[int], places: At, reads: Reads,
+        delta: Delta,
+    ) -> None:  # fmt: skip
         self._lookup, self._bounds, self._inclusive, self._visits = lookup, bounds, stage.inclusive, visits
-        places, reads = delta.layout.places, dict[int, dict[int, None]]()
-
-        def place_of(column: int) -> tuple[int, int]:
-            place = places[column]
-            assert place is not None, f"column {column} is not bound"
-            group, inner = place
-            assert isinstance(inner, int), "what a function makes of a text is for Python"
-            reads.setdefault(group, {})[inner] = None
-            return group, inner
-
-        kind, key = VALUE_KINDS.get(lookup.physical, INTEGER), [place_of(column) for column in stage.stream]
-        keys = lookup.layout.form_of(key).tolist()
-        values = [(*place_of(column), kind, lookup.keyed, -1, -1, 0) for column in bounds.columns]
+        kind, keyed = VALUE_KINDS.get(lookup.physical, INTEGER), len(stage.stream)
+        behind = keyed + len(bounds.columns)
+        keys = lookup.layout.form_of(places[:keyed]).tolist()
+        values = [(*place, kind, lookup.keyed, -1, -1, 0) for place in places[keyed:behind]]
         self._forms = np.array([[*keys, value] for value in values], np.int64).reshape(len(values), -1, FORM)
-        self._carried = bounds.layout.form_of([place_of(column) for column in bounds.carried])
-        self._kind, self._kinds = kind, lookup.kinds
-        self.reads = [(group, tuple(columns)) for group, columns in reads.items()]
+        self._carried = bounds.layout.form_of(places[behind:])
+        self._kind, self._kinds, self.reads = kind, lookup.kinds, reads
         self.goes_on = range(len(delta.groups))
         self.layout = delta.layout.bind(len(delta.groups), stage.offset, stage.width)
 

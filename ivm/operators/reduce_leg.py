@@ -13,7 +13,7 @@ from ivm.kernels.groups.step import AT, BLOCK, IDLE, OPENING, STAGE, STEP, WRITT
 from ivm.kernels.step.records import ELSEWHERE, LENGTH, REDUCE, REQUEST
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.group_step import Output, OutputForm, what_stays
-from ivm.operators.stage import Leg, Reads
+from ivm.operators.stage import At, Leg, Reads, read_at
 from ivm.operators.walk import LastStage
 from ivm.trace.columns.column import NOBODY, Ints
 from ivm.trace.delta import Delta, Source, plain_layout
@@ -41,18 +41,8 @@ class ReduceStage(LastStage):
 
     def leg(self, delta: Delta) -> Leg | None:
         """See `Stage.leg`."""
-        places, reads = list[tuple[int, int]](), dict[int, dict[int, None]]()
-        for column in self.form.reads:
-            place = delta.layout.places[column]
-            assert place is not None, f"column {column} is not bound"
-            group, inner = place
-            if isinstance(inner, tuple):
-                return None
-            places.append((group, inner))
-            reads.setdefault(group, {})[inner] = None
-        if not isinstance(delta.times, int):
-            return None
-        return ReduceLeg(self, places, [(group, tuple(columns)) for group, columns in reads.items()])
+        found = read_at(delta.layout, self.form.reads)
+        return None if found is None or not isinstance(delta.times, int) else ReduceLeg(self, *found)
 
 
 class ReduceLeg(Leg):
@@ -62,7 +52,7 @@ class ReduceLeg(Leg):
     goes_on = ()
     layout = _NOTHING
 
-    def __init__(self, stage: ReduceStage, places: Sequence[tuple[int, int]], reads: Reads) -> None:
+    def __init__(self, stage: ReduceStage, places: At, reads: Reads) -> None:
         self._stage, self.reads, form = stage, reads, stage.form
         self._places: Ints = np.array(places, np.int64).reshape(len(places), 2)
         self._key_form = form.layout.form_of(places[: form.keys])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,6 +16,22 @@ from ivm.trace.route import Route, Words
 
 Reads = Sequence[tuple[int, Sequence[int]]]
 """Groups of a delta, and columns of the source of each."""
+At = Sequence[tuple[int, int]]
+"""Where columns are: a group of a delta, and the column of its source."""
+
+
+def read_at(layout: Layout, columns: Iterable[int]) -> tuple[At, Reads] | None:
+    """Where these columns are, and all that is read so; None if one is what a function makes of a text: for Python."""
+    at, reads = list[tuple[int, int]](), dict[int, dict[int, None]]()
+    for column in columns:
+        place = layout.places[column]
+        assert place is not None, f"column {column} is not bound"
+        group, inner = place
+        if isinstance(inner, tuple):
+            return None
+        at.append((group, inner))
+        reads.setdefault(group, {})[inner] = None
+    return at, [(group, tuple(inners)) for group, inners in reads.items()]
 
 
 class Stage(ABC):

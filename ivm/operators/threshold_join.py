@@ -16,7 +16,7 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import GT, LE, RANGE, moved_ranges, moved_windows
 from ivm.operators.bound_leg import COMPARISONS, BoundLeg, Bounds
-from ivm.operators.stage import Leg, Meeting
+from ivm.operators.stage import Leg, Meeting, read_at
 from ivm.trace.columns.column import Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
 from ivm.trace.index.follower import Lookup
@@ -56,10 +56,8 @@ class ThresholdJoin(Meeting):
         """See `Stage.leg`: for changes of one time, of which the state is read where it is."""
         if not self.standing or self.lookup.has_unordered or not isinstance(delta.times, int):
             return None
-        columns = (*self.stream, *self.bounds.columns, *self.bounds.carried)
-        if any(isinstance(place[1], tuple) for c in columns if (place := delta.layout.places[c]) is not None):
-            return None
-        return BoundLeg(self, self.lookup, self.bounds, self.visits, delta)
+        found = read_at(delta.layout, (*self.stream, *self.bounds.columns, *self.bounds.carried))
+        return None if found is None else BoundLeg(self, self.lookup, self.bounds, self.visits, *found, delta)
 
     def passed(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.passed`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
