@@ -17,26 +17,34 @@ class GeneratedColumns:
 
     def __init__(self, table: Table) -> None:
         self._table = table
-        self._computed = [
-            (table.fields[table.index(each.column)], Computed(len(table.fields), [generated_value(each.value, table)]))
-            for each in table.generated
-        ]
+        self._values = {each.column: generated_value(each.value, table) for each in table.generated}
+        self._computed = Computed(len(table.fields), [*self._values.values()])
 
     def completed(self, rows: ArrowRows) -> ArrowRows:
         """The rows with what the columns hold; of keys alone the same. ConstraintError for what cannot be computed.
 
-        Cost: some 0.1 ms a column and that of the expressions, interpreted.
+        Cost: some 0.1 ms and that of the expressions, interpreted.
         """
-        fields = self._table.fields
-        if rows.num_columns != len(fields) or not rows.num_rows:
+        table = self._table
+        if rows.num_columns != len(table.fields) or not rows.num_rows:
             return rows
-        for field, computed in self._computed:
+        try:
+            made = self._computed.of_arrow(rows, table.fields)
+        except NumericError:
+            self._check_each(rows)
+            raise
+        for name, column in zip(self._values, made, strict=True):
+            place = table.index(name)
+            rows = rows.set_column(place, table.fields[place].name, column)
+        return rows
+
+    def _check_each(self, rows: ArrowRows) -> None:
+        """Raise ConstraintError for the first column that cannot be computed."""
+        for name, value in self._values.items():
             try:
-                (made,) = computed.of_arrow(rows, fields)
+                Computed(len(self._table.fields), [value]).of_arrow(rows, self._table.fields)
             except NumericError as error:
                 raise ConstraintError(
-                    f"cannot change table {self._table.name}: generated column {field.name!r} cannot be computed: "
-                    f"{error}. Nothing was changed"
+                    f"cannot change table {self._table.name}: generated column {name!r} cannot be computed: {error}. "
+                    "Nothing was changed"
                 ) from error
-            rows = rows.set_column(self._table.index(field.name), field.name, made)
-        return rows
