@@ -40,13 +40,13 @@ def here(shop: SparkDatabase, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[
     """How many rows the driver has had on their way to shards, of each change. The tables are empty afterwards."""
     monkeypatch.setattr(loader, "LARGE_SCAN", 0)
     monkeypatch.setattr(file_parts, "_LEAST_BYTES", 1)
-    found, split = list[int](), ShardedTables.split
+    found, given = list[int](), ShardedTables.given
 
-    def counted(tables, changes):
+    def counted(tables, changes, time):
         found.extend(change.data.num_rows for change in changes if change.data.num_rows)
-        return split(tables, changes)
+        return given(tables, changes, time)
 
-    monkeypatch.setattr(ShardedTables, "split", counted)
+    monkeypatch.setattr(ShardedTables, "given", counted)
     yield found
     shop.verify()
     monkeypatch.undo()
