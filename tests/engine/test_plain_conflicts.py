@@ -175,3 +175,46 @@ def test_within_a_transaction_and_over_shards(shards: int | None) -> None:
     assert db.sql(more, [2, 1, 4, 1]).fetchall() == [(2, 3), (4, 1)]
     db.sql("INSERT OR REPLACE INTO t VALUES (2, 20), (4, 40)")
     assert db.sql("SELECT * FROM t ORDER BY a").fetchall() == [(1, 1), (2, 20), (4, 40)]
+
+
+ZONES = ("Europe/Zurich", "UTC", "Asia/Tokyo")
+BEFORE_EACH = (
+    *(f"SET TimeZone = '{zone}'" for zone in ZONES), "CREATE UNIQUE INDEX b_once ON t (b)", "DROP INDEX b_once",
+    "ALTER TABLE t ADD COLUMN d INTEGER DEFAULT 7", "ALTER TABLE t DROP COLUMN d", "ALTER TABLE t RENAME b TO e",
+    "ALTER TABLE t RENAME e TO b", "BEGIN; ALTER TABLE t RENAME b TO e", "ROLLBACK",
+    "DROP TABLE t; CREATE TABLE t (a INTEGER, b VARCHAR PRIMARY KEY, seen TIMESTAMPTZ)",
+    "DROP TABLE t; CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER, seen TIMESTAMP)",
+    *(f"SET TimeZone = '{zone}'" for zone in ZONES),
+)  # fmt: skip
+TEXTS = (
+    "INSERT INTO t (a, b) VALUES (1, 2) ON CONFLICT DO NOTHING",
+    "INSERT INTO t (a, b) VALUES (1, 3) ON CONFLICT (a) DO UPDATE SET b = t.b + excluded.b",
+    "INSERT INTO t (a, b) VALUES (2, 3) ON CONFLICT (b) DO UPDATE SET a = excluded.a + 10 RETURNING a",
+    "INSERT INTO t (a, seen) VALUES (1, NULL) ON CONFLICT (a) DO UPDATE SET seen = CAST('2024-07-01 12:00' AS TIMESTAMPTZ)",
+    "INSERT INTO t (a, b, seen) VALUES (abs(-3), 4, '2024-07-01 12:00'::TIMESTAMPTZ + INTERVAL 1 DAY)"
+    " ON CONFLICT DO NOTHING",
+)
+
+
+def test_a_text_means_what_it_means_now() -> None:
+    """What is remembered of a text holds for the table, the zone and the database in which it came."""
+    whole = [ivm.connect(compile="off") for _ in range(2)]
+    create = "CREATE TABLE t (a INTEGER PRIMARY KEY, b INTEGER, seen TIMESTAMPTZ)"
+    with duckdb.connect() as duck:
+        whole[1].sql("CREATE TABLE t (a INTEGER, b VARCHAR PRIMARY KEY, seen DATE)")
+        for run in (whole[0].sql, duck.execute):
+            run(f"SET TimeZone = 'UTC'; {create}")
+        for change in ("SELECT 1", *BEFORE_EACH):
+            for run in (whole[0].sql, duck.execute):
+                run(change)
+            for text in TEXTS:
+                for db in whole[1:]:
+                    outcome(db.sql, text)
+                if "BEGIN" in change:  # an error ends it
+                    break
+                assert outcome(whole[0].sql, text) == outcome(duck.execute, text), (change, text)
+            rows = "SELECT * REPLACE (epoch(seen) AS seen) FROM t ORDER BY ALL"
+            assert whole[0].sql(rows).fetchall() == duck.execute(rows).fetchall(), change
+            if "BEGIN" not in change:
+                for run in (whole[0].sql, duck.execute):
+                    run("DELETE FROM t WHERE a > 1")
