@@ -38,6 +38,8 @@ _ENDS = np.dtype(np.int32)
 _UUID_SIZE = 36
 _PAIR, _LOW = 16, (1 << 64) - 1
 _pack = Struct("<Qq").pack_into
+_NOT_PLAIN = ValueError, OverflowError, KeyError
+"""What a value raises that is not written here: its type is no plain one (see `Makers`), or it does not fit."""
 
 
 class _FullError(Exception):
@@ -53,16 +55,18 @@ class _Numbers:
     def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
         """Write values, at least one, from row `at` on: in physical form if that `is_stored`; whether some are NULL.
 
-        ValueError or OverflowError where one is not plain, or does not fit; _FullError where the room does not do.
+        One of `_NOT_PLAIN` where a value is not plain, or does not fit; _FullError where the room does not do.
         """
+        if len(values) == 1 and not is_stored:
+            (value,) = values
+            make = self._makers[type(value)]
+            self._items[at] = value if make is None else make(value)
+            return False
         if not is_stored:
             values = _made(values, self._makers)
         elif None in values:
             raise ValueError("it is NULL")
-        if len(values) == 1:
-            self._items[at] = values[0]
-        else:
-            self._items[at : at + len(values)] = np.array(values, self._items.dtype)
+        self._items[at : at + len(values)] = np.array(values, self._items.dtype)
         return False
 
     def skip(self, at: int) -> None:
@@ -116,6 +120,11 @@ class _Bits:
             bits[place >> 3] = bits[place >> 3] & ~bit | (bit if value else 0)
         return False
 
+    def fill(self, at: int, count: int) -> None:
+        """So many are true from `at` on."""
+        for place in range(at, at + count):
+            self._bits[place >> 3] |= 1 << (place & 7)
+
     def skip(self, at: int) -> None:
         """See `_Numbers.skip`."""
         self.put(at, (False,), True)
@@ -166,10 +175,10 @@ class _Nullable:
 
     def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
         """See `_Numbers.put`."""
-        there = [value is not None for value in values]
-        self.there.put(at, there, True)
-        if all(there):
+        if None not in values:
+            self.there.fill(at, len(values))
             return self._room.put(at, values, is_stored)
+        self.there.put(at, [value is not None for value in values], True)
         for place, value in enumerate(values, at):
             if value is None:
                 self._room.skip(place)
@@ -286,7 +295,7 @@ class PlainRows:
                     pass
             page = self._page(count, columns)
             return page.add(count, columns, stored)
-        except (ValueError, OverflowError):
+        except _NOT_PLAIN:
             return None
         finally:
             if page is not None and page.is_shared and page.rows < page.most:
@@ -326,17 +335,14 @@ def _room_for(type_: SqlType) -> Callable[[int, int], _Room] | None:
 
 
 def _made(values: Sequence[Any], makers: Makers) -> Sequence[Any]:
-    """The stored forms of values; ValueError where one is not plain."""
+    """The stored forms of values; one of `_NOT_PLAIN` where one is not plain."""
     kinds = set(map(type, values))
-    try:
-        if len(kinds) > 1:
-            made = {kind: makers[kind] for kind in kinds}
-            return [value if (make := made[type(value)]) is None else make(value) for value in values]
-        (kind,) = kinds
-        make = makers[kind]
-        return values if make is None else list(map(make, values))
-    except KeyError as error:
-        raise ValueError(f"{error} is not plain") from error
+    if len(kinds) > 1:
+        made = {kind: makers[kind] for kind in kinds}
+        return [value if (make := made[type(value)]) is None else make(value) for value in values]
+    (kind,) = kinds
+    make = makers[kind]
+    return values if make is None else list(map(make, values))
 
 
 def _size(value: Any) -> int:

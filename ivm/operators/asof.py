@@ -98,16 +98,16 @@ class Asof(Kept):
         times, cells = _cells(left, right)
         count = 1 if isinstance(times, int) else len(times)
         memories = _begin(self._left, left), _begin(self._right, right)
-        offsets, scratch = np.empty((2, count + 1), np.int64), np.empty(max(lefts, rights), np.int64)
-        frame, held = np.zeros(FRAME, np.int64), np.empty((2, len(self._right.kinds)), np.int64)
         wanted, strings = lefts + 2 * rights + _MORE, self._left.dictionary.now()
         room, self._spare = self._spare, None
-        if room is None or len(room.about) < wanted:
-            room = self._room(wanted)
+        if room is None or len(room.about) < wanted or room.offsets.shape[1] != count + 1:
+            room = self._room(wanted, count)
+        frame, held = np.zeros(FRAME, np.int64), np.empty((2, len(self._right.kinds)), np.int64)
         while not step_asof(
-            self._left.meta, self._left.kinds, memories[0], readonly_diffs(left.diffs), cells[:lefts], offsets[0],
-            self._right.meta, self._right.kinds, memories[1], readonly_diffs(right.diffs), cells[lefts:], offsets[1],
-            strings.heap, strings.places, scratch, self._shape, frame, held, self._places, *room.arrays,
+            self._left.meta, self._left.kinds, memories[0], readonly_diffs(left.diffs), cells[:lefts], room.offsets[0],
+            self._right.meta, self._right.kinds, memories[1], readonly_diffs(right.diffs), cells[lefts:],
+            room.offsets[1], strings.heap, strings.places, room.scratch, self._shape, frame, held, self._places,
+            *room.arrays,
         ):  # fmt: skip
             room = room.wider()
         written = frame.item(WRITTEN)
@@ -118,8 +118,8 @@ class Asof(Kept):
         about = room.about[:written]
         return self._put(room, times if isinstance(times, int) else times[about[:, OF_CELL]], about[:, DIFF].copy())
 
-    def _room(self, rows: int) -> _Room:
-        return _Room(self._left_order, self._made_order, rows)
+    def _room(self, rows: int, cells: int = 0) -> _Room:
+        return _Room(self._left_order, self._made_order, rows, cells)
 
     def _put(self, room: _Room, times: Ints | int, diffs: Ints) -> Delta:
         for made, order in ((room.left, self._left_order), (room.right, self._made_order)):
@@ -160,12 +160,14 @@ class Asof(Kept):
 
 
 class _Room:
-    """Room for the words of so many output rows, and for their diffs and cells."""
+    """Room for the words of so many output rows, for their diffs and cells, and for how a step goes through so many."""
 
-    def __init__(self, left: RowOrder, right: RowOrder, rows: int) -> None:
+    def __init__(self, left: RowOrder, right: RowOrder, rows: int, cells: int) -> None:
         self._orders = left, right
         self.left, self.right = DecodedRows(left, rows, len(left.kinds)), DecodedRows(right, rows, len(right.kinds))
         self.about = np.empty((rows, 2), np.int64)
+        self.offsets: Ints = np.empty((2, cells + 1), np.int64)
+        self.scratch: Ints = np.empty(rows if cells else 0, np.int64)
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
@@ -174,7 +176,8 @@ class _Room:
 
     def wider(self) -> _Room:
         """One with room for twice as many, which begins with what is in this one."""
-        made = _Room(*self._orders, 2 * len(self.about))
+        made = _Room(*self._orders, 2 * len(self.about), 0)
+        made.offsets, made.scratch = self.offsets, self.scratch
         for mine, its in zip(self.arrays, made.arrays, strict=True):
             its[: len(mine)] = mine
         return made

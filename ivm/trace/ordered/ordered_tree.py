@@ -172,7 +172,7 @@ class OrderedTree:
         if self._journal:
             rows += self._journal[-1].rows
         self.make_room(rows)
-        readers = self._readers.each()
+        readers = self._readers.each() if self._readers else ()
         for reader in readers:
             reader.since.make_room(rows)
         self._journal.append(_Entry(changes, self.mark(), rows))
@@ -200,7 +200,7 @@ class OrderedTree:
 
     def seal(self, upper: int, since: int) -> None:
         """Forget how to undo the changes, and tell those of them to readers; free everything where nothing is left."""
-        for reader in self._readers.each():
+        for reader in self._readers.each() if self._readers else ():
             ends = [*(entry.before for entry in self._journal[1:]), self.mark()]
             for entry, end in zip(self._journal, ends, strict=False):
                 reader.note(entry.changes(len(self.kinds)), entry.before, end)
