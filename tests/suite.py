@@ -1,4 +1,4 @@
-"""Runs style, types and all tests, as `make test` does: folder by folder, as many at once as there are processors.
+"""Runs style, types and all tests, as `make test` does: some folders each, as many at once as there are processors.
 
 python -m tests.suite            prints a line for each that is right, and all that is said by those that are not
 python -m tests.suite -m slow    what follows goes to pytest
@@ -15,19 +15,24 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+OTHERS = "others"
+"""What all the folders run as that are not named below: a process takes as long to begin as a small folder."""
 LONGEST = (
-    "transport", "tpch", "engine", "cluster", "durable", "histories", "sql", "scalars", "loops", "trace_state", "docs", "slt",
-    "spark", "house", "benchmarks", "joins", "reduce", "interface", "contract", "cli", "faults",
+    "transport", "spark tpch", "engine", "cluster", "durable", OTHERS, "histories", "sql", "scalars", "loops",
+    "trace_state", "docs", "slt", "house", "benchmarks", "joins", "reduce", "interface", "contract", "cli", "faults",
 )  # fmt: skip
-"""Begin with these, so that none of them is alone at the end."""
+"""Begin with these, so that none of them is alone at the end. Folders in one text share a process, and so Spark."""
 NOTHING_TO_RUN = 5
 """What pytest exits with where no test is selected."""
+_KEPT = {"PYTHONDONTWRITEBYTECODE": ""}
+"""What one process has compiled of our modules, some 200 others need not: it is half of what their imports take."""
 
 
-def folders() -> list[str]:
-    """The folders of tests, in the order in which they begin."""
-    there = {path.parent.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
-    return [name for name in LONGEST if name in there] + sorted(there - set(LONGEST))
+def folders() -> dict[str, list[str]]:
+    """The folders of tests of each process, by its name, in the order in which they begin."""
+    there = {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+    named = {names: names.split() for names in LONGEST}
+    return named | {OTHERS: sorted(there - {name for names in named.values() for name in names})}
 
 
 def commands(given: Sequence[str]) -> dict[str, list[str]]:
@@ -35,14 +40,16 @@ def commands(given: Sequence[str]) -> dict[str, list[str]]:
     python = sys.executable
     pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *given]
     style = {"style": [python, "-m", "ruff", "check", "."], "types": [python, "-m", "mypy"]}
-    return {**({} if given else style), **{name: [*pytest, f"tests/{name}"] for name in folders()}}
+    tests = {name: [*pytest, *(f"tests/{each}" for each in found)] for name, found in folders().items()}
+    return tests if given else style | tests
 
 
 def _run(command: list[str]) -> tuple[bool, str, float]:
     began = time.monotonic()
     done = subprocess.run(
-        command, cwd=TESTS.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-    )
+        command, cwd=TESTS.parent, env=os.environ | _KEPT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        check=False,
+    )  # fmt: skip
     return done.returncode in (0, NOTHING_TO_RUN), done.stdout, time.monotonic() - began
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.docs.examples import PAGES, blocks, promised
 from tests.house.modules import ROOT
+from tests.sparks import QUICK_JAVA
 
 WITH_EXAMPLES = [page for page in PAGES if blocks(page) and page.stem != "spark"]
 
@@ -34,8 +35,8 @@ def test_the_example_of_spark(tmp_path: Path) -> None:
     code = "\n".join(blocks(ROOT / "docs" / "spark.md"))
     start = "import os; from tpch.java import java_home; os.environ['JAVA_HOME'] = str(java_home())\n"
     command = [sys.executable, "-c", start + code]
-    found = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(command, cwd=tmp_path, env=found, capture_output=True, text=True, check=False)
+    spark = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "JAVA_TOOL_OPTIONS": QUICK_JAVA}
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | spark, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == promised(code)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import chain
 
 import pytest
 
@@ -44,8 +45,10 @@ def test_ci_runs_make_test_and_nothing_else():
 
 
 def test_the_suite_runs_style_types_and_every_folder_of_tests():
-    run = suite.commands([])
     tests = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
-    assert set(run) == {"style", "types"} | tests
-    assert set(suite.LONGEST) < tests
-    assert set(suite.commands(["-m", "slow"])) == tests
+    assert sorted(chain(*suite.folders().values())) == sorted(tests), "each once"
+    assert [*suite.commands([])] == ["style", "types", *suite.folders()]
+    assert [*suite.commands(["-m", "slow"])] == [*suite.LONGEST]
+    for name, command in suite.commands(["-x"]).items():
+        assert command[-len(suite.folders()[name]) :] == [f"tests/{each}" for each in suite.folders()[name]]
+        assert "-x" in command

@@ -15,15 +15,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks import process
+from tests.sparks import running_here
 from tpch.generate import generate
 from tpch.options import STREAMS, Options
-from tpch.spark import session
 
 SF = 0.001
 SEED = 7
 OPTIONS = Options(parts=1, pairs=900, updates=400, window=500)
-_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Spark writes and compiles Java for each query, which is never earned back by a few thousand rows."""
 
 
 @contextmanager
@@ -51,12 +49,9 @@ def in_this_process() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A running Spark session, which `generate` then uses."""
-    with pytest.MonkeyPatch.context() as patch:
-        # Jobs of milliseconds: what the optimizing compiler would cost is never earned back.
-        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        with session("local[2]", brief=True, more=_INTERPRETED) as running:
-            yield running
+    """That of `tests.sparks`, which `generate` then uses."""
+    with running_here() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ivm.spark.settings import ADVISED, NEEDED
 from ivm.spark.transport import Changes, Functions, SparkTransport
 from tests.house.modules import ROOT
+from tests.sparks import FEW_TASKS, INTERPRETED, QUICK_JAVA
 from tests.transport import toy
 from tpch.java import java_home
 
@@ -38,21 +39,19 @@ _SETTINGS = {
     "spark.executor.memory": "512m",
     # A task is tried again once; errors that stay would else take their time.
     "spark.task.maxFailures": "2",
-    # 200 by default, of which each is a task.
-    "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
 
 
 @contextlib.contextmanager
-def session(master: str, scratch: Path, **settings: str) -> Iterator[SparkSession]:
+def session(master: str, scratch: Path) -> Iterator[SparkSession]:
     """A Spark session with what ivm needs; its workers find the tests."""
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING)
-    java = f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dlog4j2.configurationFile=file:{logging}"
+    java = f"{QUICK_JAVA} -Dlog4j2.configurationFile=file:{logging}"
     config: dict[str, Any] = {
-        **_SETTINGS, **NEEDED, **ADVISED, **settings,
+        **_SETTINGS, **INTERPRETED, **FEW_TASKS, **NEEDED, **ADVISED,
         "spark.driver.extraJavaOptions": java,
         "spark.executor.extraJavaOptions": java,
         "spark.local.dir": str(scratch),
