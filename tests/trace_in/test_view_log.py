@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from catalog import types
 from catalog.types import SqlType
 from ivm.trace import view_log as module
+from ivm.trace.columns.column import Column
 from ivm.trace.consolidate import EqualRows
+from ivm.trace.distinct_rows import DistinctRows
 from ivm.trace.state import StateSize
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.view_log import ViewLog
@@ -184,6 +187,37 @@ def test_no_seal_merges_all_of_a_long_log(monkeypatch):
         log.seal(time + 1, time)
     assert 0 < max(looked_at) < 20_000
     assert len(log) < 90_000
+
+
+def grown(values: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> tuple[ViewLog, list[int]]:
+    """A log of these, four to a commit, of which none is taken back; of how many rows it was counted whether they differ."""
+    counted = list[int]()
+
+    class Counted(DistinctRows):
+        def __init__(self, columns: Sequence[Column], types: Sequence[SqlType], length: int) -> None:
+            counted.append(length)
+            super().__init__(columns, types, length)
+
+    monkeypatch.setattr(module, "_SPARE_ROWS", 8)
+    monkeypatch.setattr(module, "DistinctRows", Counted)
+    log = ViewLog([types.BIGINT], TextDictionary())
+    for time, begin in enumerate(range(0, len(values), 4), 1):
+        log.append(drawn_delta([types.BIGINT], [(value,) for value in values[begin : begin + 4]], time, None))
+        log.seal(time + 1, time)
+    return log, counted
+
+
+def test_equal_rows_of_a_log_that_only_grows_are_merged(monkeypatch):
+    log, _ = grown([number % 5 for number in range(2000)], monkeypatch)
+    assert len(log) < 400
+    assert contents(log, None) == {(value,): 400 for value in range(5)}
+
+
+def test_distinct_rows_of_a_log_that_only_grows_are_counted_seldom_and_stay(monkeypatch):
+    log, counted = grown(range(2000), monkeypatch)
+    assert len(log) == 2000
+    assert 0 < sum(counted) <= 2000, "each once, at most"
+    assert len(contents(log, None)) == 2000
 
 
 def test_retracting_what_is_not_there_is_an_internal_error():
