@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from catalog.declared import carried, check_columns, check_key, completed, seen, spelled
 from catalog.errors import BindError
 from catalog.function import PythonFunctions
-from catalog.macro import Macro, Macros, macro_called
+from catalog.macro import Macro, Macros
 from catalog.names import MAIN, TEMP, key, listed, quoted, suggestion, written
 from catalog.schema import ForeignKey, Index, Table, View
 from catalog.sequence import Sequence, Sequences, without
@@ -140,14 +140,9 @@ class Catalog:
         """Have this macro, in place of the one of its key, if there is one."""
         self.macros = {**self.macros, macro.key: macro}
 
-    def drop_macro(self, name: str, *, is_table: bool) -> None:
-        """Forget the macro that `macro_called` finds; BindError if there is none."""
-        found = macro_called(self.macros, name, is_table=is_table)
-        if found is None:
-            kind = "table macro" if is_table else "macro"
-            known = (each.name for each in self.macros.values() if each.is_table or not is_table)
-            raise BindError(f"cannot drop {kind} {name!r}: there is none of that name{suggestion(name, known)}")
-        self.macros = {each: macro for each, macro in self.macros.items() if macro is not found}
+    def drop_macro(self, macro: Macro) -> None:
+        """Forget a macro that there is."""
+        self.macros = {each: kept for each, kept in self.macros.items() if kept is not macro}
 
     @property
     def comments(self) -> tuple[tuple[Table | View, str, str], ...]:
@@ -214,6 +209,14 @@ class Catalog:
         wanted = key(schema)
         return tuple(each for each in self.sequences.values() if key(self.parts(each.name)[0]) == wanted)
 
+    def macros_within(self, schema: str) -> tuple[Macro, ...]:
+        """The macros of a schema that is not main."""
+        return tuple(each for each in self.macros.values() if key(each.schema) == key(schema))
+
+    def types_within(self, schema: str) -> tuple[str, ...]:
+        """The names of the types of a schema."""
+        return tuple(name for name, _ in self.named_types() if key(self.parts(name)[0]) == key(schema))
+
     def add_schema(self, name: str) -> None:
         """Let there be a schema; BindError if there is one of that name, or if its name has a dot."""
         what = f"cannot create schema {name!r}"
@@ -255,7 +258,8 @@ class Catalog:
             raise BindError(f"there is no schema {name!r}{suggestion(name, self.schemas)}")
         if found == MAIN:
             raise BindError("cannot drop schema 'main', which is always there; drop what is in it")
-        users = tuple(each.name for each in (*self.within(found), *self.sequences_within(found)))
+        within = (*self.within(found), *self.sequences_within(found), *self.macros_within(found))
+        users = (*(each.name for each in within), *self.types_within(found))
         if users:
             raise BindError(
                 f"cannot drop schema {found!r}, which has {', '.join(map(repr, users))}; drop that first, or CASCADE"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from catalog.names import key, quoted
+from catalog.names import MAIN, full_name, key, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +41,19 @@ class Overload:
 class Macro:
     """A macro: an expression, or a query that stands in FROM if `is_table`; these two have name spaces of their own.
 
-    `temporary`: it ends with the connection, and is written down nowhere.
+    `temporary`: it ends with the connection, and is written down nowhere. `schema`: that which it is in, "" for main.
     """
 
     name: str
     is_table: bool
     overloads: tuple[Overload, ...]
     temporary: bool = False
+    schema: str = ""
 
     @property
     def key(self) -> tuple[bool, str]:
         """What it is found by."""
-        return self.is_table, key(self.name)
+        return self.is_table, key(full_name(self.schema or MAIN, self.name))
 
     @property
     def forms(self) -> str:
@@ -60,20 +61,14 @@ class Macro:
         return " or ".join(f"{self.name}({_declared(each.parameters, str)})" for each in self.overloads)
 
     def definition(self, *, replaces: bool = False) -> str:
-        """CREATE MACRO, or CREATE OR REPLACE MACRO, without a semicolon."""
+        """CREATE MACRO, or CREATE OR REPLACE MACRO, of its schema, without a semicolon."""
         kind, word = "TABLE " if self.is_table else "", "OR REPLACE " if replaces else ""
         forms = (f"({_declared(each.parameters, quoted)}) AS {kind}({each.body})" for each in self.overloads)
-        return f"CREATE {word}MACRO {quoted(self.name)}{', '.join(forms)}"
+        return f"CREATE {word}MACRO {quoted(self.schema or MAIN)}.{quoted(self.name)}{', '.join(forms)}"
 
 
 Macros = Mapping[tuple[bool, str], Macro]
 """Macros by their keys."""
-
-
-def macro_called(macros: Macros, name: str, *, is_table: bool) -> Macro | None:
-    """The macro that DROP MACRO [TABLE] means by a name, or None; without TABLE one of TABLE if there is no other."""
-    found = macros.get((True, key(name)))
-    return found if is_table else macros.get((False, key(name)), found)
 
 
 def _declared(parameters: tuple[Parameter, ...], written: Callable[[str], str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from string import ascii_lowercase, ascii_uppercase
@@ -10,6 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FOLD = str.maketrans(ascii_uppercase, ascii_lowercase)
+_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 
 def key(name: str) -> str:
@@ -81,6 +83,16 @@ def quoted(name: str) -> str:
 def as_literal(text: str) -> str:
     """A text as SQL writes it, in single quotes."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def spelled_part(name: str) -> str:
+    """A part of a name with dots: in quotes, where there is a dot or a quote in it."""
+    return quoted(name) if "." in name or '"' in name else name
+
+
+def parts_of(written: str) -> list[str]:
+    """The parts of a name as it is written: database, schema and what is in it, as far as they are given."""
+    return [plain or quoted.replace('""', '"') for quoted, plain in _PART.findall(written)]
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
+from catalog.macro import Macro, Macros
 from catalog.names import MAIN, TEMP, full_name, key, suggestion
 
 _TEMPORARY = re.compile(rf"\b{TEMP}(?:orary)?\b")
@@ -59,6 +60,29 @@ class Names:
             return next((each for each in names if key(each) in known), parts[0])
         schema = TEMP if [key(each) for each in parts[:-1]] in ([TEMP], [TEMP, MAIN]) else self._schema(parts[:-1])
         return ".".join(parts) if schema is None else full_name(schema, parts[-1])
+
+    def macro(self, parts: Sequence[str], macros: Macros, *, is_table: bool) -> str | None:
+        """What the name of one of these macros means, whether there is one or not; None for one of no schema."""
+        if len(parts) == 1:
+            names = (full_name(schema, parts[0]) for schema in self.path)
+            return next((each for each in names if (is_table, key(each)) in macros), parts[0])
+        schema = self._schema(parts[:-1])
+        return None if schema is None else full_name(schema, parts[-1])
+
+    def type(self, parts: Sequence[str], types: Mapping[str, Any]) -> str | None:
+        """What the name of a type means, whether there is one or not; None for one of no schema."""
+        if len(parts) == 1:
+            names = (full_name(schema, parts[0]) for schema in self.path)
+            return next((each for each in names if key(each) in types), parts[0])
+        schema = self._schema(parts[:-1])
+        return None if schema is None else full_name(schema, parts[-1])
+
+    def placed(self, macro: Macro) -> Macro:
+        """A macro that is created in the schema, if one is written, and else in that where all is created."""
+        if macro.temporary:
+            return macro
+        schema, name = self.catalog.parts(self.created([*macro.schema.split("."), macro.name][not macro.schema :]))
+        return replace(macro, schema="" if schema == MAIN else schema, name=name)
 
     def created(self, parts: Sequence[str], *, temporary: bool = False) -> str:
         """What a name means that is created; BindError if there is no such schema."""

@@ -110,8 +110,10 @@ def view_of(plain: Plain) -> View:
 
 
 def plain_macro(macro: Macro) -> Plain:
-    """A macro by its forms; the types of parameters are left out that have none."""
+    """A macro by its forms; the types of parameters are left out that have none, and main as a schema."""
     plain = _lasting(macro)
+    if not macro.schema:
+        del plain["schema"]
     for overload in plain["overloads"]:
         for parameter in overload["parameters"]:
             if not parameter["type"]:
@@ -125,7 +127,7 @@ def macro_of(plain: Plain) -> Macro:
         Overload(tuple(Parameter(**parameter) for parameter in each["parameters"]), each["body"])
         for each in plain["overloads"]
     )
-    macro = Macro(plain["name"], plain["is_table"], tuple(overloads))
+    macro = Macro(plain["name"], plain["is_table"], tuple(overloads), schema=plain.get("schema", ""))
     _check(macro, Macro)
     return macro
 

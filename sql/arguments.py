@@ -68,6 +68,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("flag",), (exp.RegexpLike,)),
     (("group", "parameters"), (exp.RegexpExtract,)),
     (("is_literal",), (exp.ParseJSON,)),
+    (("this",), (exp.Date,)),
     (("length",), (exp.SHA2,)),
     (("modifiers", "replacement"), (exp.RegexpReplace,)),
     (("negate",), (exp.ILike, exp.Like)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,7 +15,7 @@ from sql.sql_text import SqlText
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of what is called `name`: its tokens from `first` to `close`, its arguments between `opened` and that.
+    """A call of what is known as `name`: its tokens from `first` to `close`, its arguments between `opened` and that.
 
     `is_table`: it stands in FROM.
     """
@@ -47,6 +47,9 @@ class _Level:
     at_table: bool = False
 
 
+Meant = Callable[[Sequence[str], bool], str | None]
+"""What a macro is known as that has a name of these parts, and stands in FROM or not; None if there is none."""
+
 MOST_LEVELS = 400
 """Parentheses in parentheses; the parser takes some 200."""
 T = TokenType
@@ -63,18 +66,21 @@ _BEFORE_NAMES = _AFTER_WORDS | {T.DCOLON, T.VAR, T.IDENTIFIER, T.R_PAREN, T.STRI
 _NOT_NAMES = frozenset([T.STRING, T.NUMBER])
 
 
-def find(tokens: Sequence[Token], names: Collection[str], source: SqlText, *, value: bool = False) -> Found:
+def find(
+    tokens: Sequence[Token], names: Collection[str], meant: Meant, source: SqlText, *, value: bool = False
+) -> Found:
     """The calls of macros by these keys in a statement, or in an expression if it is a `value`."""
-    reader = _Reader(tokens, names, source)
+    reader = _Reader(tokens, names, meant, source)
     reader.read("value" if value else "other")
     return reader.found
 
 
 class _Reader:
-    def __init__(self, tokens: Sequence[Token], names: Collection[str], source: SqlText) -> None:
+    def __init__(self, tokens: Sequence[Token], names: Collection[str], meant: Meant, source: SqlText) -> None:
         self.tokens = tokens
         self.kinds = [token.token_type for token in tokens]
         self.names = names
+        self.meant = meant
         self.source = source
         self.found = Found()
         words = [token.text.upper() for token in tokens[:3]]
@@ -153,17 +159,21 @@ class _Reader:
         token, first = self.tokens[place], place
         if key(token.text) not in self.names or token.token_type in _NOT_NAMES:
             return
-        if place and self.kinds[place - 1] == T.DOT:
-            if key(self.tokens[place - 2].text) != "main" or self.kinds[max(place - 3, 0)] == T.DOT:
+        while first > 1 and self.kinds[first - 1] == T.DOT:
+            first -= 2
+        is_table = self._is_table(level, first)
+        name = self.meant([each.text for each in self.tokens[first : place + 1 : 2]], is_table)
+        if name is None:
+            if self.meant([token.text], is_table) is not None:
                 what = f"a macro is not called behind a dot; write {token.text}(x) instead of x.{token.text}()"
                 self.source.refuse(token.start, what)
-            first = place - 2
+            return
         before = self.kinds[first - 1] if first else None
         close = closing(self.tokens, place + 1)
         is_named = before in _BEFORE_NAMES and not (level.clause == "select" and level.item == first)
         if is_named or (before == T.ON and self.is_index) or self._is_expression(close):
             return
-        self.found.calls.append(Call(token.text, self._is_table(level, first), first, place + 1, close))
+        self.found.calls.append(Call(name, is_table, first, place + 1, close))
 
     def _is_expression(self, close: int) -> bool:
         """Whether what ends here is the head of a common table expression: name (columns) AS (...)."""

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.macro import Macro, Overload, Parameter
-from catalog.names import key, twice
+from catalog.names import spelled_part, twice
 from sql.macro_body import query_of, trees
 from sql.macro_words import CLOSING, NAMING, OPENING, closing, parts
 from sql.sql_text import SqlText
@@ -30,7 +30,9 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
     if replace and exists:
         source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
-    name, rest = _name(rest, source, tokens)
+    (*schema, name), rest = _name(rest, source, tokens)
+    if schema and temporary:
+        source.refuse(tokens[0].start, f"a TEMP macro is in no schema; write {name} alone")
     forms = list(_forms(rest, source))
     if len({is_table for is_table, _ in forms}) > 1:
         source.fail(tokens[0].start, f"macro {name!r} has forms with TABLE and without; create one macro of each kind")
@@ -38,19 +40,19 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
     if any(sum(len(each.parameters) == count for _, each in forms) > 1 for count in typed):
         what = f"macro {name!r} has forms that types alone tell from each other, which is not supported"
         source.refuse(tokens[0].start, f"{what}; create a macro of another name for each")
-    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms), temporary)
+    macro = Macro(name, forms[0][0], tuple(overload for _, overload in forms), temporary, ".".join(schema))
     return CreateMacro(macro, exists, replace)
 
 
 def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
     is_table, rest = _without(("TABLE",), tokens[2:])
     exists, rest = _without(("IF", "EXISTS"), rest)
-    name, rest = _name(rest, source, tokens)
+    parts, rest = _name(rest, source, tokens)
     if rest:
         source.misread(
             rest[0].start, "unexpected here; write DROP MACRO [TABLE] [IF EXISTS] name, one statement for each"
         )
-    return Drop("MACRO TABLE" if is_table else "MACRO", name, exists)
+    return Drop("MACRO TABLE" if is_table else "MACRO", ".".join(map(spelled_part, parts)), exists)
 
 
 def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:
@@ -59,15 +61,22 @@ def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Seq
     return found, tokens[len(words) :] if found else tokens
 
 
-def _name(rest: Sequence[Token], source: SqlText, tokens: Sequence[Token]) -> tuple[str, Sequence[Token]]:
-    """The name of the macro, and what follows it."""
-    if len(rest) > 2 and rest[1].token_type == TokenType.DOT:
-        if key(rest[0].text) != "main":
-            source.refuse(rest[0].start, f"macros are in no schema; write {rest[2].text} alone")
-        rest = rest[2:]
-    if not rest or rest[0].token_type in _NOT_NAMES or not rest[0].text[0].isprintable() or rest[0].text[0] in "(.,":
-        source.misread(rest[0].start if rest else tokens[-1].end, f"expected the name of a macro; write {_CREATE}")
-    return rest[0].text, rest[1:]
+def _name(rest: Sequence[Token], source: SqlText, tokens: Sequence[Token]) -> tuple[list[str], Sequence[Token]]:
+    """The name of the macro, behind its database and schema where they are written, and what follows it."""
+    parts = list[str]()
+    while True:
+        if (
+            not rest
+            or rest[0].token_type in _NOT_NAMES
+            or not rest[0].text[0].isprintable()
+            or rest[0].text[0] in "(.,"
+        ):
+            source.misread(rest[0].start if rest else tokens[-1].end, f"expected the name of a macro; write {_CREATE}")
+        parts.append(rest[0].text)
+        rest = rest[1:]
+        if not rest or rest[0].token_type != TokenType.DOT:
+            return parts, rest
+        rest = rest[1:]
 
 
 def _forms(rest: Sequence[Token], source: SqlText) -> Iterator[tuple[bool, Overload]]:

@@ -15,8 +15,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import ParseError
-from catalog.macro import Macro, Macros, Overload, macro_called
-from catalog.names import key, quoted
+from catalog.macro import Macro, Macros, Overload
+from catalog.names import key, parts_of, quoted
+from catalog.paths import Names
 from sql.bind.names.columns import column_name
 from sql.edits import Edit, edited
 from sql.macro_body import sites
@@ -25,7 +26,7 @@ from sql.macro_statements import about_macro
 from sql.macro_words import NAMING, is_about_macro, parts
 from sql.own_macros import OWN, completed, mentions_own
 from sql.sql_text import Placed, SqlText
-from sql.statements import CreateMacro
+from sql.statements import CreateMacro, Drop
 from sql.syntax import chunks, dialect_named, query, statement_tokens
 from sql.tree import nodes_of
 
@@ -38,49 +39,62 @@ _ATOM = re.compile(r"[\w.]+|'[^']*'|\"[^\"]*\"")
 _DECORATED = frozenset(["OVER", "FILTER", "WITHIN"])
 
 
-def with_macros(text: str, macros: Macros, dialect: str = "duckdb") -> str:
-    """The text with what they stand for in the place of calls; macros that the text creates are known behind that.
+def with_macros(text: str, names: Names, dialect: str = "duckdb") -> str:
+    """The text with what macros stand for in the place of calls; those that the text creates are known behind that.
 
     Columns of SELECT that have no name keep the one that the call gives them. BindError for arguments that fit no form,
     a macro that calls itself, and a call that becomes too long. Cost: that of tokens, where the text holds the name of
     a macro or creates one; else a search.
     """
-    folded = key(text)
-    called = any(name in folded for _, name in macros) or mentions_own(folded)
+    folded, macros = key(text), names.catalog.macros
+    called = any(key(macro.name) in folded for macro in macros.values()) or mentions_own(folded)
     if not called and _CREATES.search(folded) is None:
         return text
     known, edits, source = {**OWN, **macros}, list[Edit](), SqlText(text)
     for tokens in chunks(statement_tokens(dialect_named(dialect), source)):
         if is_about_macro(tokens):
-            _learn(known, tokens, source, dialect)
+            _learn(known, names, tokens, source, dialect)
         else:
-            edits += _Expansion(known, dialect).edits(source, tokens)
+            edits += _Expansion(known, names, dialect).edits(source, tokens)
     return edited(text, edits)
 
 
-def check_macro(macro: Macro, macros: Macros) -> None:
-    """BindError if a macro calls itself, through those of `macros` too, or another one as that cannot be called."""
+def check_macro(macro: Macro, names: Names) -> None:
+    """BindError if a macro calls itself, through those there are too, or another one as that cannot be called."""
     for overload in macro.overloads:
         same = {key(each.name): each.name for each in overload.parameters}
-        _Expansion({**macros, macro.key: macro}, "duckdb").body(macro, overload, same, ())
+        _Expansion({**names.catalog.macros, macro.key: macro}, names, "duckdb").body(macro, overload, same, ())
 
 
-def _learn(known: dict[tuple[bool, str], Macro], tokens: Sequence[Token], source: SqlText, dialect: str) -> None:
+def _learn(
+    known: dict[tuple[bool, str], Macro], names: Names, tokens: Sequence[Token], source: SqlText, dialect: str
+) -> None:
     statement = about_macro(tokens, source, dialect)
     if not isinstance(statement, CreateMacro):
-        gone = macro_called(known, statement.name, is_table=statement.kind == "MACRO TABLE")
+        gone = dropped(statement, names, known)
         if gone is not None:
             known.pop(gone.key)
-    elif not (statement.if_not_exists and statement.macro.key in known):
-        known[statement.macro.key] = statement.macro
+        return
+    macro = names.placed(statement.macro)
+    if not (statement.if_not_exists and macro.key in known):
+        known[macro.key] = macro
+
+
+def dropped(statement: Drop, names: Names, macros: Macros) -> Macro | None:
+    """The macro that DROP MACRO [TABLE] means, or None; without TABLE one of TABLE if there is no other."""
+    for is_table in (True,) if statement.kind == "MACRO TABLE" else (False, True):
+        name = names.macro(parts_of(statement.name), macros, is_table=is_table)
+        if name is not None and (is_table, key(name)) in macros:
+            return macros[is_table, key(name)]
+    return None
 
 
 class _Expansion(Placed):
     """What is counted while the calls of one statement are replaced; `source` is the text that is being read."""
 
-    def __init__(self, macros: Macros, dialect: str) -> None:
-        self.macros = macros
-        self.names = {name for _, name in macros}
+    def __init__(self, macros: Macros, names: Names, dialect: str) -> None:
+        self.macros, self.names = macros, names
+        self.called = {key(macro.name) for macro in macros.values()}
         self.dialect = dialect
         self.calls = self.characters = 0
         self.source = SqlText("")
@@ -89,7 +103,7 @@ class _Expansion(Placed):
         self, source: SqlText, tokens: Sequence[Token], within: tuple[Macro, ...] = (), *, value: bool = False
     ) -> list[Edit]:
         """What is to stand for the calls in a text; `within` are the macros of whose bodies it comes."""
-        found, edits = find(tokens, self.names, source, value=value), list[Edit]()
+        found, edits = find(tokens, self.called, self._meant, source, value=value), list[Edit]()
         calls = [call for call in found.calls if self._is_macro(call, tokens, source)]
         outer, outermost = self.source, list[Call]()
         self.source = source
@@ -109,6 +123,13 @@ class _Expansion(Placed):
                 edits.append((stop, stop, _naming(source.text[tokens[first].start : stop])))
         self.source = outer
         return edits
+
+    def _meant(self, parts: Sequence[str], is_table: bool) -> str | None:
+        """What a macro is known as; None if there is none of either kind."""
+        kinds = (is_table, not is_table)
+        found = [self.names.macro(parts, self.macros, is_table=kind) for kind in kinds]
+        there = zip(kinds, found, strict=True)
+        return next((name for kind, name in there if name is not None and (kind, key(name)) in self.macros), None)
 
     def _is_macro(self, call: Call, tokens: Sequence[Token], source: SqlText) -> bool:
         """Whether there is a macro of its kind; BindError for one of TABLE in an expression that somebody created."""
@@ -155,7 +176,7 @@ class _Expansion(Placed):
             at = end
         self._count(macro, within, 0, 0, sum(map(len, pieces)) + len(text) - at)
         text = "".join([*pieces, text[at:]])
-        if not any(name in key(overload.body) for name in self.names):
+        if not any(name in key(overload.body) for name in self.called):
             return text
         placed = SqlText(text)
         tokens = statement_tokens(dialect_named("duckdb"), placed)

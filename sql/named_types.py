@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.names import key
+from catalog.names import key, parts_of, spelled_part
+from catalog.paths import Names
 from sql.sql_text import SqlText
 from sql.statements import CreateType, Drop
 from sql.syntax import chunks, dialect_named, statement_tokens
@@ -29,24 +29,26 @@ _FIELDS = {"STRUCT": 1, "ROW": 1, "UNION": 1, "MAP": 0}
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER])
 
 
-def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> str:
-    """The text with the SQL of each type in the place of its name; `types` has it by the keys of their names.
+def with_types(text: str, names: Names, dialect: str = "duckdb") -> str:
+    """The text with the SQL of each type in the place of its name.
 
     Looked at are casts and the columns of CREATE and ALTER TABLE. Types that the text creates are known behind that.
     Cost: that of tokens, where the text holds a name or CREATE TYPE; else a search.
     """
-    folded = key(text)
-    if not any(name in folded for name in types) and _CREATES.search(folded) is None:
+    folded, types = key(text), names.catalog.types
+    if not any(names.catalog.parts(name)[1] in folded for name in types) and _CREATES.search(folded) is None:
         return text
-    known, places = dict(types), list[_Place]()
+    known, places = {name: str(type_) for name, type_ in types.items()}, list[_Place]()
     for tokens in chunks(statement_tokens(dialect_named(dialect), SqlText(text))):
         created = _created(tokens)
         found = _types(tokens) if created is None else _names(tokens, created)
-        named = [(t.start, t.end + 1, known[key(t.text)]) for t in found if key(t.text) in known]
+        named = list(_meant(tokens, found, names, known))
         places += named
-        places += _of_pivots(tokens, known)
+        places += _of_pivots(tokens, names, known)
         if created is not None:
-            known[key(tokens[created - 2].text)] = _written(text, tokens[created].start, tokens[-1].end + 1, named)
+            begin = _begin(tokens)
+            name = names.created([token.text for token in tokens[begin : end_of_name(tokens, begin) : 2]])
+            known[key(name)] = _written(text, tokens[created].start, tokens[-1].end + 1, named)
     return _written(text, 0, len(text), places)
 
 
@@ -58,25 +60,50 @@ def _written(text: str, start: int, end: int, places: Sequence[_Place]) -> str:
     return written
 
 
+def _meant(tokens: list[Token], places: Iterator[int], names: Names, known: Mapping[str, str]) -> Iterator[_Place]:
+    """What stands for the names of types that begin at these places."""
+    for place in places:
+        end = end_of_name(tokens, place)
+        name = names.type([token.text for token in tokens[place:end:2]], known)
+        if name is not None and key(name) in known:
+            yield tokens[place].start, tokens[end - 1].end + 1, known[key(name)]
+
+
+def end_of_name(tokens: Sequence[Token], begin: int) -> int:
+    """Where a name ends that begins there, behind its database and schema, if they are written."""
+    end = begin + 1
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    return end
+
+
+def _begin(tokens: list[Token]) -> int:
+    """Where the name begins of CREATE [OR REPLACE] TYPE [IF NOT EXISTS] name AS type."""
+    words = [token.text.upper() for token in tokens[:7]]
+    begin = 4 if words[1:3] == ["OR", "REPLACE"] else 2
+    return begin + (3 if words[begin : begin + 3] == ["IF", "NOT", "EXISTS"] else 0)
+
+
 def _created(tokens: list[Token]) -> int | None:
-    """Where the type begins that CREATE [OR REPLACE] TYPE [IF NOT EXISTS] name AS type gives a name."""
-    words = [token.text.upper() for token in tokens[:10]]
-    begin = 3 if words[:3] == ["CREATE", "OR", "REPLACE"] else 1
-    if words[:1] != ["CREATE"] or words[begin : begin + 1] != ["TYPE"]:
+    """Where the type begins that CREATE TYPE gives a name."""
+    begin = _begin(tokens)
+    words = [token.text.upper() for token in tokens[:begin]]
+    if words[:1] != ["CREATE"] or "TYPE" not in words[1:4:2]:
         return None
-    at = begin + (6 if words[begin + 1 : begin + 4] == ["IF", "NOT", "EXISTS"] else 3)
-    return at if len(tokens) > at and words[at - 1] == "AS" else None
+    at = end_of_name(tokens, begin) + 1
+    return at if len(tokens) > at and tokens[at - 1].text.upper() == "AS" else None
 
 
-def _types(tokens: list[Token]) -> Iterator[Token]:
-    """The tokens that stand where the name of a type does, also within other types."""
+def _types(tokens: list[Token]) -> Iterator[int]:
+    """Where the names of types stand, also within other types."""
     for place in (*_of_columns(tokens), *_of_altered(tokens), *_of_casts(tokens)):
         yield from _names(tokens, place)
 
 
-def _names(tokens: list[Token], place: int) -> Iterator[Token]:
-    """The names of types in the one that begins at a place."""
-    yield from tokens[place : place + 1]
+def _names(tokens: list[Token], place: int) -> Iterator[int]:
+    """Where the names of types stand in the one that begins at a place."""
+    if place < len(tokens):
+        yield place
     word = tokens[place].text.upper() if place < len(tokens) else ""
     if word not in _FIELDS or place + 1 == len(tokens) or tokens[place + 1].token_type != TokenType.L_PAREN:
         return
@@ -105,14 +132,16 @@ def _of_casts(tokens: list[Token]) -> Iterator[int]:
             yield place
 
 
-def _of_pivots(tokens: list[Token], types: Mapping[str, str]) -> Iterator[_Place]:
+def _of_pivots(tokens: list[Token], names: Names, types: Mapping[str, str]) -> Iterator[_Place]:
     """The labels of an ENUM where a PIVOT lists values by its name: IN mood."""
     if not any(token.text.upper().startswith("PIVOT") for token in tokens):
         return
-    for before, token in pairwise(tokens):
-        sql = types.get(key(token.text), "") if before.token_type == TokenType.IN else ""
+    behind = (
+        place for place, token in enumerate(tokens, 1) if token.token_type == TokenType.IN and place < len(tokens)
+    )
+    for start, end, sql in _meant(tokens, behind, names, types):
         if sql.startswith("ENUM("):
-            yield token.start, token.end + 1, sql.removeprefix("ENUM")
+            yield start, end, sql.removeprefix("ENUM")
 
 
 def _of_columns(tokens: list[Token]) -> Iterator[int]:
@@ -170,42 +199,43 @@ def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
     exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
     if exists and replaces:
         source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
-    if len(rest) < 3 or rest[1].text.upper() != "AS":
+    name, rest = _named(rest, source)
+    if len(rest) < 2 or rest[0].text.upper() != "AS":
         source.misread(tokens[0].start, f"cannot read this CREATE TYPE; write {_CREATE}")
-    name, what = _named(rest[0], source), f"CREATE TYPE {rest[0].text}"
-    if is_type(name):
-        source.fail(rest[0].start, f"cannot create type {name!r}: SQL has one of that name")
-    node = _enum(rest, source, what) if rest[2].text.upper() == "ENUM" else _other(rest, source, what)
+    what = f"CREATE TYPE {name}"
+    if is_type(parts_of(name)[-1]):
+        source.fail(tokens[0].start, f"cannot create type {name!r}: SQL has one of that name")
+    node = _enum(rest, source, what) if rest[1].text.upper() == "ENUM" else _other(rest, source, what)
     return CreateType(name, declared_type(node, SqlText(""), what), exists, replaces)
 
 
 def _enum(rest: Sequence[Token], source: SqlText, what: str) -> exp.DataType:
-    kinds = [token.token_type for token in rest[3:]]
-    labels = [token for token in rest[4:-1] if token.token_type == TokenType.STRING]
+    kinds = [token.token_type for token in rest[2:]]
+    labels = [token for token in rest[3:-1] if token.token_type == TokenType.STRING]
     separated = [TokenType.L_PAREN, *[TokenType.STRING, TokenType.COMMA] * len(labels)]
     if not labels or kinds != [*separated[:-1], TokenType.R_PAREN]:
-        source.refuse(rest[2].start, f"{what} takes an ENUM with its labels; write {_CREATE}")
+        source.refuse(rest[1].start, f"{what} takes an ENUM with its labels; write {_CREATE}")
     return exp.DataType(this=exp.DType.ENUM, expressions=[exp.Literal.string(label.text) for label in labels])
 
 
 def _other(rest: Sequence[Token], source: SqlText, what: str) -> exp.DataType:
-    written = source.text[rest[2].start : rest[-1].end + 1]
+    written = source.text[rest[1].start : rest[-1].end + 1]
     try:
         return exp.DataType.build(written, dialect="duckdb")
     except ParseError:
-        source.refuse(rest[2].start, f"{what} takes a type, which {written!r} is not; write {_CREATE}")
+        source.refuse(rest[1].start, f"{what} takes a type, which {written!r} is not; write {_CREATE}")
 
 
 def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
     exists, rest = _without(("IF", "EXISTS"), tokens[2:])
-    if len(rest) == 2 and rest[1].text.upper() in ("RESTRICT", "CASCADE"):
-        if rest[1].text.upper() == "CASCADE":
-            said = "DROP TYPE ... CASCADE is not supported; drop the tables that have columns of it"
-            source.refuse(rest[1].start, said)
-        rest = rest[:1]
-    if len(rest) != 1:
+    name, rest = _named(rest, source)
+    words = [token.text.upper() for token in rest]
+    if words == ["CASCADE"]:
+        said = "DROP TYPE ... CASCADE is not supported; drop the tables that have columns of it"
+        source.refuse(rest[0].start, said)
+    if words not in ([], ["RESTRICT"]):
         source.misread(tokens[0].start, f"cannot read this DROP TYPE; write {_DROP}")
-    return Drop("TYPE", _named(rest[0], source), exists)
+    return Drop("TYPE", name, exists)
 
 
 def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:
@@ -214,7 +244,10 @@ def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Seq
     return found, tokens[len(words) :] if found else tokens
 
 
-def _named(token: Token, source: SqlText) -> str:
-    if token.token_type in (TokenType.STRING, TokenType.NUMBER) or not token.text:
-        source.misread(token.start, f"expected the name of a type, not {token.text!r}")
-    return token.text
+def _named(rest: Sequence[Token], source: SqlText) -> tuple[str, Sequence[Token]]:
+    """The name that stands here, as it is written, and what follows it."""
+    end = end_of_name(rest, 0) if rest else 0
+    for token in rest[:end:2]:
+        if token.token_type in _NOT_NAMES or not token.text:
+            source.misread(token.start, f"expected the name of a type, not {token.text!r}")
+    return ".".join(spelled_part(token.text) for token in rest[:end:2]), rest[end:]

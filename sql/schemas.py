@@ -12,11 +12,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
-from catalog.names import MAIN, as_literal, key, quoted
+from catalog.names import MAIN, as_literal, key, parts_of, quoted
 from catalog.paths import Names
 from sql.edits import Edit, edited
 from sql.parse_comment import place_of_name as place_of_commented
-from sql.sequence_words import CALLS, is_about_sequence, parts_of, place_of_name
+from sql.sequence_words import CALLS, is_about_sequence, place_of_name
 from sql.sql_text import SqlText
 from sql.statements import SHOWN
 from sql.syntax import Syntax, statements

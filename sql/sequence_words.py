@@ -20,7 +20,6 @@ def is_about_sequence(tokens: Tokens[Token]) -> bool:
 NEXT = "nextval"
 CALLS = (NEXT, "currval")
 _CALL = re.compile(r"\b(nextval|currval)(\s*\(\s*)'((?:[^']|'')+)'(\s*\))", re.IGNORECASE)
-_PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 
 def place_of_name(tokens: Tokens[Token]) -> tuple[int, int]:
@@ -33,11 +32,6 @@ def place_of_name(tokens: Tokens[Token]) -> tuple[int, int]:
     while words[end : end + 1] == ["."]:
         end += 2
     return begin, end
-
-
-def parts_of(written: str) -> list[str]:
-    """The parts of a name that stands in quotes: database, schema and sequence, as far as they are given."""
-    return [plain or quoted.replace('""', '"') for quoted, plain in _PART.findall(written)]
 
 
 def numbers_called(text: str) -> list[tuple[str, str]]:

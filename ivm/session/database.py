@@ -359,7 +359,7 @@ class Database(WithFunctions):
     def explain(self, text: str, *, dialect: str = "duckdb") -> str:
         """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
         core = self._open
-        text = with_macros(sql_text(text), core.catalog.macros, dialect)
+        text = with_macros(sql_text(text), core.settings.names, dialect)
         return explain(core, renamed(text, core.settings.names, dialect), dialect)
 
     def close(self) -> None:

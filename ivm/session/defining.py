@@ -15,8 +15,7 @@ import pyarrow as pa
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK, OWN, is_own
 from catalog.errors import BindError, UnsupportedError
-from catalog.macro import macro_called
-from catalog.names import key
+from catalog.names import key, parts_of, suggestion
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from catalog.zones import UTC
@@ -41,7 +40,7 @@ from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.changes import renamed
 from sql.create_table import table_like
-from sql.macros import check_macro
+from sql.macros import check_macro, dropped
 from sql.schema_statements import CommentOn, CreateSchema
 from sql.statements import (
     Alter,
@@ -303,16 +302,17 @@ def _put(
 
 
 def _change_type(core: Core, statement: CreateType | Drop) -> None:
-    catalog = core.catalog.fixed()
-    is_there = key(statement.name) in catalog.types
+    catalog, names, parts = core.catalog.fixed(), core.settings.names, parts_of(statement.name)
     if isinstance(statement, CreateType):
-        if is_there and statement.if_not_exists:
+        name = names.created(parts)
+        if statement.if_not_exists and key(name) in catalog.types:
             return
-        catalog.add_type(statement.name, statement.type, replaces=statement.replace)
-    elif statement.if_exists and not is_there:
-        return
+        catalog.add_type(name, statement.type, replaces=statement.replace)
     else:
-        catalog.drop_type(statement.name)
+        name = names.type(parts, catalog.types) or statement.name
+        if statement.if_exists and key(name) not in catalog.types:
+            return
+        catalog.drop_type(name)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
 
@@ -320,7 +320,8 @@ def _change_type(core: Core, statement: CreateType | Drop) -> None:
 def _create_macro(core: Core, statement: CreateMacro) -> None:
     from ivm.session.own_catalog import check_in_duckdb  # noqa: PLC0415  DuckDB, which a program need not load
 
-    macro, catalog = statement.macro, core.catalog.fixed()
+    names, catalog = core.settings.names, core.catalog.fixed()
+    macro = names.placed(statement.macro)
     if macro.key in catalog.macros:
         if statement.if_not_exists:
             return
@@ -330,7 +331,7 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
             raise BindError(f"cannot create macro {macro.name!r}: {what}")
     check_reserved(macro.name)
     _check_temporary(core, macro.temporary)
-    check_macro(macro, catalog.macros)
+    check_macro(macro, names)
     check_in_duckdb(core, macro)
     catalog.add_macro(macro)
     with core.lock:
@@ -339,9 +340,14 @@ def _create_macro(core: Core, statement: CreateMacro) -> None:
 
 def _drop_macro(core: Core, statement: Drop) -> None:
     catalog, is_table = core.catalog.fixed(), statement.kind == "MACRO TABLE"
-    if statement.if_exists and macro_called(catalog.macros, statement.name, is_table=is_table) is None:
-        return
-    catalog.drop_macro(statement.name, is_table=is_table)
+    macro = dropped(statement, core.settings.names, catalog.macros)
+    if macro is None:
+        if statement.if_exists:
+            return
+        kind, name = "table macro" if is_table else "macro", statement.name
+        known = suggestion(name, (each.name for each in catalog.macros.values() if each.is_table or not is_table))
+        raise BindError(f"cannot drop {kind} {name!r}: there is none of that name{known}")
+    catalog.drop_macro(macro)
     with core.lock:
         core.carry_out(partial(core.catalog.become, catalog), catalog)
 

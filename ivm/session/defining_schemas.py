@@ -57,6 +57,10 @@ def drop_schema(core: Core, statement: Drop) -> None:
         sequences = left.sequences_within(name or statement.name) if statement.cascade else ()
         for each in sequences:
             left.drop_sequence(each.name)
+        for name_of_type in left.types_within(name or statement.name) if statement.cascade else ():
+            left.drop_type(name_of_type)
+        for macro in left.macros_within(name or statement.name) if statement.cascade else ():
+            left.drop_macro(macro)
         left.drop_schema(name or statement.name)
         tell = succession(core, left, dict.fromkeys(views))
 

@@ -133,7 +133,7 @@ def _definitions(catalog: Catalog, texts: Mapping[str, str], rows: Mapping[str, 
     for name in catalog.schemas:
         yield f"CREATE SCHEMA {quoted(name)}"
     for name, type_ in catalog.named_types():
-        yield f"CREATE TYPE {quoted(name)} AS {type_}"
+        yield f"CREATE TYPE {catalog.spelled(name)} AS {type_}"
     for sequence in catalog.sequences.values():
         kind, own = ("TEMP ", sequence.name.partition(".")[2]) if sequence.temporary else ("", "")
         spelled = quoted(own) if own else catalog.spelled(sequence.name)

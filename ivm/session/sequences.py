@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, Error, TransactionError
-from catalog.names import as_literal, key, quoted
+from catalog.names import as_literal, key, parts_of, quoted
 from catalog.paths import Names
 from catalog.sequence import SEQUENCES, Sequence, Sequences
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.transaction import Change
 from ivm.trace.turns import Turns
-from sql.sequence_words import NEXT, numbers_called, only_next, parts_of, renamed_calls
+from sql.sequence_words import NEXT, numbers_called, only_next, renamed_calls
 
 if TYPE_CHECKING:
     import duckdb

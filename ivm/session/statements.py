@@ -85,11 +85,10 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
     faster, if it holds nothing else.
     """
     types, macros = names.catalog.types, names.catalog.macros
-    named = {name: str(type_) for name, type_ in types.items()} if types else {}
-    if named:
-        text = with_types(text, named, dialect)
+    if types:
+        text = with_types(text, names, dialect)
     if macros:
-        text = with_macros(text, macros, dialect)
+        text = with_macros(text, names, dialect)
     if dialect == "duckdb":
         inserts = [resolved(each, names) for each in plain_inserts(text) or ()]
         plain = [each for each in inserts if each is not None]
@@ -100,8 +99,8 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
         rows = plain_rows(text)
         if rows is not None:
             return (rows,)
-    text = text if named else with_types(text, named, dialect)
-    return _parsed(text if macros else with_macros(text, macros, dialect), dialect)
+    text = text if types else with_types(text, names, dialect)
+    return _parsed(text if macros else with_macros(text, names, dialect), dialect)
 
 
 def in_steps(text: str, dialect: str, names: Names) -> Sequence[str]:

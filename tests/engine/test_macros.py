@@ -174,7 +174,7 @@ def test_they_are_listed() -> None:
 
 def test_what_surrounds_a_call_stays_as_it_was() -> None:
     db = world()
-    macros = db._core.catalog.macros
+    names = db._core.settings.names
     for text in (
         "SELECT 'plus(1)', \"plus\", x.plus FROM t AS plus(x, y), u plus(x, y) -- plus(1)",
         "WITH plus(x) AS (SELECT 1), up_to(n) AS MATERIALIZED (SELECT 2) SELECT * FROM plus, up_to",
@@ -183,9 +183,9 @@ def test_what_surrounds_a_call_stays_as_it_was() -> None:
         "CREATE VIEW IF NOT EXISTS plus(x) AS SELECT 1",
         "CREATE INDEX i ON plus(x)",
     ):
-        assert with_macros(text, macros) == text
+        assert with_macros(text, names) == text
     text = "SELECT DISTINCT ON (plus(a)) plus(a) , /* as it is */ plus(b) AS p FROM t, up_to(1) u"
-    assert with_macros(text, macros) == (
+    assert with_macros(text, names) == (
         'SELECT DISTINCT ON ((a + 1)) (a + 1) AS "plus(a)" , /* as it is */ (b + 1) AS p '
         "FROM t, (SELECT a FROM t WHERE a <= 1) u"
     )

@@ -138,8 +138,36 @@ def test_other_dialects_and_macros_know_schemas() -> None:
         assert db.sql("SELECT `t`.`y` FROM `s`.`t`", dialect="spark").fetchall() == [(5,)]
         db.sql("CREATE MACRO least(n) AS TABLE SELECT x FROM s.t WHERE y >= n")
         assert db.sql("SELECT * FROM least(5)").fetchall() == [(1,)]
-        with pytest.raises(ivm.UnsupportedError, match="macros are in no schema"):
-            db.sql("CREATE MACRO s.one() AS 1")
+        with pytest.raises(ivm.UnsupportedError, match="a TEMP macro is in no schema"):
+            db.sql("CREATE TEMP MACRO s.one() AS 1")
+
+
+def test_macros_and_types_of_schemas_are_there_when_a_database_is_opened_again(tmp_path: Path) -> None:
+    defined = (
+        "CREATE SCHEMA s; CREATE MACRO s.up(x) AS x + 1; CREATE MACRO up(x) AS x + 10;"
+        "CREATE TYPE s.mood AS ENUM ('sad', 'ok'); CREATE TYPE mood AS ENUM ('fine');"
+        "CREATE TABLE t (x INTEGER PRIMARY KEY, m s.mood); INSERT INTO t VALUES (1, 'ok');"
+        "CREATE MATERIALIZED VIEW v AS SELECT s.up(x) AS a, up(x) AS b FROM t WHERE m = 'ok'::s.mood"
+    )
+    asked = "SELECT a, b, s.up(0), up(0), 'sad'::s.mood, 'fine'::mood FROM v"
+    with ivm.connect(shards=2, compile="off") as db:
+        db.sql(defined)
+        assert db.sql(asked).fetchall() == [(2, 11, 1, 10, "sad", "fine")]
+    for changes in (defined, "CREATE OR REPLACE MACRO s.up(x) AS x + 1", "DROP MACRO s.up; CREATE MACRO s.up(x) AS 1"):
+        with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+            db.sql(changes)
+            assert db.sql(asked).fetchall() == [(2, 11, 1, 10, "sad", "fine")]
+            db.sql("CHECKPOINT")
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        assert db.sql(asked).fetchall() == [(2, 11, 1, 10, "sad", "fine")]
+        with pytest.raises(ivm.BindError, match="SQL has one of that name"):
+            db.sql("CREATE TYPE s.integer AS BIGINT")
+        db.sql("DROP VIEW v; DROP TABLE t; DROP SCHEMA s CASCADE")
+        with pytest.raises(ivm.BindError, match=r"no type 's\.mood'"):
+            db.sql("DROP TYPE s.mood")
+        with pytest.raises(ivm.BindError, match="there is none of that name"):
+            db.sql("DROP MACRO s.up")
+        assert db.sql("SELECT up(1)").fetchall() == [(11,)]
 
 
 def test_what_is_temporary_is_in_no_file(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ MORE = (
     "SELECT [id] && [2], [id] @> [2], [id] <@ [2], id IN [1, 2], {'a': id}::STRUCT(a BIGINT) FROM emp",
     "SELECT id FROM emp LIMIT 10%",
     "SELECT histogram(id, [1, 2]), histogram_exact(id, [1, 2]) FROM emp",
-    "SELECT json_group_array(id), json_group_object(name, id), json_group_structure(to_json(id)), JSON '{}' FROM emp",
+    "SELECT json_group_array(id), json_group_object(name, id), json_group_structure(to_json(id)), JSON '{}', date('2024-02-29') FROM emp",
     "SELECT q.s.y.z FROM (SELECT {'y': {'z': id}} AS s FROM emp) AS q",
     "SELECT NULL::INTEGER[3], array_value(id, 2), array_distance([pay, 1]::DOUBLE[2], [1, 2]::FLOAT[2]) FROM emp",
     "SELECT max(id, 2), min(id, 2), arg_max(id, pay, 2), arg_min(id, pay, 2) FROM emp",

@@ -10,6 +10,7 @@ from catalog.types import (
     BIGINT,
     BLOB,
     BOOLEAN,
+    DATE,
     DOUBLE,
     FLOAT,
     HUGEINT,
@@ -129,8 +130,10 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
-    """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
-    target = declared_type(node.args["to"], binder.source, "the cast", node)
+    """What CAST(x AS type), x::type, DATE 'x', date(x) and TRY_CAST cast, and to what."""
+    if node.this is None:
+        binder.fail(node, "date() takes a value; write date(x), or current_date")
+    target = DATE if isinstance(node, exp.Date) else declared_type(node.args["to"], binder.source, "the cast", node)
     operand = binder.bind(node.this)
     if operand.type not in (target, NULL) and not castable(operand.type, target):
         binder.mismatch(node, f"cannot cast {operand.type} to {target}")
@@ -233,6 +236,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
     exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
+    exp.Date: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
     exp.ParseJSON: bind_json_literal,
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,

@@ -130,6 +130,8 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if isinstance(node, exp.Cast):
         word = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
         return f"{word}({column_name(node.this, source)} AS {type_name(node.to)})"
+    if isinstance(node, exp.Date) and node.this is not None:
+        return f"CAST({column_name(node.this, source)} AS DATE)"
     if type(node) in _LIKE:
         sign = ("!" if node.args.get("negate") else "") + _LIKE[type(node)]
         return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
