@@ -121,8 +121,11 @@ def bind_keys(
     by_all, collates, tells, plain = bool(group.args.get("all")), False, False, list[bool]()
     if by_all:
         plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
+        keys_of_all = [item for item, is_key in zip(items, plain, strict=True) if is_key]
+        if keys_of_all and not any(_tells_rows(binder, item) for item in keys_of_all):
+            return None
         tells = any(not is_key and _reads_key(item) for item, is_key in zip(items, plain, strict=True))
-        written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
+        written = [tuple(keys_of_all)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)
     else:
@@ -143,6 +146,14 @@ def bind_keys(
     if len(sets) == 1:
         keys, sets = tuple(keys[i] for i in sets[0]), (tuple(range(len(sets[0]))),)
     return Grouping(keys, sets, tuple(named[key] for key in keys))
+
+
+def _tells_rows(binder: Binder, item: exp.Expr) -> bool:
+    """Whether an item may differ from row to row of the block: it names a column there, or asks a query. As in DuckDB
+    GROUP BY ALL is nothing, if none does.
+    """
+    columns = item.find_all(exp.Column)
+    return item.find(exp.Query) is not None or any(binder.scope.find(each.name, each.table) for each in columns)
 
 
 def _as_text(key: Scalar) -> Scalar:
