@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -81,3 +82,34 @@ def test_rows_are_right_at_every_time_and_after_every_undo(way: Any, monkeypatch
         seal(operator)
         contents = [u for delta in operator.contents([], 1) for u in from_delta(delta, output, dictionary)]
         assert apply(Counter(), contents) == shown
+
+
+QUIET, MOVING = (("r", "b"),) * 9, (("l", "a"), ("r", "a"))
+"""Sides and keys of the rows that come at one time: many where nobody looks for them, few where somebody does."""
+
+
+@pytest.mark.parametrize("history", [*product((1, 2, 3), (QUIET, MOVING), repeat=3)], ids=range(216))
+def test_what_a_quiet_step_leaves_fits_the_next_one_whatever_its_times(history: Any) -> None:
+    """Three steps, each of rows at so many times; a step that puts nothing out leaves its memory to the next."""
+    asof = Asof(Get("l", SCHEMA), Get("r", SCHEMA), *WAYS[0])
+    plan, dictionary = lower(asof), TextDictionary()
+    assert isinstance(plan, AsofPlan)
+    operator, types = asof_operator(plan, dictionary), tuple((f.type, f.nullable) for f in SCHEMA)
+    held: dict[str, Counter[Any]] = {"l": Counter(), "r": Counter()}
+    shown, time = Counter[Any](), 0
+    for times, kind in zip(history[::2], history[1::2], strict=True):
+        batches: dict[str, list[Any]] = {"l": [], "r": []}
+        expected = {}
+        for _ in range(times):
+            time += 1
+            for name, key in kind:
+                row = key, float(time), 0
+                held[name][row] += 1
+                batches[name].append((row, time, 1))
+            expected[time] = evaluate(asof, held)
+        deltas = [to_delta(batches[name], types, dictionary) if batches[name] else None for name in ("r", "l")]
+        found = from_delta(step(operator, deltas), [f.type for f in asof.schema], dictionary)
+        for at, wanted in expected.items():
+            shown = apply(shown, [update for update in found if update[1] == at])
+            assert shown == wanted, (history, at)
+        seal(operator)
