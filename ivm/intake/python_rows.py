@@ -175,10 +175,11 @@ class _Nullable:
 
     def put(self, at: int, values: Sequence[Any], is_stored: bool) -> bool:
         """See `_Numbers.put`."""
-        if None not in values:
+        there = [value is not None for value in values]  # `None in values` would ask values of any class
+        if False not in there:
             self.there.fill(at, len(values))
             return self._room.put(at, values, is_stored)
-        self.there.put(at, [value is not None for value in values], True)
+        self.there.put(at, there, True)
         for place, value in enumerate(values, at):
             if value is None:
                 self._room.skip(place)

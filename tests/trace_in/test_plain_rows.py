@@ -111,6 +111,24 @@ def test_values_of_their_own_table_only() -> None:
     assert len(intake._as_it_is._forms) <= 16
 
 
+class Raising:
+    """What cannot be compared, as values of some libraries cannot."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("asked whether they are equal")
+
+
+def test_nobody_compares_values_of_classes_that_are_not_known() -> None:
+    intake = Intake((Field("id", types.BIGINT, nullable=False), Field("x", types.DOUBLE)), "table t")
+    for values in ([Raising()], [1.5, Raising()], [None, Raising()]):
+        with pytest.raises(Error, match="a value does not fit"):
+            intake.updates([{"id": place, "x": value} for place, value in enumerate(values)])
+    assert intake.updates([{"id": 1, "x": None}])[0].column(1).to_pylist() == [None]
+    assert intake.updates([{"id": 1, "x": 2.5}])[0].column(1).to_pylist() == [2.5]
+
+
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_rows_that_came_stay_what_they_are(data: Any) -> None:
