@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,39 +49,42 @@ class Names:
 
     def _found(self, name: str) -> str:
         """What is temporary, else the first of the search path's, else that of main, if there is one or not."""
-        names = (full_name(schema, name) for schema in (TEMP, *self.path))
-        return next((each for each in names if key(each) in self.catalog.content), name)
+        return self._first(name, self.catalog.content.__contains__, (TEMP, *self.path))
 
     def sequence(self, parts: Sequence[str]) -> str:
         """What the name of a sequence means, whether there is one or not."""
-        known = self.catalog.sequences
         if len(parts) == 1:
-            names = (full_name(schema, parts[0]) for schema in (TEMP, *self.path))
-            return next((each for each in names if key(each) in known), parts[0])
+            return self._first(parts[0], self.catalog.sequences.__contains__, (TEMP, *self.path))
         schema = TEMP if [key(each) for each in parts[:-1]] in ([TEMP], [TEMP, MAIN]) else self._schema(parts[:-1])
         return ".".join(parts) if schema is None else full_name(schema, parts[-1])
 
     def macro(self, parts: Sequence[str], macros: Macros, *, is_table: bool) -> str | None:
         """What the name of one of these macros means, whether there is one or not; None for one of no schema."""
-        if len(parts) == 1:
-            names = (full_name(schema, parts[0]) for schema in self.path)
-            return next((each for each in names if (is_table, key(each)) in macros), parts[0])
-        schema = self._schema(parts[:-1])
-        return None if schema is None else full_name(schema, parts[-1])
+        return self._lasting(parts, lambda name: (is_table, name) in macros)
 
     def type(self, parts: Sequence[str], types: Mapping[str, Any]) -> str | None:
         """What the name of a type means, whether there is one or not; None for one of no schema."""
+        return self._lasting(parts, types.__contains__)
+
+    def _lasting(self, parts: Sequence[str], is_there: Callable[[str], bool]) -> str | None:
+        """What the name means of a kind of which nothing is in temp."""
         if len(parts) == 1:
-            names = (full_name(schema, parts[0]) for schema in self.path)
-            return next((each for each in names if key(each) in types), parts[0])
+            return self._first(parts[0], is_there, self.path)
         schema = self._schema(parts[:-1])
         return None if schema is None else full_name(schema, parts[-1])
+
+    @staticmethod
+    def _first(name: str, is_there: Callable[[str], bool], schemas: Sequence[str]) -> str:
+        """The name in the first of the schemas where it is, by its key, else in main, whether there is one or not."""
+        names = (full_name(schema, name) for schema in schemas)
+        return next((each for each in names if is_there(key(each))), name)
 
     def placed(self, macro: Macro) -> Macro:
         """A macro that is created in the schema, if one is written, and else in that where all is created."""
         if macro.temporary:
             return macro
-        schema, name = self.catalog.parts(self.created([*macro.schema.split("."), macro.name][not macro.schema :]))
+        before = macro.schema.split(".") if macro.schema else []
+        schema, name = self.catalog.parts(self.created([*before, macro.name]))
         return replace(macro, schema="" if schema == MAIN else schema, name=name)
 
     def created(self, parts: Sequence[str], *, temporary: bool = False) -> str:
