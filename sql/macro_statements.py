@@ -13,6 +13,7 @@ from sql.macro_body import query_of, trees
 from sql.macro_words import CLOSING, NAMING, OPENING, closing, parts
 from sql.sql_text import SqlText
 from sql.statements import CreateMacro, Drop
+from sql.words import without
 
 _CREATE = "CREATE MACRO name(x, y := 1) AS expression, or AS TABLE SELECT ..."
 _NOT_NAMES = frozenset([TokenType.STRING, TokenType.NUMBER])
@@ -24,10 +25,10 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
         source.refuse(tokens[0].start, f"macros are written in DuckDB's dialect, not in {dialect!r}; leave dialect out")
     if tokens[0].text.upper() == "DROP":
         return _drop(tokens, source)
-    replace, rest = _without(("OR", "REPLACE"), tokens[1:])
+    replace, rest = without(("OR", "REPLACE"), tokens[1:])
     temporary = rest[0].text.upper() in ("TEMP", "TEMPORARY")
     rest = rest[temporary:]
-    exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
+    exists, rest = without(("IF", "NOT", "EXISTS"), rest[1:])
     if replace and exists:
         source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
     (*schema, name), rest = _name(rest, source, tokens)
@@ -45,20 +46,14 @@ def about_macro(tokens: Sequence[Token], source: SqlText, dialect: str) -> Creat
 
 
 def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
-    is_table, rest = _without(("TABLE",), tokens[2:])
-    exists, rest = _without(("IF", "EXISTS"), rest)
+    is_table, rest = without(("TABLE",), tokens[2:])
+    exists, rest = without(("IF", "EXISTS"), rest)
     parts, rest = _name(rest, source, tokens)
     if rest:
         source.misread(
             rest[0].start, "unexpected here; write DROP MACRO [TABLE] [IF EXISTS] name, one statement for each"
         )
     return Drop("MACRO TABLE" if is_table else "MACRO", ".".join(map(spelled_part, parts)), exists)
-
-
-def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:
-    """Whether the tokens begin with these words, and those that follow."""
-    found = tuple(token.text.upper() for token in tokens[: len(words)]) == words
-    return found, tokens[len(words) :] if found else tokens
 
 
 def _name(rest: Sequence[Token], source: SqlText, tokens: Sequence[Token]) -> tuple[list[str], Sequence[Token]]:
@@ -89,7 +84,7 @@ def _forms(rest: Sequence[Token], source: SqlText) -> Iterator[tuple[bool, Overl
         if rest[close + 1].token_type != TokenType.ALIAS:
             source.misread(rest[close + 1].start, f"expected AS here; write {_CREATE}")
         end = _end_of_form(rest, close + 2)
-        is_table, body = _without(("TABLE",), rest[close + 2 : end])
+        is_table, body = without(("TABLE",), rest[close + 2 : end])
         if not body:
             break
         parameters = tuple(_parameters(rest[begin + 1 : close], source))

@@ -18,6 +18,7 @@ from sql.sql_text import SqlText
 from sql.statements import CreateType, Drop
 from sql.syntax import chunks, dialect_named, statement_tokens
 from sql.types.declared import declared_type, is_type
+from sql.words import end_of_name, without
 
 _CREATES = re.compile(r"create\s+(?:or\s+replace\s+)?type\s")
 _CASTS = frozenset(["CAST", "TRY_CAST"])
@@ -67,14 +68,6 @@ def _meant(tokens: list[Token], places: Iterator[int], names: Names, known: Mapp
         name = names.type([token.text for token in tokens[place:end:2]], known)
         if name is not None and key(name) in known:
             yield tokens[place].start, tokens[end - 1].end + 1, known[key(name)]
-
-
-def end_of_name(tokens: Sequence[Token], begin: int) -> int:
-    """Where a name ends that begins there, behind its database and schema, if they are written."""
-    end = begin + 1
-    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
-        end += 2
-    return end
 
 
 def _begin(tokens: list[Token]) -> int:
@@ -195,8 +188,8 @@ def about_type(tokens: Sequence[Token], source: SqlText) -> CreateType | Drop:
 
 
 def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
-    replaces, rest = _without(("OR", "REPLACE"), tokens[1:])
-    exists, rest = _without(("IF", "NOT", "EXISTS"), rest[1:])
+    replaces, rest = without(("OR", "REPLACE"), tokens[1:])
+    exists, rest = without(("IF", "NOT", "EXISTS"), rest[1:])
     if exists and replaces:
         source.fail(tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
     name, rest = _named(rest, source)
@@ -227,7 +220,7 @@ def _other(rest: Sequence[Token], source: SqlText, what: str) -> exp.DataType:
 
 
 def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
-    exists, rest = _without(("IF", "EXISTS"), tokens[2:])
+    exists, rest = without(("IF", "EXISTS"), tokens[2:])
     name, rest = _named(rest, source)
     words = [token.text.upper() for token in rest]
     if words == ["CASCADE"]:
@@ -236,12 +229,6 @@ def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
     if words not in ([], ["RESTRICT"]):
         source.misread(tokens[0].start, f"cannot read this DROP TYPE; write {_DROP}")
     return Drop("TYPE", name, exists)
-
-
-def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:
-    """Whether the tokens begin with these words, and those that follow."""
-    found = tuple(token.text.upper() for token in tokens[: len(words)]) == words
-    return found, tokens[len(words) :] if found else tokens
 
 
 def _named(rest: Sequence[Token], source: SqlText) -> tuple[str, Sequence[Token]]:

@@ -21,6 +21,20 @@ def is_about(tokens: Sequence[Token], kinds: Collection[str]) -> bool:
     return words[:1] in (["CREATE"], ["DROP"]) and rest != [] and rest[0] in kinds
 
 
+def without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:
+    """Whether the tokens begin with these words, and those that follow."""
+    found = tuple(token.text.upper() for token in tokens[: len(words)]) == words
+    return found, tokens[len(words) :] if found else tokens
+
+
+def end_of_name(tokens: Sequence[Token], begin: int) -> int:
+    """Where a name ends that begins there, behind its database and schema, if they are written."""
+    end = begin + 1
+    while end + 1 < len(tokens) and tokens[end].token_type == TokenType.DOT:
+        end += 2
+    return end
+
+
 class Words:
     """The tokens of a statement, taken one after the other; `form` is how it is written, for messages."""
 

@@ -129,6 +129,11 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("try_cast", (operand.scalar,), target))
 
 
+def bind_cast(binder: Binder, node: exp.Expr) -> Operand:
+    """CAST(x AS type), x::type, DATE 'x' and date(x)."""
+    return Operand(node, binder.cast(*_cast_of(binder, node)))
+
+
 def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
     """What CAST(x AS type), x::type, DATE 'x', date(x) and TRY_CAST cast, and to what."""
     if node.this is None:
@@ -235,8 +240,8 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
-    exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
-    exp.Date: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
+    exp.Cast: bind_cast,
+    exp.Date: bind_cast,
     exp.ParseJSON: bind_json_literal,
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,
