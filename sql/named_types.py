@@ -226,7 +226,7 @@ def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
     if words == ["CASCADE"]:
         said = "DROP TYPE ... CASCADE is not supported; drop the tables that have columns of it"
         source.refuse(rest[0].start, said)
-    if words not in ([], ["RESTRICT"]):
+    if not name or words not in ([], ["RESTRICT"]):
         source.misread(tokens[0].start, f"cannot read this DROP TYPE; write {_DROP}")
     return Drop("TYPE", name, exists)
 

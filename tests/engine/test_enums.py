@@ -146,7 +146,7 @@ def test_a_name_stands_for_the_type() -> None:
     [
         ("CREATE TYPE", ivm.ParseError, "write CREATE TYPE name AS ENUM"),
         ("CREATE TYPE x", ivm.ParseError, "write CREATE TYPE name AS ENUM"),
-        ("CREATE TYPE a.b AS ENUM ('a')", ivm.ParseError, "write CREATE TYPE name AS ENUM"),
+        ("CREATE TYPE a.b AS ENUM ('a')", ivm.BindError, "there is no schema 'a'"),
         ("CREATE TYPE 'x' AS ENUM ('a')", ivm.ParseError, "expected the name of a type"),
         ("CREATE TYPE mood AS ENUM ('a')", ivm.BindError, "there is a type of that name"),
         ("CREATE TYPE date AS ENUM ('a')", ivm.BindError, "SQL has one of that name"),
@@ -159,6 +159,7 @@ def test_a_name_stands_for_the_type() -> None:
         ("CREATE TYPE x AS ENUM (SELECT 'a')", ivm.UnsupportedError, "takes an ENUM with its labels"),
         ("CREATE TYPE x AS nothing", ivm.UnsupportedError, "takes a type, which .nothing. is not|not supported"),
         ("DROP TYPE", ivm.ParseError, "write DROP TYPE name"),
+        ("DROP TYPE IF EXISTS", ivm.ParseError, "write DROP TYPE name"),
         ("DROP TYPE a, b", ivm.ParseError, "write DROP TYPE name"),
         ("DROP TYPE mood CASCADE", ivm.UnsupportedError, "drop the tables"),
         ("CREATE TABLE k (x ENUM())", ivm.BindError, "write its labels as texts"),

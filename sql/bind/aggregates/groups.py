@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -12,7 +12,9 @@ from catalog.types import BIGINT, collated
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, is_windowed
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Aggregates, Binder
+from sql.bind.names.scope import without_column
 from sql.ir.coarser import coarser, decomposes
+from sql.ir.rebuild import outers, relation_scalars
 from sql.ir.relation import Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 from sql.tree import values_of
@@ -121,17 +123,15 @@ def bind_keys(
     by_all, collates, tells, plain = bool(group.args.get("all")), False, False, list[bool]()
     if by_all:
         plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
-        keys_of_all = [item for item, is_key in zip(items, plain, strict=True) if is_key]
-        if keys_of_all and not any(_tells_rows(binder, item) for item in keys_of_all):
-            return None
         tells = any(not is_key and _reads_key(item) for item, is_key in zip(items, plain, strict=True))
-        written = [tuple(keys_of_all)]
+        written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)
     else:
         written = [tuple(n for n in group.expressions if not (isinstance(n, exp.Tuple) and not n.expressions))]
     bound: dict[int, Scalar] = {}
     named: dict[Scalar, exp.Expr] = {}
+    mark = context.mark()
     for node in (node for each in written for node in each):
         if id(node) not in bound:
             expression = _at_position(context, node, items).unalias()
@@ -139,6 +139,11 @@ def bind_keys(
             collates = collates or bool(key.type.collation)
             bound[id(node)] = _as_text(key) if by_all else key
             named.setdefault(bound[id(node)], expression)
+    if by_all and named and not _tell_rows(binder, named):
+        if binder.subqueries is not None:
+            binder.subqueries.forget()
+        context.forget(mark)
+        return None
     if tells and not collates:
         context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
     keys = tuple(named)
@@ -148,12 +153,15 @@ def bind_keys(
     return Grouping(keys, sets, tuple(named[key] for key in keys))
 
 
-def _tells_rows(binder: Binder, item: exp.Expr) -> bool:
-    """Whether an item may differ from row to row of the block: it names a column there, or asks a query. As in DuckDB
-    GROUP BY ALL is nothing, if none does.
+def _tell_rows(binder: Binder, keys: Mapping[Scalar, exp.Expr]) -> bool:
+    """Whether the keys of GROUP BY ALL may differ from row to row of the block: they or their subqueries read a column
+    of it. If none does, GROUP BY ALL is nothing, as in DuckDB.
     """
-    columns = item.find_all(exp.Column)
-    return item.find(exp.Query) is not None or any(binder.scope.find(each.name, each.table) for each in columns)
+    for key, node in keys.items():
+        if without_column(key) is not None:
+            binder.refuse(node, "UNNEST with GROUP BY ALL is not supported, nor is it by DuckDB; list the keys")
+    asked = binder.subqueries.found if binder.subqueries is not None else ()
+    return any(map(columns_of, keys)) or any(outers(relation_scalars(each.right), each.binding) for each in asked)
 
 
 def _as_text(key: Scalar) -> Scalar:

@@ -61,6 +61,11 @@ class Subqueries:
         fields = Apply(kind, _NO_COLUMNS, right).schema
         return tuple(Outer(number, i, f.type, f.nullable) for i, f in enumerate(fields))
 
+    def forget(self) -> None:
+        """Let none of them be joined; what reads them is bound again."""
+        self.found.clear()
+        self.values.clear()
+
 
 _NO_COLUMNS = Constant((), ())
 
