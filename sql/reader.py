@@ -17,6 +17,7 @@ from sql.aggregate_nodes import OWN
 from sql.chains import Chained, unchained
 from sql.ir.functions.json import NAMES as JSON
 from sql.ir.functions.nested import LAMBDAS, NAMES
+from sql.signs import Signs, as_here
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -68,8 +69,9 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
         members["FUNC_TOKENS"] = base.FUNC_TOKENS | {TokenType.APPLY}
         # In DuckDB an arrow reads JSON, and makes no lambda any more.
         members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
+        members |= as_here(base)
     members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
-    return type(f"Keeping{base.__name__}", (_Keeping, base), members)
+    return type(f"Keeping{base.__name__}", (_Keeping, *((Signs,) if others else ()), base), members)
 
 
 def _kept(build: Build) -> Build:

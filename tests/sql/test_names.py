@@ -20,7 +20,8 @@ ITEMS = {
     "nested types": "[a]::int[], [[b]]::text [] [], {'x': a}::struct(x int, \"y z\" text[]), map {b: a}::map(text, int)",
     "signs and words": (
         "xor(a, 2), position('a' IN b), position('x' IN b) + 1, trim(BOTH 'h' FROM b), trim(b, 'x'), b GLOB 'a*', b ^@ 'a', "
-        "starts_with(b, 'a'), strpos(b, 'a')"
+        "starts_with(b, 'a'), strpos(b, 'a'), @a, - @a, a!, +a, -+a, ~a + 1, a + ~a & 1, a ** 2, a ^ 2, b || a << 1, "
+        "b ^@ 'x' || b, [1.5] <-> [a], [1.5] <=> [a]"
     ),
 }
 

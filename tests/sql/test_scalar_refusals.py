@@ -37,7 +37,7 @@ REFUSED = (
     ("substrng(name, 1)", "substrng", "did you mean 'substring'"),
     ("date_tunc('day', born)", "date_tunc", "did you mean 'date_trunc'"),
     ("foo(id)", "foo", r"the function foo\(\) is not supported"),
-    ("@id", "id", r"write abs\(x\)"),
+    ("1 - @id", "id", r"write abs\(x\)"),
     ("~id + 1", "id", r"write \(~x\)"),
     ("date_trunc(name, born)", "name", r"date_trunc\(\) needs its part as a text literal"),
     ("date_diff(name, born, born)", "name", r"date_diff\(\) needs its part as a text literal"),

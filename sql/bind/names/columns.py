@@ -17,6 +17,7 @@ from sql.bind.names.types import type_name
 from sql.bind.windows.specs import resolved
 from sql.chains import CHAINED
 from sql.reader import CALLED
+from sql.signs import SIGN, CosineDistance, Plus
 from sql.sql_text import SqlText, offset_of, text_of
 
 _FORMS: dict[type[exp.Expr], str] = {
@@ -24,17 +25,19 @@ _FORMS: dict[type[exp.Expr], str] = {
         kind: f"({{this}} {symbol} {{expression}})"
         for kind, symbol in (
             (exp.Add, "+"), (exp.Sub, "-"), (exp.Mul, "*"), (exp.Div, "/"), (exp.IntDiv, "//"), (exp.Mod, "%"),
-            (exp.Pow, "^"), (exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
+(exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
             (exp.GTE, ">="), (exp.And, "AND"), (exp.Or, "OR"), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
             (exp.BitwiseOr, "|"), (exp.BitwiseLeftShift, "<<"), (exp.BitwiseRightShift, ">>"),
             (exp.ArrayOverlaps, "&&"), (exp.ArrayContainsAll, "@>"), (exp.ArrayContainedBy, "<@"),
             (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"), (exp.Glob, "~~~"),
-            (exp.StartsWith, "^@"),
+            (exp.StartsWith, "^@"), (exp.Distance, "<->"), (CosineDistance, "<=>"),
         )
     },
     exp.JSONExtract: "({this} -> {expression})",
     exp.JSONExtractScalar: "({this} ->> {expression})",
     exp.Between: "({this} BETWEEN {low} AND {high})",
+    exp.Abs: "(@({this}))",
+    Plus: "(+({this}))",
     exp.BitwiseNot: "(~({this}))",
     exp.In: "({this} IN ({expressions}))",
     exp.Paren: "{this}",
@@ -89,6 +92,8 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if form is not None and "start" not in node.meta and not node.args.get("query"):
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
+    if isinstance(node, exp.Pow) and SIGN in node.meta:
+        return f"({column_name(node.this, source)} {node.meta[SIGN]} {column_name(node.expression, source)})"
     if isinstance(node, exp.Column):
         return ".".join("*" if isinstance(part, exp.Star) else quoted_if_needed(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
