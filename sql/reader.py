@@ -18,6 +18,7 @@ from sql.chains import Chained, unchained
 from sql.ir.functions.json import NAMES as JSON
 from sql.ir.functions.nested import LAMBDAS, NAMES
 from sql.signs import Signs, as_here
+from sql.words_kept import Words
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -33,12 +34,6 @@ AS_WRITTEN = frozenset(
      *(name.upper() for name in (*NAMES, *LAMBDAS, *JSON) if name not in ("contains", "len", "length", "map")))
 )  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
-
-WRITTEN = "written"
-"""Where a type keeps, in its `meta`, its text."""
-CALLED = "called"
-"""Where a call without a place keeps, in its `meta`, the name by which it was called."""
-_AROUND = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 TAKES = "takes"
 """Where an INSERT or UPDATE of a MERGE that takes the source's columns keeps, in its `meta`, by what."""
@@ -126,7 +121,7 @@ _PIVOTS: dict[TokenType, Callable[[Any], exp.Expr]] = {
 }
 
 
-class _Keeping(Parser):
+class _Keeping(Words):
     """What differs from sqlglot's own parsers, in any dialect; positions in brackets are `counted_from` 0 or 1."""
 
     counted_from = 0
@@ -195,24 +190,6 @@ class _Keeping(Parser):
                 return self.expression(exp.Cast(this=literal, to=kind))
         self._retreat(start)
         return None
-
-    def _parse_types(self, *args: Any, **more: Any) -> exp.Expr | None:
-        """A type with its text, of which sqlglot keeps what it means."""
-        start = self._index
-        found = super()._parse_types(*args, **more)
-        if isinstance(found, exp.DataType) and self._index > start and WRITTEN not in found.meta:
-            found.meta[WRITTEN] = self._find_sql(self._tokens[start], self._prev)
-        return found
-
-    def _parse_function_call(self, *args: Any, **more: Any) -> exp.Expr | None:
-        """A call with its name, where sqlglot keeps neither that nor its place."""
-        name = self._curr.text
-        call = found = super()._parse_function_call(*args, **more)
-        while isinstance(call, _AROUND):
-            call = call.this
-        if isinstance(call, exp.Func) and "start" not in call.meta:
-            call.meta.setdefault(CALLED, name)
-        return found
 
     def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
         """As the functions above, for those whose arguments sqlglot reads in a way of its own."""

@@ -1,7 +1,7 @@
 """How tightly DuckDB's operators bind, where sqlglot reads them otherwise, and those that it does not know.
 
-From the weakest: ||, ^@, &&, @>, <@, <->, <=> and ->>; then &, |, << and >>; then + and -; then * and its like; then ^ and
-**; at last the signs in front, of which ~ takes all up to + behind it, and @ all up to ||.
+From the weakest: ||, ^@, &&, @>, <@, <->, <=> and ->>; then &, |, << and >>; then + and -; then * and its like; then
+^ and **; at last the signs in front, of which ~ takes all up to + behind it, and @ all up to ||.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from sqlglot.parser import Parser
 from sqlglot.tokenizer_core import Token, TokenType
 
 SIGN = "sign"
-"""Where an operator that has another sign than most of its kind keeps it, in its `meta`: ** is ^."""
+"""Where an operator that is written otherwise than most of its kind keeps it, in its `meta`: ** is ^, NOT x IS NULL is
+x IS NOT NULL, IN [..] is IN (..).
+"""
 
 
 class Plus(exp.Unary):
@@ -107,7 +109,18 @@ class Signs(Parser):
         if self._match(TokenType.TILDE, advance=False):
             this = self._parse_bits()
             return this if isinstance(this, exp.BitwiseNot) else self.expression(exp.Paren(this=this))
-        return super()._parse_unary()
+        sign = self._curr
+        found = super()._parse_unary()
+        if isinstance(found, exp.Not) and sign.token_type is TokenType.NOT:
+            found.meta[SIGN] = "NOT"
+        return found
+
+    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
+        sign = self._curr
+        found = super()._parse_in(this, alias)
+        if sign.token_type is TokenType.L_BRACKET:
+            found.meta[SIGN] = "["
+        return found
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
         return self._with_factorial(super()._parse_type(parse_interval, fallback_to_identifier))
