@@ -31,9 +31,9 @@ def expand_stars(context: BindContext, scope: Scope, select: exp.Select) -> list
     for part in (*select.expressions, *([where] if where else [])):
         for node in _own(part, exp.PositionalColumn):
             node.replace(_numbered(context, scope, node))
-        for clause in _own(part, exp.Where):
-            if _own(clause, exp.Columns):
-                clause.set("this", exp.and_(*(i.unalias() for i in _expanded(context, scope, clause.this)), copy=False))
+        for test in _own(part, exp.Where):
+            if _own(test, exp.Columns):
+                test.set("this", exp.and_(*(i.unalias() for i in _expanded(context, scope, test.this)), copy=False))
     for clause in (select, *_lists_to_order(select)):
         if any(_own(item, exp.Columns) for item in clause.expressions):
             items = [each for item in clause.expressions for each in _listed(context, scope, item)]
@@ -51,7 +51,7 @@ def _lists_to_order(select: exp.Select) -> Iterator[exp.Expr]:
     """ORDER BY and DISTINCT ON, as far as they are there."""
     distinct = select.args.get("distinct")
     on = distinct.args.get("on") if distinct else None
-    if on is not None and not isinstance(on, exp.Tuple):
+    if distinct and on is not None and not isinstance(on, exp.Tuple):
         on = exp.Tuple(expressions=[on.unnest()])
         distinct.set("on", on)
     return (each for each in (select.args.get("order"), on) if each is not None)
