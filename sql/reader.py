@@ -66,7 +66,7 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
         members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
         members |= as_here(base)
     members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
-    return type(f"Keeping{base.__name__}", (_Keeping, *((Signs,) if others else ()), base), members)
+    return type(f"Keeping{base.__name__}", (_Keeping, Words, *((Signs,) if others else ()), base), members)
 
 
 def _kept(build: Build) -> Build:
@@ -130,7 +130,7 @@ _PIVOTS: dict[TokenType, Callable[[Any], exp.Expr]] = {
 }
 
 
-class _Keeping(Words):
+class _Keeping(Parser):
     """What differs from sqlglot's own parsers, in any dialect; positions in brackets are `counted_from` 0 or 1."""
 
     counted_from = 0
