@@ -41,8 +41,8 @@ class WindowFunction:
 
     row_number, rank, dense_rank, percent_rank, cume_dist (no arguments); ntile (n); lag, lead (value, offset, literal
     default or NULL literal); first_value, last_value, nth_value (value [, n]) and the aggregates count_star, count,
-    sum, avg, min, max over `frame`. The types are DuckDB's. n and the offset are BIGINTs, computed of each row; literals
-    of n are 1 or more, or NULL.
+    sum, avg, min, max over `frame`. The types are DuckDB's. n and the offset are BIGINTs, computed of each row; n as a
+    literal is 1 or more, or NULL.
 
     `bounds` are those of a RANGE frame with offsets: at `start` and at `end` the value up to which the frame goes, or
     None. It is over the row, of the type of the first term of ORDER BY, and does not fall as rows go on in their order

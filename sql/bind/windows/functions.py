@@ -30,6 +30,7 @@ from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.framed import FramedAggregate
 from sql.bind.windows.frames import FAR, Framed
+from sql.bind.windows.own_order import bare
 from sql.bind.windows.partitions import OF_PARTITION, Composed, of_partition
 from sql.bind.windows.specs import Spec, resolved
 from sql.folded import folded
@@ -83,6 +84,8 @@ def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) ->
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
     kind = type(call)
     if kind in _RANKS:
+        if any(not isinstance(each, exp.Order) for each in call.iter_expressions()):
+            binder.fail(call, f"{text_of(call)[:60]} takes no argument; leave it out")
         type_ = DOUBLE if kind in (exp.PercentRank, exp.CumeDist) else BIGINT
         return WindowFunction(_RANKS[kind], (), type_, False)
     if kind is exp.Ntile:
@@ -113,10 +116,7 @@ def _value_of_frame(binder: Binder, call: exp.Expr, framed: Framed, skips: bool)
     """first_value, last_value and nth_value over a frame that no window operator keeps, or in an order of their own."""
     given = {name: each for name, each in call.args.items() if isinstance(each, exp.Expr)}
     own = next((each.expressions for each in given.values() if isinstance(each, exp.Order)), [])
-    value, offset = (each.this if isinstance(each, exp.Order) else each for each in map(given.get, ("this", "offset")))
-    if value is None or isinstance(value, exp.Distinct):
-        binder.fail(call, "this window function needs an argument, without DISTINCT")
-    arg, name = binder.bind(value).stored, VALUES[type(call)]
+    arg, offset, name = _argument(binder, call), bare(given.get("offset")), VALUES[type(call)]
     order = order_by(binder, own) + framed.terms
     back = name == "last_value"
     if back:
@@ -143,11 +143,10 @@ def _composed(
 
 
 def _argument(binder: Binder, call: exp.Expr) -> Scalar:
-    if call.this is None:
-        binder.fail(call, "this window function needs an argument")
-    if isinstance(call.this, exp.Order | exp.Distinct):
-        binder.refuse(call, "ORDER BY and DISTINCT inside a window function are not supported; leave them out")
-    return binder.bind(call.this).stored
+    value = bare(call.this)
+    if value is None or isinstance(value, exp.Distinct):
+        binder.fail(call, "this window function needs an argument, without DISTINCT")
+    return binder.bind(value).stored
 
 
 def _number(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Scalar:
@@ -174,7 +173,7 @@ def _is_below_one(value: object) -> bool:
 
 
 def _ntile(binder: Binder, call: exp.Expr) -> WindowFunction:
-    number, what = _number(binder, call, call.this), "ntile() needs a number of 1 or more"
+    number, what = _number(binder, call, bare(call.this)), "ntile() needs a number of 1 or more"
     if isinstance(number, Literal):
         if _is_below_one(number.value):
             binder.fail(call, f"{what}; write how many tiles there are to be")
@@ -188,9 +187,10 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction | Comp
     """lag() and lead(): the default is that of the row itself."""
     name, arg = _SHIFTS[type(call)], _argument(binder, call)
     default: Scalar = Literal(None, arg.type)
-    if call.args.get("default"):
-        default = binder.cast(binder.bind(call.args["default"]), arg.type)
-    offset = _number(binder, call, call.args["offset"]) if call.args.get("offset") else Literal(1, BIGINT)
+    otherwise, distance = bare(call.args.get("default")), bare(call.args.get("offset"))
+    if otherwise is not None:
+        default = binder.cast(binder.bind(otherwise), arg.type)
+    offset = Literal(1, BIGINT) if distance is None else _number(binder, call, distance)
     given = offset.value if isinstance(offset, Literal) else None
     if isinstance(given, int) and given < 0:
         name, given, offset = ("lead" if name == "lag" else "lag"), -given, Literal(-given, BIGINT)
