@@ -98,10 +98,10 @@ def _functions(draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...]) -> Wind
     at = draw(st.integers(0, len(types) - 1))
     type_, nullable = types[at]
     column = Column(at, type_, nullable)
-    skips, least = draw(st.booleans()), 0 if name in ("lag", "lead") else 1
+    skips, varies, least = draw(st.booleans()), draw(st.booleans()), 0 if name in ("lag", "lead") else 1
     number: Scalar = Literal(draw(st.integers(least, 3 + least)), BIGINT)
     of_row = [Column(place, BIGINT, nullable) for place, (each, nullable) in enumerate(types) if each == BIGINT]
-    if of_row and draw(st.booleans()):
+    if of_row and varies:
         number = draw(st.sampled_from(of_row))
     if name in RANKS:
         return WindowFunction(name, (), BIGINT, False)
