@@ -89,8 +89,8 @@ def rows_to_delete(delete: Delete, table: Table) -> str:
     where = f" WHERE {delete.condition}" if delete.condition else ""
     if not delete.using:
         return f"{delete.ctes} SELECT {values} FROM {quoted(table.name)} AS {alias}{where}"
-    ones = f"SELECT DISTINCT ON ({alias}.{quoted(ROW)}) {values} FROM {numbered(table)} AS {alias}, {delete.using}"
-    return f"{delete.ctes} {ones}{where}"
+    ones = f"SELECT DISTINCT ON ({alias}.{quoted(ROW)}) {values}"
+    return f"{delete.ctes} {ones} FROM {_beside(delete.using, table, delete.alias)}{where}"
 
 
 def rows_to_update(update: Update, table: Table) -> str:
@@ -108,8 +108,16 @@ def rows_to_update(update: Update, table: Table) -> str:
     row = f"{alias}.{quoted(ROW)}"
     width = len(table.fields)
     order = ", ".join((row, *(f"{place} NULLS LAST" for place in range(width + 1, 2 * width + 1))))
-    ones = f"SELECT DISTINCT ON ({row}) {values} FROM {numbered(table)} AS {alias}, {update.source}"
-    return f"{update.ctes} {ones}{rows}{where} ORDER BY {order}"
+    beside = _beside(update.source, table, update.alias)
+    return f"{update.ctes} SELECT DISTINCT ON ({row}) {values} FROM {beside}{rows}{where} ORDER BY {order}"
+
+
+def _beside(source: str, table: Table, alias: str) -> str:
+    """The relation of the rows of FROM or USING with the numbered rows of the table that a statement changes.
+
+    The table stands last: what DuckDB reads in FROM sees all that stands before it, and these do not see the table.
+    """
+    return f"{source}, {numbered(table)} AS {quoted(alias)}"
 
 
 def conflict_columns(table: Table, conflict: Conflict) -> tuple[tuple[str, ...], ...]:

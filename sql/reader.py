@@ -17,6 +17,7 @@ from sql.aggregate_nodes import OWN
 from sql.chains import Chained, unchained
 from sql.ir.functions.json import NAMES as JSON
 from sql.ir.functions.nested import LAMBDAS, NAMES
+from sql.unpacked import Build, kept_if_unpacked, unpacked
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -42,8 +43,6 @@ _AROUND = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.Within
 TAKES = "takes"
 """Where an INSERT or UPDATE of a MERGE that takes the source's columns keeps, in its `meta`, by what."""
 
-Build = Callable[..., exp.Expr]
-
 
 def parser_of(dialect: Dialect) -> Parser:
     """The parser of a dialect, with what it loses kept."""
@@ -59,7 +58,8 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
     base = dialect.parser_class
     others = AS_WRITTEN if issubclass(dialect, DuckDB) else frozenset()
     known = {**{name: kind.from_arg_list for name, kind in OWN.items()}, **base.FUNCTIONS}
-    functions = {name: _kept(build) for name, build in known.items() if name not in others}
+    functions = {name: kept_if_unpacked(name, _kept(build)) for name, build in known.items() if name not in others}
+    functions["UNPACK"] = unpacked
     properties = {**base.PROPERTY_PARSERS, "REPLICATED": lambda _: exp.Var(this="replicated")}
     members = {"FUNCTIONS": functions, "PROPERTY_PARSERS": properties, "counted_from": dialect.INDEX_OFFSET}
     members["FUNCTION_PARSERS"] = {name: parse for name, parse in base.FUNCTION_PARSERS.items() if name not in others}
@@ -90,11 +90,20 @@ def _kept(build: Build) -> Build:
     return built
 
 
+def made_call(call: exp.Anonymous, args: list[exp.Expr]) -> exp.Expr:
+    """The call of a function with other arguments, as the parser of DuckDB's dialect makes it; it may lack some."""
+    parser = parser_of(DuckDB())
+    assert isinstance(parser, _Keeping), "all are made so"
+    return parser.call_of(call, args)
+
+
 class _Kept:
     """A class of nodes whose `from_arg_list` keeps what the node has no place for."""
 
     def __init__(self, kind: type[exp.Func]) -> None:
-        self.from_arg_list = _kept(kind.from_arg_list)
+        build = _kept(kind.from_arg_list)
+        # What sqlglot makes of MAX and MIN it changes afterwards.
+        self.from_arg_list = build if kind in (exp.Max, exp.Min) else kept_if_unpacked(kind.sql_name(), build)
 
 
 def _stands_in(arg: exp.Expr, node: exp.Expr) -> bool:
@@ -152,9 +161,10 @@ class _Keeping(Parser):
         if not self._chained or found is None:
             return found
         self._chained = False
-        return unchained(found, self._call)
+        return unchained(found, self.call_of)
 
-    def _call(self, call: exp.Anonymous, args: list[exp.Expr]) -> exp.Expr:
+    def call_of(self, call: exp.Anonymous, args: list[exp.Expr]) -> exp.Expr:
+        """The call of a function by its name."""
         build = self.FUNCTIONS.get(call.name.upper()) if isinstance(call.this, str) else None
         if build is None:
             return exp.Anonymous(this=call.this, expressions=args)

@@ -12,8 +12,8 @@ from catalog.types import VARCHAR
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.context import BindContext
 from sql.bind.names.columns import column_name
+from sql.bind.names.expand import chosen_columns
 from sql.bind.names.scope import Scope
-from sql.bind.names.stars import chosen_columns
 from sql.sql_text import text_of
 from sql.tree import called, values_of
 

@@ -29,8 +29,9 @@ from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
 from sql.bind.expressions.subqueries import condition
 from sql.bind.names.columns import output_name, sought_names, unique_names
+from sql.bind.names.expand import expand_stars
 from sql.bind.names.scope import Scope
-from sql.bind.names.stars import IS_FIELD, expand_stars
+from sql.bind.names.stars import IS_FIELD
 from sql.bind.unnest import Unnests, with_keys, with_unnests
 from sql.bind.windows.block import Windows, with_windows
 from sql.ir.conditions import conjuncts

@@ -188,10 +188,10 @@ class Binder(Placed):
     def around(self, call: exp.Expr) -> OuterRow | None:
         """The block around to which an aggregate belongs because its columns do; None for one of this block."""
         columns = list(call.find_all(exp.Column)) if self.outer else []
-        if not columns or any(self.scope.find(c.name, c.table) for c in columns):
+        if not columns or any(self.scope.knows(c.name, c.table) for c in columns):
             return None
         for row in reversed(self.outer):
-            if any(row.names.scope.find(c.name, c.table) for c in columns):
+            if any(row.names.scope.knows(c.name, c.table) for c in columns):
                 return row
         return None
 

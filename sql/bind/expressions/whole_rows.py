@@ -35,9 +35,9 @@ def counted_row(binder: Binder, node: exp.Column) -> Operand:
     """What count(t.*) counts: something that is NULL where an outer join has no row of `t`. A row of NULLs behind an
     outer join counts as none, as in DuckDB for all that is no table of its own.
     """
-    scope = _with(binder, node.table)
-    if scope is None:
-        binder.fail(node, binder.scope.unknown("*", node.table))
+    scope = binder.scope
+    if not scope.has(node.table):  # of a query around it is not known here, as in DuckDB
+        binder.fail(node, scope.unknown("*", node.table))
     there = Literal(1, INTEGER)
     if key(node.table) not in scope.padded:
         return Operand(node, there)

@@ -62,6 +62,10 @@ class Scope:
         """Whether a table of that name is there."""
         return written(table, self.tables) is not None
 
+    def knows(self, name: str, table: str = "") -> bool:
+        """Whether a column is called so, or, where no table is named, a table, which stands for its row."""
+        return bool(self.find(name, table)) or (not table and self.has(name))
+
     def at(self, index: int) -> ScopeColumn:
         """The column at position `index` of the row."""
         return next(c for c in self.columns if c.column.index == index)
