@@ -15,7 +15,7 @@ def test_a_result_that_fills_the_memory_is_refused() -> None:
         for text in (
             "SELECT * FROM range(1000000000000)",
             "INSERT INTO t SELECT * FROM range(1000000000000)",
-            "CREATE TABLE u AS SELECT * FROM range(1000000000000) a, range(1000000000000) b",
+            "CREATE TABLE u AS SELECT * FROM range(1000000000000)",
         ):
             with pytest.raises(ivm.MemoryLimitError, match=r"it gives more than \d,\d\d\d,\d\d\d rows, which take"):
                 db.sql(text)
