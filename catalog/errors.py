@@ -47,6 +47,10 @@ class NumericError(DataError):
     """A computation overflowed or has no result (overflow, division by zero, a cast out of range)."""
 
 
+class MissingFunctionError(NumericError):
+    """A function of the application's is needed that was not given since the database was opened; says who calls it."""
+
+
 class RecursionLimitError(NumericError):
     """A recursive view has not ended within its limit of rounds, or the database's; names the view and what recurs."""
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
+from catalog.function import Signature
 from catalog.macro import Macro, Overload, Parameter
 from catalog.schema import Check, Default, Field, ForeignKey, Generated, Index, Schema, Table, Unique, View
 from catalog.sequence import Sequence
@@ -86,7 +87,11 @@ def table_of(plain: Plain) -> Table:
 
 def plain_view(view: View) -> Plain:
     """A view by its text and its columns."""
-    return _lasting(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
+    found = _lasting(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
+    found["calls"] = [each.key for each in view.calls]  # all that earlier releases know of it
+    if view.calls:
+        found["signatures"] = [*map(_plain_signature, view.calls)]
+    return found
 
 
 def view_of(plain: Plain) -> View:
@@ -102,11 +107,37 @@ def view_of(plain: Plain) -> View:
         plain["unnamed"],
         plain.get("mark", ""),
         plain.get("change_feed", False),  # which earlier releases did not know
-        calls=tuple(plain.get("calls", ())),  # nor this
+        calls=_calls_of(plain),
         zone=plain.get("zone", UTC),
     )
     _check(view, View)
     return view
+
+
+def _plain_signature(signature: Signature) -> Plain:
+    takes, gives = signature.takes, signature.gives
+    return asdict(signature) | {
+        "takes": None if takes is None else [*map(plain_type, takes)],
+        "gives": None if gives is None else plain_type(gives),
+    }
+
+
+def _calls_of(plain: Plain) -> tuple[Signature, ...]:
+    """How what a view calls is declared; earlier releases wrote names alone, if anything."""
+    signatures = plain.get("signatures")
+    if signatures is None:
+        return tuple(Signature(name) for name in plain.get("calls", ()))
+    return tuple(map(_signature_of, signatures))
+
+
+def _signature_of(plain: Plain) -> Signature:
+    takes, gives = plain["takes"], plain["gives"]
+    return Signature(
+        plain["name"],
+        None if takes is None else tuple(map(type_of, takes)),
+        None if gives is None else type_of(gives),
+        plain["takes_null"],
+    )
 
 
 def plain_macro(macro: Macro) -> Plain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from catalog.function import Signature
 from catalog.names import key
 from catalog.types import SqlType
 from catalog.zones import UTC
@@ -164,7 +165,7 @@ class View:
     other views that there were of this name: a random number, or empty in databases of earlier releases.
     `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
     each maintained view can be followed. `temporary`: as of a table. `calls`: the functions of the application's that
-    it calls itself, without which it cannot be opened again. `zone`: by whose clocks its text tells moments.
+    it calls itself. `zone`: by whose clocks its text tells moments.
     """
 
     name: str
@@ -178,7 +179,7 @@ class View:
     mark: str = ""
     change_feed: bool = False
     temporary: bool = False
-    calls: tuple[str, ...] = ()
+    calls: tuple[Signature, ...] = ()
     zone: str = UTC
 
     @property

@@ -14,6 +14,7 @@ from catalog.errors import (
     Error,
     InterfaceError,
     MemoryLimitError,
+    MissingFunctionError,
     NumericError,
     ParseError,
     RecursionLimitError,
@@ -50,6 +51,7 @@ __all__ = [
     "Error",
     "InterfaceError",
     "MemoryLimitError",
+    "MissingFunctionError",
     "NumericError",
     "ParseError",
     "Progress",
@@ -151,9 +153,9 @@ def connect(
         timezone: The time zone by whose clocks SQL text tells moments, values of TIMESTAMP WITH TIME ZONE, such as
             "Europe/Zurich"; what `SET TimeZone` sets, and RESET sets again. A view keeps the one in which it was
             created. Default: "UTC".
-        functions: What `Database.create_function` would be told, before a directory is opened whose views call them:
-            functions by their names, each as it is, if its annotations say its types, or as a dict of the arguments of
-            `create_function`. Default: None.
+        functions: What `Database.create_function` would be told, before a directory is opened whose views call them; it
+            may be told later, if no commit since the last checkpoint needs them. Functions by their names, each as it
+            is, if its annotations say its types, or as a dict of the arguments of `create_function`. Default: None.
         progress: Called while a directory is opened, from this thread: with the bytes of the log that were read, as of
             a view without a name, then with each view that is filled. If it raises, nothing is opened. Default: None.
 
@@ -161,7 +163,8 @@ def connect(
         StorageError: The directory cannot be used, is held by another process, or is damaged.
         TypeMismatchError: A number is negative, too large or no whole number, there are no threads at all, or
             `compile` or `durability` is none of those.
-        BindError: There is no such `timezone`.
+        BindError: There is no such `timezone`; or views call functions that are declared in another way.
+        MissingFunctionError: Commits since the last checkpoint need functions that are not given.
         UnsupportedError: `memory_limit` or `recursion_limit` with `shards`; `ticks` with `read_only`.
     """
     from ivm.arguments import at_least_one, callback, duration, one_of, period, whole_number, zone_named  # noqa: PLC0415

@@ -12,9 +12,10 @@ from uuid import UUID
 
 import pyarrow as pa
 
-from catalog.errors import NumericError
-from catalog.function import PythonFunction, named_in
-from catalog.names import key
+from catalog.catalog import Catalog
+from catalog.errors import BindError, MissingFunctionError, NumericError
+from catalog.function import PythonFunction, Signature, named_in
+from catalog.names import key, listed
 from catalog.types import Kind, SqlType
 from ivm.trace.answers import Answer, Answers, key_of
 from ivm.trace.columns.arrow import arrow_type
@@ -36,12 +37,36 @@ class Functions:
     which may not use the database.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, catalog: Catalog | None = None) -> None:
+        self._catalog = catalog or Catalog()
         self.refusal = ""
         """Why there can be none; empty where there can."""
         self.declared: dict[str, PythonFunction] = {}
         self.within: set[int] = set()
         self._states: dict[str, Held[Answers]] = {}
+
+    def callers(self, name: str) -> list[str]:
+        """The views that call the function of a key."""
+        return [view.name for view in self._catalog.views if any(each.key == name for each in view.calls)]
+
+    def expect(self, signature: Signature, caller: str) -> None:
+        """Have what a view calls that was there before. Where the application has not given it yet, it is declared,
+        and `asked` fails.
+
+        BindError if another one was given, or where it is not known how it was declared.
+        """
+        there = self.declared.get(signature.key)
+        if there is not None and there.function is not None:
+            if signature.gives is not None:
+                check_same(there, signature, [caller])
+        elif signature.gives is not None:
+            name, takes, gives, takes_null = signature.name, signature.takes, signature.gives, signature.takes_null
+            self.declared[signature.key] = PythonFunction(name, takes, gives, None, takes_null=takes_null)
+        elif there is None:
+            raise BindError(
+                f"{_called_by(signature.name, [caller])}, which the application has written and no "
+                "log has: open the database with ivm.connect(.., functions={..})"
+            )
 
     def remembering(self, name: str, takes: Sequence[SqlType], gives: SqlType) -> Answers:
         """New state for what a function answers, from which others of its calls learn."""
@@ -72,17 +97,22 @@ class Functions:
     def asked(self, name: str, rows: Sequence[Row]) -> list[Any]:
         """What a function answers for each row of arguments, nothing being remembered.
 
-        NumericError, which shows the arguments, where it raises or gives no value of its type.
+        NumericError, which shows the arguments, where it raises or gives no value of its type. MissingFunctionError as
+        long as it is not given.
         """
+        if not rows:
+            return []
         function, me = self.declared[name], threading.get_ident()
         if not function.takes_null:
             there = [place for place, row in enumerate(rows) if None not in row]
             if len(there) < len(rows):
                 found: list[Any] = [None] * len(rows)
-                some = self.asked(name, [rows[place] for place in there]) if there else []
+                some = self.asked(name, [rows[place] for place in there])
                 for place, value in zip(there, some, strict=True):
                     found[place] = value
                 return found
+        if function.function is None:
+            raise _missing(function, rows[0], self.callers(name))
         self.within.add(me)
         try:
             return _arrow(function, rows) if function.is_arrow else _one_by_one(function, rows)
@@ -118,12 +148,35 @@ class Functions:
         return answered
 
 
+def check_same(function: PythonFunction, wanted: Signature, callers: Sequence[str]) -> None:
+    """BindError if a function is declared in another way than views that call it know it by."""
+    given = function.signature
+    if (given.takes, given.gives, given.takes_null) != (wanted.takes, wanted.gives, wanted.takes_null):
+        raise BindError(
+            f"cannot create function {function.name!r} as {given.created}: {_called_by(wanted.name, callers)} as it "
+            f"was declared before; give it so, {wanted.created}, or open the database without it and drop what calls it"
+        )
+
+
+def _called_by(name: str, callers: Sequence[str]) -> str:
+    return f"{listed('view', callers)} call{'s' if len(callers) == 1 else ''} {name}()"
+
+
+def _missing(function: PythonFunction, row: Row, callers: Sequence[str]) -> MissingFunctionError:
+    by = f"{_called_by(function.name, callers)}, and " if callers else ""
+    return MissingFunctionError(
+        f"cannot compute {_shown(function, row)}: {by}the function was not given since the database was opened; give "
+        f"it, {function.signature.created}, and go on"
+    )
+
+
 def _one_by_one(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
     """What a function of values gives."""
-    found = []
+    found, call = [], function.function
+    assert call is not None, "it was given"
     for row in rows:
         try:
-            value = function.function(*row)
+            value = call(*row)
         except Exception as error:
             if not function.null_for_errors:
                 raise _raised(function, row, error) from error
@@ -139,15 +192,14 @@ def _one_by_one(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
 
 def _arrow(function: PythonFunction, rows: Sequence[Row]) -> list[Any]:
     """What a function of Arrow arrays gives."""
-    if not rows:
-        return []
     columns = list(zip(*rows, strict=True))
-    takes = function.takes
+    takes, call = function.takes, function.function
+    assert call is not None, "it was given"
     arrays = [
         pa.array(column) if takes is None else array_of(column, takes[place]) for place, column in enumerate(columns)
     ]
     try:
-        found = function.function(*arrays)
+        found = call(*arrays)
     except Exception as error:
         if function.null_for_errors and len(rows) == 1:
             return [None]

@@ -35,6 +35,7 @@ from catalog.names import NO_ROWID, as_literal, quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, JSON, UUID, Kind
 from catalog.zones import UTC
+from ivm.rows_of_duckdb import not_too_many, reader_of, rows_of
 from ivm.spill import spill_directory
 from ivm.trace.columns import stand_ins
 from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, huge_columns, undivided, with_huge
@@ -206,41 +207,23 @@ def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
 
 
 def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """The rows of a query."""
+    """The rows of a query. MemoryLimitError if they fill the memory, see `ivm.rows_of_duckdb`."""
     statement = _only(duck, query, _QUERIES)
     try:
         relation = duck.sql(statement)
     except (duckdb.BinderException, duckdb.CatalogException):
         duck.execute(statement)  # which says where, and fails before it does anything
         raise
-    types = relation.types
-    return with_huge(relation.to_arrow_table(), types)
+    types, reader = relation.types, reader_of(relation)
+    return with_huge(pa.Table.from_batches(not_too_many(rows_of(reader)), reader.schema), types)
 
 
 def batches(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.Table]:
-    """The rows of a query, some at a time, so that they are never all in DuckDB's memory.
-
-    Errors are DuckDB's, also where Arrow, which asks for the rows, has made others of them.
-    """
+    """The rows of a query, some at a time, so that they are never all in DuckDB's memory; errors are DuckDB's."""
     relation = duck.sql(_only(duck, query, _QUERIES))
-    types, reader = relation.types, relation.to_arrow_reader(_AT_ONCE)
-    while True:
-        try:
-            batch = reader.read_next_batch()
-        except StopIteration:
-            return
-        except (OSError, pa.ArrowException) as error:
-            kind = _KINDS.get(str(error).partition(" Error:")[0], duckdb.InvalidInputException)
-            raise kind(str(error)) from error
+    types, reader = relation.types, reader_of(relation)
+    for batch in rows_of(reader):
         yield with_huge(pa.Table.from_batches([batch]), types)
-
-
-_KINDS: dict[str, type[duckdb.Error]] = {
-    "IO": duckdb.IOException, "HTTP": duckdb.HTTPException, "Out of Memory": duckdb.OutOfMemoryException,
-    "Permission": duckdb.PermissionException, "INTERRUPT": duckdb.InterruptException,
-    "INTERNAL": duckdb.InternalException, "FATAL": duckdb.FatalException,
-}  # fmt: skip
-"""By how their words begin, the errors that are no one's who has written the query or the rows."""
 
 
 def write(duck: duckdb.DuckDBPyConnection, copy: str) -> int:
@@ -283,7 +266,6 @@ def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool
     duck.execute(_only(duck, f"CREATE TEMP {kind} {quoted(name)} AS {query}", _VIEWS))
 
 
-_AT_ONCE = 1 << 17
 _QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN, duckdb.StatementType.MULTI)  # which PIVOT is
 _VIEWS = (duckdb.StatementType.CREATE,)
 

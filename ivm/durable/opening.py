@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from os import PathLike
 
-from catalog.errors import Error, StorageError
+from catalog.errors import Error, MissingFunctionError, StorageError
 from ivm.durable import ending
 from ivm.durable.recovery import Told, open_storage, recover
 from ivm.engine.installing import Progress
@@ -70,6 +70,11 @@ def _recovering(core: Core, storage: Storage, progress: Told | None) -> Iterator
     except BaseException as error:
         if raised:
             raise raised[0] from None
+        if isinstance(error, MissingFunctionError):
+            raise MissingFunctionError(
+                f"cannot open database {storage.where()} without its functions: what was committed since its last "
+                f"checkpoint needs them; open it with ivm.connect(.., functions={{..}}): {error}"
+            ) from None
         if isinstance(error, Error | MemoryError) or not isinstance(error, Exception):
             raise
         if isinstance(error, OSError):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.errors import ConstraintError, Error, NumericError, StorageError
+from catalog.errors import ConstraintError, Error, MissingFunctionError, NumericError, StorageError
 from catalog.names import key
 from catalog.schema import View
 from ivm.durable.checkpoint import Checkpoints, remove_others
@@ -106,6 +106,8 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
     check_end(storage, end.number)
     try:
         known.finish()
+    except MissingFunctionError:
+        raise
     except (ConstraintError, NumericError) as error:
         raise StorageError(
             f"cannot open database {storage.where()}: what its log has up to record {end.number} cannot be applied: "
@@ -152,6 +154,8 @@ def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: _Kno
             return _End(number, size, record)
         try:
             known.add(record)
+        except MissingFunctionError:
+            raise
         except (Error, KeyError, TypeError, ValueError, pa.ArrowException) as error:
             raise StorageError(
                 f"cannot open database {storage.where()}: record {record.number} of {where} cannot be applied: {error}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError, Error, MemoryLimitError, StorageError
+from catalog.errors import BindError, Error, MemoryLimitError, MissingFunctionError, StorageError
 from catalog.schema import Table, View
 from ivm.dataflow.node import Node
 from ivm.durable.files import Reading, Written
@@ -42,7 +42,7 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
     try:
         with Reading(storage, (written for _, written in manifest.files())) as reading:
             return _restored(core, reading, manifest)
-    except (StorageError, MemoryLimitError, BindError):
+    except (StorageError, MemoryLimitError, BindError, MissingFunctionError):
         raise
     except (Error, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise StorageError(
@@ -55,6 +55,7 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
     catalog, on_disk = catalog_of(manifest.defined, core.catalog), OnDisk.of(manifest)
     core.engine.begin_at(manifest.time)
     core.engine.batches.update(manifest.batches)
+    _expect_functions(core, catalog.views)
     bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
     for table in referred_first(catalog.tables):
         _restore_table(core, reading, manifest, table, on_disk)
@@ -74,17 +75,19 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
 
 def install_again(core: Core, catalog: Catalog, view: View) -> None:
     """Install a view that was defined once; see `ivm.session.defining.install`."""
+    _expect_functions(core, [view])
     install(core, catalog, view, bound_again(view, catalog), rehearsed=False)
 
 
+def _expect_functions(core: Core, views: Iterable[View]) -> None:
+    """Have the functions that views call. BindError if one is not as it was."""
+    for view in views:
+        for each in view.calls:
+            core.functions.expect(each, view.name)
+
+
 def bound_again(view: View, catalog: Catalog) -> BoundQuery:
-    """The query of a view that was defined once. BindError if it calls functions that there are not."""
-    missing = [name for name in view.calls if name not in catalog.functions]
-    if missing:
-        raise BindError(
-            f"view {view.name} calls {' and '.join(f'{name}()' for name in missing)}, which the application has "
-            "written and no log has: open the database with ivm.connect(.., functions={..})"
-        )
+    """The query of a view that was defined once."""
     bound = bind(view.unnamed or view.sql, catalog, zone=view.zone)
     return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound
 

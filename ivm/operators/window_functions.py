@@ -82,7 +82,8 @@ class FunctionSpec:
 
     row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag (lead has a negative `number`), nth_value,
     last_value, or an aggregate. `number` is that of lag, ntile and nth_value; `default`, in engine form, lag's.
-    `reach`, `before` and `after` say which rows a change may concern: see `ivm.kernels.windows.reach`.
+    `reach`, `before` and `after` say which rows a change may concern: see `ivm.kernels.windows.reach`. `numbered` is
+    the column with the number where it is another for each row, taken `number` times; of ntile it is the argument, too.
     """
 
     function: str
@@ -95,6 +96,7 @@ class FunctionSpec:
     reach: str
     before: int
     after: int
+    numbered: int | None = None
 
     @property
     def is_sum(self) -> bool:

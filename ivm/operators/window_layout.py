@@ -91,10 +91,10 @@ class WindowLayout:
         values: dict[int, Argument] = {}
         bounds: dict[int, Bound] = {}
         at = len(self.kinds) + _LINKS
-        for f in self.functions:
-            if f.argument is not None and not f.is_sum and f.argument not in values:
-                values[f.argument] = Argument(at, self.types[f.argument][0])
-                at += values[f.argument].words
+        for column in (column for f in self.functions if not f.is_sum for column in (f.argument, f.numbered)):
+            if column is not None and column not in values:
+                values[column] = Argument(at, self.types[column][0])
+                at += values[column].words
         for column in (column for f in self.functions for column in f.frame.bounds):
             if column not in bounds:
                 bounds[column] = Bound(at, self.order.terms[0])
@@ -177,9 +177,10 @@ class WindowLayout:
         end = int(FAR) if frame.end is None else frame.end
         peers = int(frame.peers and kind != window_values.LAG)
         lower, upper = (-1 if c is None else self._bounds[c].at for c in (frame.lower, frame.upper))
+        numbered = -1 if f.numbered is None else self._values[f.numbered].at
         return [
             kind, at, words, argument, start, end, peers, counted, f.number, REACHES[f.reach], f.before, f.after,
-            lower, upper, frame.hole,
+            lower, upper, frame.hole, numbered,
         ]  # fmt: skip
 
     def codes(self, nodes: Ints) -> Iterator[Array]:

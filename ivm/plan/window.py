@@ -42,7 +42,8 @@ class WindowFunctionPlan:
 
     lead is a lag of negative `number`, first_value the first nth_value. `reach` says which rows a change may concern,
     `before` and `after` how many rows, or groups of peers, the function looks back and ahead: see
-    `ivm.kernels.windows.reach`. `bounds` are the columns with the values up to which a frame by RANGE goes.
+    `ivm.kernels.windows.reach`. `bounds` are the columns with the values up to which a frame by RANGE goes, `numbered`
+    the one with the number where it is another for each row, taken `number` times; of ntile it is the argument, too.
     """
 
     function: str
@@ -56,12 +57,15 @@ class WindowFunctionPlan:
     before: int
     after: int
     bounds: tuple[int | None, int | None] = (None, None)
+    numbered: int | None = None
 
     def text(self, names: Names) -> str:
         """The function, its frame, and the rows that a change may concern."""
-        parts = [] if self.argument is None else [names[self.argument]]
+        parts = [] if self.argument in (None, self.numbered) else [names[self.argument]]
         if self.function in ("lag", "ntile", "nth_value"):
-            parts.append(str(self.number))
+            parts.append(
+                str(self.number) if self.numbered is None else ("-" if self.number < 0 else "") + names[self.numbered]
+            )
         nulls = " ignore nulls" if self.skips_nulls else ""
         start, end = (None if bound is None else names[bound] for bound in self.bounds)
         framed = f" over {frame_text(self.frame, (start, end)).lower()}" if self.function not in UNFRAMED else ""
@@ -139,41 +143,49 @@ def lower_window(window: Window, lower_mapped: LowerMapped) -> WindowPlan:
     return WindowPlan(below, len(columns), window.partition, window.order, functions, output)
 
 
-def _has_argument(f: WindowFunction) -> bool:
-    return bool(f.args) and f.function != "ntile"
+_NUMBERS = {"ntile": 0, "lag": 1, "lead": 1, "nth_value": 1}
+"""Which argument is the number of a function."""
+
+
+def _number(f: WindowFunction) -> int | Scalar:
+    """The number of a function, or the expression for it, which may be NULL."""
+    if f.function not in _NUMBERS:
+        return 1
+    number = f.args[_NUMBERS[f.function]]
+    return number.value if isinstance(number, Literal) and isinstance(number.value, int) else number
+
+
+def _argument(f: WindowFunction) -> Scalar | None:
+    """What a function is of; of ntile a number that varies, as its value is NULL where that is."""
+    return None if not f.args or (f.function == "ntile" and isinstance(_number(f), int)) else f.args[0]
 
 
 def _computed(f: WindowFunction) -> Iterator[Scalar]:
     """What is computed of the row below."""
-    if _has_argument(f):
-        yield f.args[0]
+    argument, number = _argument(f), _number(f)
+    if argument is not None:
+        yield argument
+    if not isinstance(number, int):
+        yield number
     yield from f.scalars[len(f.args) :]
 
 
 def _function(f: WindowFunction, places: dict[Scalar, int]) -> WindowFunctionPlan:
-    argument = f.args[0] if _has_argument(f) else None
+    argument, given = _argument(f), _number(f)
     skips = f.ignore_nulls and argument is not None and argument.nullable
-    function, frame, number, default = f.function, f.frame, 0, None
-    if function in ("lag", "lead"):
-        number = _integer(f.args[1]) * (1 if function == "lag" else -1)
-        function, default = "lag", _literal(f.args[2])
-    elif function == "ntile":
-        number = _integer(f.args[0])
-    elif function in ("first_value", "nth_value"):
-        number = 1 if function == "first_value" else _integer(f.args[1])
+    numbered, number = (None, given) if isinstance(given, int) else (places[given], 1)
+    function, default = f.function, _literal(f.args[2]) if f.function in ("lag", "lead") else None
+    if function == "lead":
+        function, number = "lag", -number
+    elif function == "first_value":
         function = "nth_value"
     start, end = (None if bound is None else places[bound] for bound in f.bounds)
-    reach, before, after = _reach(function, frame, number, skips, (start, end) != (None, None))
+    by_value, varies = (start, end) != (None, None), numbered is not None
+    reach, before, after = _reach(function, f.frame, number, varies, skips, by_value)
     return WindowFunctionPlan(
-        function, None if argument is None else places[argument], f.type, frame, skips, number, default,
-        reach, before, after, (start, end),
+        function, None if argument is None else places[argument], f.type, f.frame, skips, number, default,
+        reach, before, after, (start, end), numbered,
     )  # fmt: skip
-
-
-def _integer(scalar: Scalar) -> int:
-    value = _literal(scalar)
-    assert isinstance(value, int), "the binder lets integer literals pass only"
-    return value
 
 
 def _literal(scalar: Scalar) -> int | float | bool | str | None:
@@ -181,7 +193,7 @@ def _literal(scalar: Scalar) -> int | float | bool | str | None:
     return scalar.value
 
 
-def _reach(function: str, frame: Frame, number: int, skips: bool, by_value: bool) -> tuple[str, int, int]:
+def _reach(function: str, frame: Frame, number: int, varies: bool, skips: bool, by_value: bool) -> tuple[str, int, int]:
     """The reach, and how many rows or groups a function looks back and ahead, where that is bounded."""
     if function in _PARTITION:
         return "partition", 0, 0
@@ -190,10 +202,12 @@ def _reach(function: str, frame: Frame, number: int, skips: bool, by_value: bool
     if function == "row_number":
         return "onward", 0, 0
     if function == "lag":
-        return "near", max(number, 0), max(-number, 0)
+        return ("partition", 0, 0) if varies else ("near", max(number, 0), max(-number, 0))
     start, end = frame.start, frame.end
-    if frame.exclude and (start is None or end is None) and (frame.is_whole or not _is_sum(function)):
-        return _reach_with_a_hole(frame)
+    of_each = varies or (bool(frame.exclude) and (frame.is_whole or not _is_sum(function)))
+    by_count = skips and number > 1 and not frame.is_whole
+    if (start is None or end is None) and (of_each or by_count):
+        return _reach_of_each(frame)
     if start is None and end is None:
         return "shared", 0, 0
     if start is None:
@@ -214,8 +228,8 @@ def _is_sum(function: str) -> bool:
     return function in AGGREGATES and AGGREGATES[function].reduction is Reduction.ACCUMULABLE
 
 
-def _reach_with_a_hole(frame: Frame) -> tuple[str, int, int]:
-    """The reach where what a frame leaves out decides of each row anew whether a change matters."""
+def _reach_of_each(frame: Frame) -> tuple[str, int, int]:
+    """The reach where rows on one side of a change are concerned whatever becomes of the others."""
     if frame.is_whole:
         return "partition", 0, 0
     return ("behind", _FAR, max(frame.end or 0, 0)) if frame.start is None else ("before", max(-frame.start, 0), _FAR)

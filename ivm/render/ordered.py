@@ -43,7 +43,7 @@ def _spec(plan: WindowFunctionPlan) -> FunctionSpec:
     frame = FrameSpec(plan.frame.start, plan.frame.end, plan.frame.peers, plan.frame.exclude, *plan.bounds)
     return FunctionSpec(
         plan.function, plan.argument, plan.type, frame, plan.skips_nulls, plan.number, plan.default, plan.reach,
-        plan.before, plan.after,
+        plan.before, plan.after, plan.numbered,
     )  # fmt: skip
 
 

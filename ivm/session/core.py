@@ -61,7 +61,7 @@ class Core:
         self.clock, self.numbers = Clock(self.catalog), Numbers(self)
         self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers, lambda: self.settings.zone)
         self.external_access = external_access
-        self.functions = Functions()
+        self.functions = Functions(self.catalog)
         """Those of the application's."""
         self.catalog.functions = self.functions.declared
         self.lock.within = self.functions.within

@@ -208,7 +208,8 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
-        os.urandom(8).hex(), statement.change_feed, statement.temporary, bound.calls, zone,
+        os.urandom(8).hex(), statement.change_feed, statement.temporary,
+        tuple(catalog.functions[each].signature for each in bound.calls), zone,
     )  # fmt: skip
     catalog.add_view(definition)
     if begins_clock:

@@ -13,6 +13,7 @@ from catalog.function import PythonFunction
 from catalog.names import key, listed, suggestion
 from catalog.types import Kind, SqlType
 from ivm.arguments import one_of
+from ivm.called import check_same
 from ivm.session.core import Core
 from sql.python_functions import calls_by_name, type_written
 
@@ -68,12 +69,22 @@ def create_function(core: Core, function: PythonFunction) -> None:
         raise UnsupportedError(f"{what}: {core.functions.refusal}")
     with core.definitions:
         core.begin_defining(None)
-        if name in core.functions.declared:
+        there = core.functions.declared.get(name)
+        if there is not None and there.function is None:
+            _check_expected(core, function, there)
+        elif there is not None:
             raise BindError(f"{what}: there is one of that name; remove it first, or choose another name")
         if (False, name) in core.catalog.macros:
             raise BindError(f"{what}: there is a macro of that name; drop it, or choose another name")
         _check_name(what, function.name)
         core.functions.declared[name] = function
+
+
+def _check_expected(core: Core, function: PythonFunction, expected: PythonFunction) -> None:
+    """BindError if views call another function of that name, which was not given yet."""
+    callers = core.functions.callers(key(expected.name))
+    if callers:
+        check_same(function, expected.signature, callers)
 
 
 def remove_function(core: Core, name: Any) -> None:
@@ -84,7 +95,7 @@ def remove_function(core: Core, name: Any) -> None:
         raise BindError(f"cannot remove function {name!r}: there is none of that name{known}")
     with core.definitions:
         core.begin_defining(None)
-        users = [view.name for view in core.catalog.views if key(found.name) in view.calls]
+        users = core.functions.callers(key(found.name))
         if users:
             raise BindError(
                 f"cannot remove function {found.name!r}: {listed('view', users)} "

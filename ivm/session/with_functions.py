@@ -56,11 +56,13 @@ class WithFunctions(ABC):
         (InterfaceError). One that never returns keeps commits waiting until Ctrl-C, which in queries, that DuckDB runs,
         is heard when the function returns.
 
-        No log has functions: whoever opens a database on disk gives `ivm.connect` those that its views call. Answers
-        are in its checkpoints; those since are asked again when it is opened.
+        No log has functions, only how those that views call were declared. Whoever opens a database on disk gives
+        `ivm.connect` these, or calls this later, with the same types; until then a commit or query that needs one fails
+        (MissingFunctionError), and all else goes on. Answers are in its checkpoints; those since are asked again when
+        it is opened, for which it needs the functions.
 
         Raises TypeMismatchError for what is no function, or has no types; BindError if a function of DuckDB's, a macro
-        or another function has the name; UnsupportedError on Spark.
+        or another function has the name, or views call one that was declared in another way; UnsupportedError on Spark.
 
         Cost: of a commit, for each combination of arguments that is new, what the function takes and some ten
         microseconds, and about one for each row. Memory: some 300 bytes for each that is there, in each view.

@@ -31,6 +31,7 @@ from sql.bind.context import BindContext, Block, Ctes, Nearest, Reads, Refinemen
 from sql.bind.functions.clock import clock_type, read_in_duckdb
 from sql.bind.functions.numbers import MAKES_ZERO_OF_NULL
 from sql.bind.measures import by_measure
+from sql.bind.windows.own_order import move_order
 from sql.bind.windows.partitions import OF_PARTITION
 from sql.decorrelate.decorrelate import decorrelate
 from sql.duckdb_text import duckdb_text, no_answer, translated
@@ -327,6 +328,7 @@ def _refine(window: Refinement) -> None:
         last = [arg for arg, value in call.args.items() if isinstance(value, exp.Expr)][-1]
         end_order(call, terms, last)
         return
+    move_order(node)
     node.set("alias", None)
     node.set("partition_by", [each.copy() for each in spec.partition])
     node.set("order", exp.Order(expressions=terms))

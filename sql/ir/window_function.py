@@ -39,9 +39,10 @@ UNFRAMED = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "cume_
 class WindowFunction:
     """One window function: `function` over `args`, which read the input row.
 
-    row_number, rank, dense_rank, percent_rank, cume_dist (no arguments); ntile (literal n); lag, lead (value, literal
-    offset, literal default or NULL literal); first_value, last_value, nth_value (value [, literal n]) and the
-    aggregates count_star, count, sum, avg, min, max over `frame`. The types are DuckDB's.
+    row_number, rank, dense_rank, percent_rank, cume_dist (no arguments); ntile (n); lag, lead (value, offset, literal
+    default or NULL literal); first_value, last_value, nth_value (value [, n]) and the aggregates count_star, count,
+    sum, avg, min, max over `frame`. The types are DuckDB's. n and the offset are BIGINTs, computed of each row; n as a
+    literal is 1 or more, or NULL.
 
     `bounds` are those of a RANGE frame with offsets: at `start` and at `end` the value up to which the frame goes, or
     None. It is over the row, of the type of the first term of ORDER BY, and does not fall as rows go on in their order

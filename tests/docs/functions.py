@@ -264,9 +264,12 @@ and the commit with it; in a query, which DuckDB runs, Ctrl-C is heard when the 
 CHECK, DEFAULT and generated columns refuse all of them, and so does Spark. There are no aggregates and no table functions of
 Python's. `db.remove_function("slug")` is refused while a view calls it.
 
-No log has functions. Give those that views call when a database on disk is opened: `ivm.connect("site.ivm", functions={"slug":
-slug})`. Checkpoints have the answers; what came since the last one is asked again. To have all asked anew, as after a
-correction, drop the view and create it again.
+No log has functions, only how those that views call were declared. Give them when a database on disk is opened,
+`ivm.connect("site.ivm", functions={"slug": slug})`, or later: it opens without them, as the shell does, and views can be read.
+What needs an answer that is not remembered fails, and says which function is missing (MissingFunctionError); after
+`db.create_function` with the same types all goes on. Checkpoints have the answers, also that which `close` makes; what came
+since is asked again. So after a crash, or beside a process that writes, a database may need its functions to be opened, and says
+so. To have all asked anew, as after a correction, drop the view and create it again.
 
 Cost: beside what the function takes, 0.1 ms for a commit, one or two microseconds for each row that comes or goes, and ten for
 arguments that are new or gone: 100,000 rows with new ones take 1.4 s, with known ones 0.15 s. 300 bytes for each combination of

@@ -325,30 +325,6 @@ def test_threads_that_commit_while_a_view_is_filled_and_others_read() -> None:
         db.verify()
 
 
-def test_a_database_on_disk_remembers_what_its_checkpoint_has(tmp_path: Path) -> None:
-    fickle = Fickle()
-    functions = {"f": {"function": fickle, "parameters": ["BIGINT"], "return_type": "BIGINT"}}
-    with ivm.connect(tmp_path / "db", compile="off", functions=functions) as db:
-        db.sql("CREATE TABLE t (id INTEGER PRIMARY KEY, x INTEGER)")
-        db.sql("INSERT INTO t SELECT i, i % 5 FROM range(20) r(i)")
-        db.sql("CREATE MATERIALIZED VIEW v AS SELECT f(x) AS k, count(*) AS n FROM t GROUP BY k")
-        before = rows(db, "SELECT * FROM v ORDER BY ALL")
-        db.sql("CHECKPOINT")
-        db.sql("INSERT INTO t VALUES (100, 3), (101, 77)")
-    with pytest.raises(ivm.BindError, match=r"view v calls f\(\), .*functions="):
-        ivm.connect(tmp_path / "db", compile="off")
-    with ivm.connect(tmp_path / "db", compile="off", functions=functions) as db:
-        assert all(fickle.asked[x] == 1 for x in range(5))
-        assert {k for k, _ in before} < {k for k, _ in rows(db, "SELECT * FROM v")}
-        db.verify()
-        db.sql("DELETE FROM t WHERE x = 3")
-        db.sql("INSERT INTO t VALUES (102, 3)")
-        assert fickle.asked[3] == 2
-        db.verify()
-    with ivm.connect(tmp_path / "db", read_only=True, functions=functions) as db:
-        db.verify()
-
-
 def test_explain_and_the_state_tell_of_it() -> None:
     with ivm.connect(compile="off") as db:
         db.create_function("f", lambda x: x, ["BIGINT"], "BIGINT")

@@ -35,6 +35,7 @@ PLACES = (
     _place("ivm.trace", 2, "pyarrow", "numpy"),
     # DuckDB, and functions of which it is asked.
     _place("ivm.duck", 3, "duckdb", "pyarrow"),
+    _place("ivm.rows_of_duckdb", 3, "duckdb", "pyarrow"),
     _place("ivm.asked", 3, "duckdb", "pyarrow", "numpy"),
     # The same of functions that the application has written.
     _place("ivm.called", 3, "pyarrow"),
@@ -61,7 +62,7 @@ PLACES = (
 
 # The pairs on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of; and DuckDB is
 # asked for functions by the connections that all share.
-SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow"), ("ivm.asked", "ivm.duck")})
+SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow"), ("ivm.asked", "ivm.duck"), ("ivm.duck", "ivm.rows_of_duckdb")})
 
 # The rooms of the face, each of which imports none of those behind it.
 ROOMS = ("ivm.results", "ivm.engine", "ivm.intake", "ivm.session")

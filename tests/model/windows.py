@@ -100,16 +100,18 @@ def _value(f: WindowFunction, rows: list[Row], at: int, order: Sequence[Order], 
         case "cume_dist":
             return (first + groups.count(groups[at])) / len(rows)
         case "ntile":
-            return _tile(at, len(rows), _literal(f, 0))
+            tiles = _number(f, 0, rows[at])
+            return None if tiles is None or tiles < 1 else _tile(at, len(rows), tiles)
         case "lag":
-            return _shifted(f, rows[:at][::-1], rows[at], _literal(f, 1))
+            return _shifted(f, rows[:at][::-1], rows[at + 1 :], rows[at])
         case "lead":
-            return _shifted(f, rows[at + 1 :], rows[at], _literal(f, 1))
+            return _shifted(f, rows[at + 1 :], rows[:at][::-1], rows[at])
     frame = _framed(f, rows, at, order, groups)
     if f.function in ("first_value", "last_value", "nth_value"):
         values = _values(f, frame)
         if f.function == "nth_value":
-            return values[_literal(f, 1) - 1] if len(values) >= _literal(f, 1) else None
+            number = _number(f, 1, rows[at])
+            return values[number - 1] if number is not None and 1 <= number <= len(values) else None
         return (values[0] if f.function == "first_value" else values[-1]) if values else None
     arg = f.args[0] if f.args else None
     weighted = [(None if arg is None else value_of(arg, row), 1) for row in frame]
@@ -121,17 +123,19 @@ def _values(f: WindowFunction, rows: list[Row]) -> list[Value]:
     return [v for v in values if v is not None] if f.ignore_nulls else values
 
 
-def _shifted(f: WindowFunction, others: list[Row], row: Row, offset: int) -> Value:
+def _shifted(f: WindowFunction, others: list[Row], behind: list[Row], row: Row) -> Value:
+    offset, default = _number(f, 1, row), f.args[2]
+    if offset is None:
+        return None
     if offset == 0:
         return value_of(f.args[0], row)
-    values = _values(f, others)
-    default = f.args[2]
+    values, offset = _values(f, others if offset > 0 else behind), abs(offset)
     assert isinstance(default, Literal)
     return values[offset - 1] if len(values) >= offset else default.value
 
 
 def _tile(at: int, rows: int, tiles: int) -> int:
-    ends = [rows // tiles + (1 if tile < rows % tiles else 0) for tile in range(tiles)]
+    ends = [rows // tiles + (1 if tile < rows % tiles else 0) for tile in range(min(tiles, rows))]
     for tile, size in enumerate(ends, 1):
         if at < size:
             return tile
@@ -139,8 +143,7 @@ def _tile(at: int, rows: int, tiles: int) -> int:
     raise AssertionError("every row is in a tile")
 
 
-def _literal(f: WindowFunction, number: int) -> int:
-    literal = f.args[number]
-    assert isinstance(literal, Literal)
-    assert isinstance(literal.value, int)
-    return literal.value
+def _number(f: WindowFunction, argument: int, row: Row) -> int | None:
+    number = value_of(f.args[argument], row)
+    assert number is None or isinstance(number, int)
+    return number

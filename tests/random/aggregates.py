@@ -118,11 +118,15 @@ class Aggregates(Conditions):
             case 0 | 1:
                 return f"{self.rng.choice(('row_number', 'rank', 'dense_rank'))}() {over})", "INT"
             case 2:
-                return f"ntile({self.rng.randint(1, 3)}) {over})", "INT"
+                tiles = self.rng.choice(("1", "2", "3", f"greatest({self.rng.choice(numbers)}, 1)"))
+                return f"ntile({tiles}) {over})", "INT"
             case 3:
-                return f"{self.rng.choice(('lag', 'lead'))}({value}, {self.rng.randint(0, 2)}) {over})", kind
+                by = self.rng.choice(("0", "1", "2", self.rng.choice(numbers)))
+                return f"{self.rng.choice(('lag', 'lead'))}({value}, {by}) {over})", kind
             case 4:
-                return f"{self.rng.choice(('first_value', 'last_value'))}({value}) {over}{frame})", kind
+                nth = f"nth_value({value}, {self.rng.choice(('2', self.rng.choice(numbers)))})"
+                call = self.rng.choice((f"first_value({value})", f"last_value({value})", nth))
+                return f"{call} {over}{frame})", kind
             case 5:
                 return f"count({self.rng.choice(('*', value))}) {over}{frame})", "INT"
             case 6:

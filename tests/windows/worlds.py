@@ -98,19 +98,22 @@ def _functions(draw: st.DrawFn, types: tuple[tuple[SqlType, bool], ...]) -> Wind
     at = draw(st.integers(0, len(types) - 1))
     type_, nullable = types[at]
     column = Column(at, type_, nullable)
-    skips = draw(st.booleans())
+    skips, varies, least = draw(st.booleans()), draw(st.booleans()), 0 if name in ("lag", "lead") else 1
+    number: Scalar = Literal(draw(st.integers(least, 3 + least)), BIGINT)
+    of_row = [Column(place, BIGINT, nullable) for place, (each, nullable) in enumerate(types) if each == BIGINT]
+    if of_row and varies:
+        number = draw(st.sampled_from(of_row))
     if name in RANKS:
         return WindowFunction(name, (), BIGINT, False)
     if name in SHARES:
         return WindowFunction(name, (), DOUBLE, False)
     if name == "ntile":
-        return WindowFunction(name, (Literal(draw(st.integers(1, 4)), BIGINT),), BIGINT, False)
+        return WindowFunction(name, (number,), BIGINT, not isinstance(number, Literal))
     if name in ("lag", "lead"):
         default = Literal(draw(st.one_of(st.none(), values_of(type_))), type_)
-        offset = Literal(draw(st.integers(0, 3)), BIGINT)
-        return WindowFunction(name, (column, offset, default), type_, ignore_nulls=skips)
+        return WindowFunction(name, (column, number, default), type_, ignore_nulls=skips)
     if name == "nth_value":
-        return WindowFunction(name, (column, Literal(draw(st.integers(1, 4)), BIGINT)), type_)
+        return WindowFunction(name, (column, number), type_, ignore_nulls=skips)
     if name in VALUES:
         return WindowFunction(name, (column,), type_, ignore_nulls=skips)
     if name == "count_star":

@@ -1,12 +1,13 @@
 """The value of a window function at a row, from its position in its partition's tree.
 
-`functions` is int64 (functions, 15), a row for each: its kind; where its words begin among the values; how many they
+`functions` is int64 (functions, 16), a row for each: its kind; where its words begin among the values; how many they
 are; its argument, as the place in a node's words, the argument's extreme (see `windows.tree`), or 0; the start and the
 end of its frame as offsets, -FAR and FAR where unbounded; whether offsets count groups of peers; the field that counts
 the argument's values that are not NULL, -1 where NULLs are not skipped; the number that it is given (the offset of lag,
 negative for lead; of ntile and nth_value); its reach, and how far it looks back and ahead (see `windows.reach`); where
-in a node the value stands up to which the frame goes at its start and at its end, -1 where the offset says it; and
-what it leaves out (`NOTHING` to `TIES`). `defaults` is int64 (functions, 3): the words of the default of lag and lead.
+in a node the value stands up to which the frame goes at its start and at its end, -1 where the offset says it; what
+it leaves out (`NOTHING` to `TIES`); and where in a node the number stands if it is another for each row, else -1: it is
+taken as often as the plan's number says. `defaults` is int64 (functions, 3): the words of the default of lag and lead.
 Values that may be NULL have a word before them that says whether there is one.
 """
 
@@ -34,7 +35,7 @@ from ivm.kernels.windows.positions import (
 from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, Trees, add_fields, better, size
 
 KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH, BEFORE, AFTER, FROM, UP_TO, HOLE = range(15)
-COLUMNS = 15
+NUMBERED, COLUMNS = 15, 16
 NOTHING, ROW, GROUP, TIES = range(4)
 ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, NTH, LAST, SUMS, EXTREME = range(11)
 FAR = np.int64(2**40)
@@ -92,13 +93,13 @@ def evaluate(trees: Trees, root: Word, f: Word, node: Word, at: Word, scratch: S
         result[0, 0] = at + 1
         return
     if kind == NTILE:
-        result[0, 0] = _tile(at, count, functions[f, NUMBER])
+        _ntile(trees, f, node, at, count, result)
         return
     if kind == DENSE_RANK:
         result[0, 0] = _dense_rank(nodes, sizes, shape, functions[f, AT], node)
         return
     if kind == LAG:
-        _lag(trees, root, f, at, count, result)
+        _lag(trees, root, f, node, at, count, result)
         return
     if kind in (RANK, PERCENT_RANK, CUME_DIST) or functions[f, OF_PEERS] or functions[f, HOLE] > ROW:
         find_peers(trees, root, node, at, memory)
@@ -115,10 +116,12 @@ def evaluate(trees: Trees, root: Word, f: Word, node: Word, at: Word, scratch: S
     if functions[f, OF_PEERS]:
         low, high = _frame_of_peers(trees, root, f, node, low, high, memory)
     low, high = max(low, np.int64(0)), min(high, count - 1)
-    if functions[f, HOLE] != NOTHING:
+    if kind in (NTH, LAST) and not _is_counted(trees, f, node, 1):
+        _copy(nodes, -1, 0, functions[f, COUNT], result)
+    elif functions[f, HOLE] != NOTHING:
         _with_a_hole(trees, root, f, node, at, low, high, scratch)
     elif kind in (NTH, LAST):
-        _nth(trees, root, f, low, high, functions[f, NUMBER] - 1, result)
+        _nth(trees, root, f, low, high, _number(trees, f, node) - 1, result)
     elif low != memory[FRAME_LOW] or high != memory[FRAME_HIGH]:
         _of_frame(trees, root, f, node, at, low, high, scratch)
         memory[FRAME_LOW], memory[FRAME_HIGH] = low, high
@@ -154,6 +157,31 @@ def _frame_of_peers(
     return low, high
 
 
+@part(inline=True)
+def _number(trees: Trees, f: Word, node: Word) -> Word:
+    """The number that a function is given at a node, or one that is as far beyond all rows."""
+    place, number = trees.functions[f, NUMBERED], trees.functions[f, NUMBER]
+    return number if place < 0 else number * min(max(trees.nodes[node, place + 1], -FAR), FAR)
+
+
+@part(inline=True)
+def _is_counted(trees: Trees, f: Word, node: Word, least: Word) -> bool:
+    """Whether a function is given a number at a node, and not one below `least`."""
+    place = trees.functions[f, NUMBERED]
+    return bool(place < 0 or (trees.nodes[node, place] != 0 and trees.nodes[node, place + 1] >= least))
+
+
+@part(inline=True)
+def _ntile(trees: Trees, f: Word, node: Word, at: Word, count: Word, result: Ints) -> None:
+    """The tile of a row; where the number of tiles is another for each row, NULL where that is."""
+    if trees.functions[f, NUMBERED] < 0:
+        result[0, 0] = _tile(at, count, trees.functions[f, NUMBER])
+        return
+    there = _is_counted(trees, f, node, 1)
+    result[0, 0] = np.int64(there)
+    result[0, 1] = _tile(at, count, _number(trees, f, node)) if there else np.int64(0)
+
+
 @part()
 def _tile(at: Word, count: Word, tiles: Word) -> Word:
     """The number of the tile, from 1: the first count % tiles of them have one row more."""
@@ -181,17 +209,20 @@ def _copy(nodes: Ints, node: Word, argument: Word, words: Word, result: Ints) ->
 
 
 @part(inline=True)
-def _lag(trees: Trees, root: Word, f: Word, at: Word, count: Word, result: Ints) -> None:
+def _lag(trees: Trees, root: Word, f: Word, node: Word, at: Word, count: Word, result: Ints) -> None:
     """The argument so many rows before, of those that are counted; the default where there is no such row."""
     nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
-    back, field = functions[f, NUMBER], functions[f, COUNTED]
+    back, field = _number(trees, f, node), functions[f, COUNTED]
+    if not _is_counted(trees, f, node, np.int64(-(2**63))):
+        _copy(nodes, -1, 0, functions[f, COUNT], result)
+        return
     position = at - back
     if field >= 0 and back != 0:
         before = counted(nodes, root, sizes, shape, field, at if back > 0 else at + 1)
         position = select_counted(nodes, root, sizes, shape, field, before - back if back > 0 else before - back - 1)
     if 0 <= position < count:
-        node = select(nodes, root, sizes, shape[KEY], position)
-        _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
+        other = select(nodes, root, sizes, shape[KEY], position)
+        _copy(nodes, other, functions[f, ARGUMENT], functions[f, COUNT], result)
     else:
         for w in range(functions[f, COUNT]):
             result[0, w] = trees.defaults[f, w]
@@ -231,7 +262,7 @@ def _with_a_hole(
     for w in range(functions[f, COUNT]):
         result[0, w] = 0
     if functions[f, KIND] in (NTH, LAST):
-        _nth_part(trees, root, f, parts, result)
+        _nth_part(trees, root, f, _number(trees, f, node) - 1, parts, result)
         return
     for p in range(0, 6, 2):
         if parts[p] <= parts[p + 1]:
@@ -240,10 +271,10 @@ def _with_a_hole(
 
 
 @part()
-def _nth_part(trees: Trees, root: Word, f: Word, parts: Ints, result: Ints) -> None:
-    """The argument of the n-th or the last row, of those that are counted, of stretches of rows."""
+def _nth_part(trees: Trees, root: Word, f: Word, number: Word, parts: Ints, result: Ints) -> None:
+    """The argument of row `number`, from 0, or of the last row, of those that are counted, of stretches of rows."""
     nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
-    number, field, last = functions[f, NUMBER] - 1, functions[f, COUNTED], functions[f, KIND] == LAST
+    field, last = functions[f, COUNTED], functions[f, KIND] == LAST
     for step in range(0, 6, 2):
         p = 4 - step if last else step
         low, high = parts[p], parts[p + 1]

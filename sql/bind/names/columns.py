@@ -266,6 +266,8 @@ _NESTED: dict[type[exp.Expr], Callable[[exp.Expr, SqlText], str]] = {
 
 _QUOTED_CALL = re.compile(r'^"(\w+)"\(')
 """A function's name, which before OVER DuckDB does not quote."""
+_ORDERED_CALL = re.compile(r"^\w+\(ORDER BY ")
+"""A call of no arguments with ORDER BY, before which DuckDB has a space."""
 
 
 def _window(node: exp.Window, source: SqlText) -> str:
@@ -278,6 +280,7 @@ def _window(node: exp.Window, source: SqlText) -> str:
     name = _QUOTED_CALL.sub(r"\1(", column_name(call, source))
     if isinstance(call, exp.First | exp.Last) and name.startswith(f"{call.key}("):
         name = name.replace("(", "_value(", 1)
+    name = name.replace("(ORDER BY ", "( ORDER BY ", 1) if _ORDERED_CALL.match(name) else name
     return f"{'count()' if name == 'count_star()' else name} OVER {over}"
 
 

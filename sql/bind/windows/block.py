@@ -13,8 +13,9 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.bind.names.scope import WINDOWED, Scope
 from sql.bind.windows.framed import FramedAggregate, with_framed
-from sql.bind.windows.frames import bind_frame
+from sql.bind.windows.frames import Term, bind_frame
 from sql.bind.windows.functions import VALUES, bind_function, bind_spec
+from sql.bind.windows.own_order import own_order, with_own_order
 from sql.bind.windows.partitions import Composed, with_aggregates
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
@@ -89,12 +90,11 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
     try:
         spec = bind_spec(binder, node)
         partition = tuple(_key(binder, each) for each in spec.partition)
-        order = tuple(
-            (_key(binder, each.this), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
-            for each in spec.order
-        )
-        order = tuple(term for term in order if not isinstance(term[0], Literal))
+        order = _terms(binder, spec)
         framed = bind_frame(binder, node, spec, order)
+        if own_order(node):
+            spec = with_own_order(binder, node, spec, framed)
+            order = _terms(binder, spec)
         function = bind_function(binder, node, spec, framed)
     finally:
         binder.windows, binder.clause = windows, outer
@@ -103,6 +103,8 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
         first, own = function.functions[0], framed.order
         if isinstance(first, Aggregate):
             own = ()
+        elif isinstance(first, WindowFunction) and first.function in UNFRAMED:
+            own = order
         else:
             windows.places[id(node)] = node, spec, first
         parts = zip(function.functions, function.names, strict=True)
@@ -111,6 +113,15 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
     windows.places[id(node)] = node, spec, function
     name = column_name(node, binder.source)
     return Operand(node, windows.column(_Windowed(keys, order, function), name))
+
+
+def _terms(binder: Binder, spec: Spec) -> tuple[Term, ...]:
+    """ORDER BY, without constants."""
+    order = (
+        (_key(binder, each.this), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
+        for each in spec.order
+    )
+    return tuple(term for term in order if not isinstance(term[0], Literal))
 
 
 def _key(binder: Binder, node: exp.Expr) -> Scalar:

@@ -8,7 +8,20 @@ from dataclasses import replace
 from sqlglot import exp
 
 from catalog.names import key, suggestion
-from catalog.types import BIGINT, BOOLEAN, DOUBLE, list_of
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    NULL,
+    SMALLINT,
+    TINYINT,
+    UINTEGER,
+    USMALLINT,
+    UTINYINT,
+    VARCHAR,
+    list_of,
+)
 from sql.aggregate_nodes import FUNCTIONS
 from sql.bind.aggregates.calls import AGGREGATES, AggregateCall, read_call
 from sql.bind.aggregates.operands import order_by
@@ -17,14 +30,16 @@ from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.framed import FramedAggregate
 from sql.bind.windows.frames import FAR, Framed
+from sql.bind.windows.own_order import bare
 from sql.bind.windows.partitions import OF_PARTITION, Composed, of_partition
 from sql.bind.windows.specs import Spec, resolved
+from sql.folded import folded
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import aggregate_of, reverse_of
-from sql.ir.conditions import comparison, is_null
+from sql.ir.conditions import coalesced, comparison, is_null
 from sql.ir.measures import has_measure
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar
-from sql.ir.window_function import WHOLE_PARTITION, Frame, WindowFunction
+from sql.ir.window_function import WHOLE_PARTITION, WindowFunction
 from sql.sql_text import text_of
 
 
@@ -55,6 +70,8 @@ VALUES: dict[type[exp.Expr], str] = {
 _VALUES_THERE: dict[type[exp.Expr], type[exp.Expr]] = {exp.First: exp.FirstValue, exp.Last: exp.LastValue}
 """What these aggregates are with IGNORE NULLS."""
 _SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
+_COUNTING = frozenset((TINYINT, SMALLINT, INTEGER, BIGINT, UTINYINT, USMALLINT, UINTEGER, NULL))
+"""The types of the numbers that window functions count by."""
 _OFFERED = (
     "row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, nth_value, sum, count, avg, min and max"
 )
@@ -67,12 +84,14 @@ def bind_function(binder: Binder, node: exp.Expr, spec: Spec, framed: Framed) ->
         call, skips = call.this, isinstance(call, exp.IgnoreNulls)
     kind = type(call)
     if kind in _RANKS:
+        if any(not isinstance(each, exp.Order) for each in call.iter_expressions()):
+            binder.fail(call, f"{text_of(call)[:60]} takes no argument; leave it out")
         type_ = DOUBLE if kind in (exp.PercentRank, exp.CumeDist) else BIGINT
         return WindowFunction(_RANKS[kind], (), type_, False)
     if kind is exp.Ntile:
-        return WindowFunction("ntile", (_positive(binder, call, call.this),), BIGINT, False)
+        return _ntile(binder, call)
     if kind in _SHIFTS:
-        return _shift(binder, call, framed, skips)
+        return _shift(binder, call, skips)
     if skips and kind in _VALUES_THERE:  # for DuckDB's text too
         value = _VALUES_THERE[kind](**call.args)
         call.replace(value)
@@ -89,9 +108,7 @@ def _value(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> Windo
     arg = _argument(binder, call)
     args: tuple[Scalar, ...] = (arg,)
     if name == "nth_value":
-        if skips and arg.nullable:
-            return _value_of_frame(binder, call, framed, skips)
-        args = (arg, _positive(binder, call, call.args.get("offset")))
+        args = (arg, _place(binder, call, call.args.get("offset")))
     return WindowFunction(name, args, arg.type, True, framed.frame, skips and arg.nullable, framed.bounds)
 
 
@@ -99,10 +116,7 @@ def _value_of_frame(binder: Binder, call: exp.Expr, framed: Framed, skips: bool)
     """first_value, last_value and nth_value over a frame that no window operator keeps, or in an order of their own."""
     given = {name: each for name, each in call.args.items() if isinstance(each, exp.Expr)}
     own = next((each.expressions for each in given.values() if isinstance(each, exp.Order)), [])
-    value, offset = (each.this if isinstance(each, exp.Order) else each for each in map(given.get, ("this", "offset")))
-    if value is None or isinstance(value, exp.Distinct):
-        binder.fail(call, "this window function needs an argument, without DISTINCT")
-    arg, name = binder.bind(value).stored, VALUES[type(call)]
+    arg, offset, name = _argument(binder, call), bare(given.get("offset")), VALUES[type(call)]
     order = order_by(binder, own) + framed.terms
     back = name == "last_value"
     if back:
@@ -112,9 +126,12 @@ def _value_of_frame(binder: Binder, call: exp.Expr, framed: Framed, skips: bool)
         return _composed(Column(0, arg.type), (found,), (name,), framed, in_order=True, back=back)
     others = (Call("case", (is_null(arg), Literal(None, BOOLEAN), TRUE), BOOLEAN),) if skips else ()
     found = Aggregate("list", arg, list_of(arg.type), others=others, order=order)
-    number = _positive(binder, call, offset)
-    nth = Call("element", (Column(0, found.type), number), arg.type)
-    return _composed(nth, (found,), (name,), framed, in_order=True)
+    number = _place(binder, call, offset)
+    at = Column(1, BIGINT, number.nullable)  # where it is below 1, there is no such row
+    at_least = Call("case", (comparison("ge", at, Literal(1, BIGINT)), at, Literal(None, BIGINT)), BIGINT)
+    nth = Call("element", (Column(0, found.type), at_least), arg.type)
+    made = _composed(nth, (found,), (name,), framed, in_order=True)
+    return replace(made, functions=(*made.functions, _of_row(number)), names=(*made.names, "number"))
 
 
 def _composed(
@@ -126,75 +143,78 @@ def _composed(
 
 
 def _argument(binder: Binder, call: exp.Expr) -> Scalar:
-    if call.this is None:
-        binder.fail(call, "this window function needs an argument")
-    if isinstance(call.this, exp.Order | exp.Distinct):
-        binder.refuse(call, "ORDER BY and DISTINCT inside a window function are not supported; leave them out")
-    return binder.bind(call.this).stored
+    value = bare(call.this)
+    if value is None or isinstance(value, exp.Distinct):
+        binder.fail(call, "this window function needs an argument, without DISTINCT")
+    return binder.bind(value).stored
 
 
-def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
-    number = None if node is None else binder.bind(node).integer
-    if number is None or number < 1:
-        binder.refuse(call, "this window function counts by an integer literal of 1 or more; write the number")
-    return Literal(min(number, FAR), BIGINT)
+def _number(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Scalar:
+    """The number that a function counts by: a literal, or a BIGINT that is computed of each row."""
+    if node is None:
+        binder.fail(call, f"{text_of(call)[:60]} needs a number behind its argument; write it")
+    operand = binder.bind(node)
+    if operand.type not in _COUNTING and not operand.is_text_literal:
+        binder.mismatch(node, f"this window function counts by an integer, not {operand.type}; cast it to BIGINT")
+    scalar = folded(binder.cast(operand, BIGINT))
+    if isinstance(scalar, Literal) and isinstance(scalar.value, int):
+        return Literal(max(-FAR, min(scalar.value, FAR)), BIGINT)
+    return scalar
 
 
-def _shift(binder: Binder, call: exp.Expr, framed: Framed, skips: bool) -> WindowFunction | Composed:
+def _place(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Scalar:
+    """The number of nth_value(); of less than 1 there is no such row, and none behind all."""
+    number = _number(binder, call, node)
+    return Literal(FAR, BIGINT) if isinstance(number, Literal) and _is_below_one(number.value) else number
+
+
+def _is_below_one(value: object) -> bool:
+    return isinstance(value, int) and value < 1
+
+
+def _ntile(binder: Binder, call: exp.Expr) -> WindowFunction:
+    number, what = _number(binder, call, bare(call.this)), "ntile() needs a number of 1 or more"
+    if isinstance(number, Literal):
+        if _is_below_one(number.value):
+            binder.fail(call, f"{what}; write how many tiles there are to be")
+        return WindowFunction("ntile", (number,), BIGINT, number.value is None)
+    wrong = comparison("lt", number, Literal(1, BIGINT))
+    checked = Call("raise_if", (coalesced(wrong, FALSE), Literal(what, VARCHAR), number), BIGINT, number.nullable)
+    return WindowFunction("ntile", (checked,), BIGINT, checked.nullable)
+
+
+def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction | Composed:
+    """lag() and lead(): the default is that of the row itself."""
     name, arg = _SHIFTS[type(call)], _argument(binder, call)
     default: Scalar = Literal(None, arg.type)
-    if call.args.get("default"):
-        default = binder.cast(binder.bind(call.args["default"]), arg.type)
-    distance = binder.bind(call.args["offset"]) if call.args.get("offset") else None
-    offset = 1 if distance is None else distance.integer
-    if offset is None:
-        assert distance is not None, "it is written"
-        return _varying_shift(binder, call, (arg, distance, default), framed, skips)
-    offset = max(-FAR, min(offset, FAR))
-    if offset < 0:
-        name, offset = ("lead" if name == "lag" else "lag"), -offset
-    skips = skips and arg.nullable and offset > 0
+    otherwise, distance = bare(call.args.get("default")), bare(call.args.get("offset"))
+    if otherwise is not None:
+        default = binder.cast(binder.bind(otherwise), arg.type)
+    offset = Literal(1, BIGINT) if distance is None else _number(binder, call, distance)
+    given = offset.value if isinstance(offset, Literal) else None
+    if isinstance(given, int) and given < 0:
+        name, given, offset = ("lead" if name == "lag" else "lag"), -given, Literal(-given, BIGINT)
+    skips = skips and arg.nullable and given != 0
 
-    def shift(of: Scalar, otherwise: Literal, skips: bool) -> WindowFunction:
-        args = (of, Literal(offset, BIGINT), otherwise)
-        return WindowFunction(name, args, of.type, of.nullable or otherwise.nullable, ignore_nulls=skips)
+    def shift(of: Scalar, otherwise: Literal) -> WindowFunction:
+        nullable = of.nullable or otherwise.nullable or offset.nullable
+        return WindowFunction(name, (of, offset, otherwise), of.type, nullable, ignore_nulls=skips)
 
     if isinstance(default, Literal):
-        return shift(arg, default, skips)
-    found, own = shift(arg, Literal(None, arg.type), skips), _of_row(default)
-    value, otherwise = Column(0, arg.type), Column(1, arg.type, default.nullable)
-    if skips:  # which finds no NULL
-        chosen = Call("coalesce", (value, otherwise), arg.type, default.nullable)
-        return Composed(chosen, (found, own), (name, "default"))
-    nullable = arg.nullable or default.nullable
-    chosen = Call("case", (Column(2, BOOLEAN, nullable=False), value, otherwise), arg.type, nullable)
-    return Composed(chosen, (found, own, shift(TRUE, FALSE, False)), (name, "default", "there"))
+        return shift(arg, default)
+    found, own = shift(arg, Literal(None, arg.type)), _of_row(default)
+    there: Scalar = Call("case", (is_null(arg), Literal(None, BOOLEAN), TRUE), BOOLEAN) if skips else TRUE
+    nullable = arg.nullable or default.nullable or offset.nullable
+    missing = comparison("eq", Column(2, BOOLEAN, nullable), FALSE)  # not where the offset is NULL, nor then a default
+    chosen = (missing, Column(1, arg.type, default.nullable), Column(0, arg.type))
+    value = Call("case", chosen, arg.type, nullable)
+    return Composed(value, (found, own, shift(there, FALSE)), (name, "default", "there"))
 
 
 def _of_row(scalar: Scalar) -> WindowFunction:
     """What an expression is of the row itself."""
     args = (scalar, Literal(0, BIGINT), Literal(None, scalar.type))
     return WindowFunction("lag", args, scalar.type, scalar.nullable)
-
-
-def _varying_shift(
-    binder: Binder, call: exp.Expr, given: tuple[Scalar, Operand, Scalar], framed: Framed, skips: bool
-) -> Composed:
-    """lag() and lead() by a distance that is another for each row: what a frame of one row holds, if there is one."""
-    arg, distance, default = given
-    if skips:
-        binder.refuse(call, f"{_SHIFTS[type(call)]}() of IGNORE NULLS needs its offset as a constant; write the number")
-    by = binder.cast(distance, BIGINT)
-    if isinstance(call, exp.Lag):
-        by = Call("neg", (by,), BIGINT, by.nullable)
-    frame = Framed(Frame(0, 0), framed.order, (by, by), varies=True)
-    there = Aggregate("count_star", None, BIGINT, nullable=False)
-    value = Aggregate("first", arg, arg.type, order=frame.terms)
-    if by.nullable:
-        default = Call("case", (is_null(by), Literal(None, arg.type), default), arg.type)
-    chosen = (comparison("eq", Column(1, BIGINT), Literal(1, BIGINT)), Column(0, arg.type), Column(2, arg.type))
-    found = _composed(Call("case", chosen, arg.type), (value, there), ("value", "there"), frame, in_order=True)
-    return replace(found, functions=(*found.functions, _of_row(default)), names=(*found.names, "default"))
 
 
 def _aggregate(
@@ -212,7 +232,7 @@ def _aggregate(
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
-        if not whole and FUNCTIONS[type(inner)] in _GO_BY_ORDER:
+        if (framed.order or not whole) and FUNCTIONS[type(inner)] in _GO_BY_ORDER:
             in_order = _in_order(binder, read_call(binder, node.this), framed)
             if in_order is not None:
                 return in_order
@@ -229,6 +249,8 @@ def _aggregate(
         _check_order(binder, inner, spec, found)
         inner.meta[OF_PARTITION] = True
         return _composed(value, found.found, found.names, framed)
+    if FUNCTIONS[type(inner)] in _GO_BY_ORDER:  # of a partition without an order: the least or the greatest
+        inner.meta[OF_PARTITION] = True
     functions = tuple(_over(bound, framed) for bound in found.found)
     return functions[0] if len(functions) == 1 else Composed(value, functions, tuple(found.names))
 
