@@ -260,8 +260,8 @@ def _no_value(function: PythonFunction, row: Row, value: Any) -> NumericError:
 def _raised(function: PythonFunction, row: Row, error: Exception, rows: int = 1) -> NumericError:
     among = "" if rows == 1 else f" and {rows - 1} more at once"
     return NumericError(
-        f"cannot compute {_shown(function, row)}{among}: {type(error).__name__}: {_repr(error, str)}; correct the values or "
-        'the function, or create it with exception_handling="return_null"'
+        f"cannot compute {_shown(function, row)}{among}: {type(error).__name__}: {_repr(error, str)}; correct the "
+        'values or the function, or create it with exception_handling="return_null"'
     )
 
 
