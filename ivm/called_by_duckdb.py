@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.function import PythonFunction
+from catalog.names import as_literal
 from catalog.zones import UTC
 from ivm.called import Functions, Remembered, Row
 from ivm.duck import Use, connection, lock
@@ -24,12 +25,16 @@ def connection_with(
     use: Use,
     known: Remembered | None = None,
     zone: str = UTC,
+    without: str = "",
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to DuckDB on which the functions `called` are there; see `let_call`, and `ivm.duck.connection`.
 
-    Cost: where there are any, that of an instance of its own, some tens of milliseconds.
+    `without`: an optimizer of DuckDB's that does nothing there. Cost: where there are any of these, that of an instance
+    of its own, some tens of milliseconds.
     """
-    with connection(use, alone=bool(called), zone=zone) as duck:
+    with connection(use, alone=bool(called or without), zone=zone) as duck:
+        if without:
+            duck.execute(f"SET disabled_optimizers = {as_literal(without)}")
         let_call(duck, functions, called, known)
         if called:
             lock(duck)

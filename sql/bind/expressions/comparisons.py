@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, INTERVAL, JSON, NULL, TIME, VARCHAR, SqlType
+from catalog.types import BOOLEAN, INTERVAL, JSON, NULL, TIME, VARCHAR, Kind, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.collations import collated_alike
 from sql.bind.expressions.operand import Operand
@@ -212,10 +212,10 @@ def _compared(binder: Binder, function: str, left: exp.Expr, right: exp.Expr) ->
 
 def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
     """A comparison whose sides may be rows."""
-    function = FUNCTIONS[type(node)]
-    if _any_row((node.this, node.expression)):
-        return Operand(node, _compared(binder, function, node.this, node.expression))
-    left, right = binder.bind(node.this), binder.bind(node.expression)
+    function, sides = FUNCTIONS[type(node)], (node.this, node.expression)
+    if _by_parts(binder, sides):
+        return Operand(node, _compared(binder, function, *sides))
+    left, right = map(binder.bind, sides)
     if function == "is_same":
         return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
     return Operand(node, compare(binder, node, function, left, right))
@@ -224,7 +224,7 @@ def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
 def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x BETWEEN low AND high, also of rows."""
     parts = [node.args[arg] for arg in ("this", "low", "high")]
-    if _any_row(parts):
+    if _by_parts(binder, parts):
         of, low, high = parts
         return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
     value, least, most = collated_alike(binder, node, list(map(binder.bind, parts)))
@@ -234,7 +234,7 @@ def bind_between(binder: Binder, node: exp.Expr) -> Operand:
 
 def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...), also of rows; expressions that are not constants are compared one by one."""
-    if _any_row((node.this, *node.expressions)):
+    if _by_parts(binder, (node.this, *node.expressions)):
         return Operand(node, junction("or", [_equal(binder, node.this, each) for each in node.expressions]))
     first, *others = same_type(binder, node, list(map(binder.bind, (node.this, *node.expressions))))
     if first.type == NULL:
@@ -245,8 +245,12 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, junction("or", [comparison("eq", first, other) for other in others]))
 
 
-def _any_row(nodes: Sequence[exp.Expr]) -> bool:
-    return any(parts_of(node) is not None for node in nodes)
+def _by_parts(binder: Binder, nodes: Sequence[exp.Expr]) -> bool:
+    """Whether rows are compared, value by value; beside structs that are not written as rows, rows are structs too."""
+    others = [node for node in nodes if parts_of(node) is None]
+    if len(others) in (0, len(nodes)):
+        return not others
+    return any(binder.bind(node).type.kind is not Kind.STRUCT for node in others)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

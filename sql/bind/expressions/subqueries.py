@@ -213,10 +213,12 @@ def _check_width(binder: Binder, node: exp.Expr, relation: Relation, width: int)
 
 def _compared(binder: Binder, node: exp.Expr, of: exp.Expr, query: exp.Expr) -> _Compared:
     """The values and the subquery of a comparison, each pair cast to one type."""
-    parts = parts_of(of) or [of]
-    operands = [binder.bind(part) for part in parts]
     row, subqueries = _outer_row(binder, node)
     relation = subqueries.relation(row, query)
+    parts = parts_of(of) or [of]
+    if len(relation.schema) == 1 and any(not name for name, _ in relation.schema[0].type.fields):
+        parts = [of]  # SELECT (x, y) has one column, and a row in it
+    operands = [binder.bind(part) for part in parts]
     _check_width(binder, query, relation, len(parts))
     values, sought = [], []
     for i, operand in enumerate(operands):
