@@ -14,8 +14,8 @@ from ivm.trace.columns.column import Ints
 def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType) -> Any:
     """The values `share` of the way from `low` to `high`, of type `argument`, as values of type `result`.
 
-    DOUBLE and FLOAT: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away
-    from zero. Equal values are themselves. Cost: a few passes.
+    DOUBLE and FLOAT: both weighted; DECIMAL: the distance in doubles, cut off; TIME, TIMESTAMP: weighted, rounded half
+    away from zero. Equal values are themselves. Cost: a few passes.
     """
     if argument.kind is Kind.DATE:
         low, high = (side.astype(np.int64) * DAY for side in (low, high))
@@ -24,7 +24,7 @@ def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType)
         with np.errstate(invalid="ignore", over="ignore"):
             mixed = np.where(share == 0, first, first * (1.0 - share) + second * share)
             return mixed.astype(np.float32).astype(np.float64) if result.kind is Kind.FLOAT else mixed
-    if result.is_moment:
+    if result.is_moment or result.kind is Kind.TIME:
         mixed = low.astype(np.float64) * (1.0 - share) + high.astype(np.float64) * share
         rounded = np.copysign(np.floor(np.abs(mixed) + 0.5), mixed).astype(np.int64)
         return np.where(share == 0, low, rounded)

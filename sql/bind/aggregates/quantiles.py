@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, DATE, DOUBLE, TIMESTAMP, TIMESTAMPS, VARCHAR, Kind, SqlType, decimal
+from catalog.types import DATE, DOUBLE, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPS, Kind, SqlType, decimal
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.aggregates.operands import order_of
 from sql.bind.expressions.binder import Binder
@@ -20,9 +20,13 @@ _HALF = Literal(5, decimal(2, 1))
 def bind_median(binder: Binder, call: AggregateCall) -> Aggregate:
     """median(x), which lies between values where there is something between."""
     operand = _quantified(binder, call, binder.bind(call.args[0]))
-    if operand.type in (VARCHAR, BOOLEAN) or operand.type.kind is Kind.ENUM:
-        return Aggregate("quantile_disc", operand.scalar, operand.type, parameters=(_HALF,))
-    return _between(binder, call, operand, _HALF, False)
+    if operand.type in (NULL, INTERVAL) or _has_between(operand.type):
+        return _between(binder, call, operand, _HALF, False)
+    return Aggregate("quantile_disc", operand.scalar, operand.type, parameters=(_HALF,))
+
+
+def _has_between(type_: SqlType) -> bool:
+    return type_.is_moment or type_.is_numeric or type_ == TIME
 
 
 def bind_quantile(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -59,8 +63,8 @@ def _quantified(binder: Binder, call: AggregateCall, operand: Operand) -> Operan
 
 def _between(binder: Binder, call: AggregateCall, operand: Operand, fraction: Literal, descending: bool) -> Aggregate:
     type_ = operand.type
-    if not type_.is_moment and not type_.is_numeric:
-        what = f"{call.function}() needs numbers, dates or timestamps, not {type_}"
+    if not _has_between(type_):
+        what = f"{call.function}() needs numbers, dates, times or timestamps, not {type_}"
         binder.mismatch(call.node, f"{what}; quantile_disc takes any type")
     result = DOUBLE if type_.is_integer else TIMESTAMP if type_ == DATE else type_
     return _quantile_of("quantile_cont", operand.scalar, result, fraction, descending)

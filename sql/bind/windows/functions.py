@@ -232,7 +232,7 @@ def _aggregate(
     try:
         if own is not None:
             binder.known = {**known, **_inner_aggregates(binder, inner, own)}
-        if not whole and FUNCTIONS[type(inner)] in _GO_BY_ORDER:
+        if (framed.order or not whole) and FUNCTIONS[type(inner)] in _GO_BY_ORDER:
             in_order = _in_order(binder, read_call(binder, node.this), framed)
             if in_order is not None:
                 return in_order
@@ -249,6 +249,8 @@ def _aggregate(
         _check_order(binder, inner, spec, found)
         inner.meta[OF_PARTITION] = True
         return _composed(value, found.found, found.names, framed)
+    if FUNCTIONS[type(inner)] in _GO_BY_ORDER:  # of a partition without an order: the least or the greatest
+        inner.meta[OF_PARTITION] = True
     functions = tuple(_over(bound, framed) for bound in found.found)
     return functions[0] if len(functions) == 1 else Composed(value, functions, tuple(found.names))
 
