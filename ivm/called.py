@@ -252,22 +252,30 @@ def _given(function: PythonFunction, found: pa.Array | pa.ChunkedArray) -> list[
 
 def _no_value(function: PythonFunction, row: Row, value: Any) -> NumericError:
     return NumericError(
-        f"cannot compute {_shown(function, row)}: the function gave {value!r:.{_SHOWN}}, a {_kind(value)}, which is no "
-        f"{function.gives}; return a value of that type, or create the function with another return_type"
+        f"cannot compute {_shown(function, row)}: the function gave {_repr(value):.{_SHOWN}}, a {_kind(value)}, which "
+        f"is no {function.gives}; return a value of that type, or create the function with another return_type"
     )
 
 
 def _raised(function: PythonFunction, row: Row, error: Exception, rows: int = 1) -> NumericError:
     among = "" if rows == 1 else f" and {rows - 1} more at once"
     return NumericError(
-        f"cannot compute {_shown(function, row)}{among}: {type(error).__name__}: {error}; correct the values or the "
-        'function, or create it with exception_handling="return_null"'
+        f"cannot compute {_shown(function, row)}{among}: {type(error).__name__}: {_repr(error, str)}; correct the "
+        'values or the function, or create it with exception_handling="return_null"'
     )
 
 
 def _shown(function: PythonFunction, row: Row) -> str:
-    shown = ", ".join("NULL" if each is None else repr(each) for each in row)
+    shown = ", ".join("NULL" if each is None else _repr(each) for each in row)
     return f"{function.name}({shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}...'})"
+
+
+def _repr(value: Any, written: Callable[[Any], str] = repr) -> str:
+    """How Python writes a value of the application's, which may raise whatever it likes."""
+    try:
+        return written(value)
+    except Exception as error:  # noqa: BLE001  whatever it is
+        return f"(what raises {_kind(error)} when it is written)"
 
 
 def _kind(value: Any) -> str:

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.clock import in_duckdb, is_own
-from catalog.errors import BindError, ConstraintError, Error
+from catalog.errors import BindError, ConstraintError, Error, UnsupportedError
+from catalog.function import PythonFunctions, named_in
 from catalog.names import key
 from catalog.schema import Default, Field, Table, View
 from catalog.types import BIGINT, INTEGER
@@ -167,13 +168,21 @@ def check_times(table: Table, times: Ints | None, present: int) -> None:
         )
 
 
-def check_defaults(table: Table, numbers: Gives | None = None) -> None:
-    """Raise, for a table that is to be created, what computing one of its defaults raises."""
+def check_defaults(table: Table, numbers: Gives | None = None, functions: PythonFunctions | None = None) -> None:
+    """Raise, for a table that is to be created, what computing one of its defaults raises.
+
+    `functions`: those of the application's, which no default can call.
+    """
     for default in table.defaults:
         try:
             _values(table, default, 1, numbers, zone=table.zone, tries=True)
         except Error as error:
             what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
+            if isinstance(error, BindError) and named_in(functions or {}, default.value):
+                raise UnsupportedError(
+                    f"{what} calls a function of the application's, which is not supported; call it when rows are "
+                    "inserted"
+                ) from None
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
 
 

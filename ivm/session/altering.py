@@ -197,7 +197,7 @@ def _define(work: Redefining, change: Altered, gone: Sequence[str]) -> None:
 def _new_values(core: Core, change: Altered) -> Sequence[pa.Scalar]:
     """What rows that are there hold in columns that are new. Raises what is wrong with a default."""
     if change.table.defaults != change.old.defaults:
-        check_defaults(change.table, core.numbers)
+        check_defaults(change.table, core.numbers, core.functions.declared)
     values = default_values(change.table, change.new)
     for each, value in zip(change.new, values, strict=True):
         if not each.nullable and not value.is_valid and core.engine.tables[change.old.name].count:

@@ -66,10 +66,12 @@ class Database(WithFunctions):
 
     @property
     def _open(self) -> Core:
-        """The core, if it can still be used; raises InterfaceError otherwise."""
+        """The core, if it can still be used; raises InterfaceError otherwise, and in a function that it calls."""
         core = self._core
         if core.lock.refusal:
             core.lock.check_open()
+        if core.lock.within:
+            core.lock.check_outside()
         return core
 
     def sql(

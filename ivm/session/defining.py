@@ -116,7 +116,7 @@ def _create_table(core: Core, statement: CreateTable) -> None:
             "pass by the driver; compute them in a view"
         )
     table = replace(statement.table, zone=core.settings.zone)
-    check_defaults(table, core.numbers)
+    check_defaults(table, core.numbers, core.functions.declared)
     _put_table(core, table, statement.replace)
     if table.retention:
         _watch_old_rows(core, core.catalog.table(table.name))

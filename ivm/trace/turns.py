@@ -95,12 +95,17 @@ class Turns(RLock):
         if self.refusal:
             raise InterfaceError(self.refusal)
 
-    def __enter__(self) -> None:
-        inside = self._is_owned()
+    def check_outside(self) -> None:
+        """Raise InterfaceError in a function of the application's that is called for it."""
         if self.within and threading.get_ident() in self.within:
             raise InterfaceError(
                 "cannot use this database in a function that it calls itself; have what the function needs in memory"
             )
+
+    def __enter__(self) -> None:
+        inside = self._is_owned()
+        if self.within:
+            self.check_outside()
         try:
             # Who is inside already cannot be interrupted before the lock is counted once more.
             if inside:

@@ -19,6 +19,10 @@ from sql.syntax import query
 from sql.tree import nodes_of
 
 _CLAUSE, _GENERATED = "CHECK", "a generated column"
+_NO_FUNCTIONS = {
+    _CLAUSE: "let a materialized view over the table call it: where it raises, the commit is refused",
+    _GENERATED: "call it in a view over the table, or when rows are inserted",
+}
 
 
 def condition_of(text: str, table: Table) -> Scalar:
@@ -65,7 +69,7 @@ def _binder(node: exp.Expr, table: Table, source: SqlText, clause: str) -> Binde
         ScopeColumn(table.name, field.name, Column(place, field.type, field.nullable))
         for place, field in enumerate(table.fields)
     )
-    return Binder(source, Scope(columns, (table.name,)), HANDLERS, clause)
+    return Binder(source, Scope(columns, (table.name,)), HANDLERS, clause, no_functions=_NO_FUNCTIONS[clause])
 
 
 @lru_cache(512)

@@ -29,6 +29,13 @@ class Fickle:
         return 1000 * sum(self.asked.values()) + x
 
 
+class Wordless:
+    """What cannot be written."""
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+
 @pytest.fixture(params=[None, 3], ids=["alone", "shards"])
 def db(request: pytest.FixtureRequest) -> Any:
     with ivm.connect(compile="off", shards=request.param) as made:
@@ -224,6 +231,12 @@ def test_wrong_answers_say_so_and_change_nothing() -> None:
                 db.sql(f"SELECT f({value})")
         with pytest.raises(ivm.NumericError, match="gave 0 values for 1 rows"):
             db.sql("SELECT a(1)")
+        answers |= {7: Wordless()}
+        for text in ("INSERT INTO t VALUES (7)", "SELECT f(7)"):
+            with pytest.raises(
+                ivm.NumericError, match=r"f\(7\): the function gave \(what raises ValueError .* a Wordless"
+            ):
+                db.sql(text)
         assert rows(db, "SELECT n(5), n(6), n(3)") == [(5, None, None)]
         db.sql("INSERT INTO t VALUES (5)")
         assert rows(db, "SELECT * FROM v") == [(5,)]
@@ -242,8 +255,20 @@ def test_where_a_function_cannot_stand_it_is_refused() -> None:
             db.sql("CREATE MATERIALIZED VIEW v AS SELECT now_and_then() FROM t")
         db.sql("INSERT INTO t SELECT floor(10 * now_and_then()) FROM range(3)")
         assert rows(db, "SELECT count(*) FROM t") == [(3,)]
-        with pytest.raises(ivm.UnsupportedError, match=r"the function f\(\)"):
-            db.sql("CREATE TABLE u (x BIGINT CHECK (f(x) > 0))")
+        for text, words in (
+            ("CREATE TABLE u (x BIGINT CHECK (f(x) > 0))", r"the function f\(\) .* let a materialized view .* call it"),
+            (
+                "CREATE TABLE u (x BIGINT, y BIGINT AS (f(x)))",
+                r"the function f\(\) .* call it in a view over the table",
+            ),
+            (
+                "CREATE TABLE u (x BIGINT DEFAULT f(3))",
+                "DEFAULT .* of column 'x' calls a function of the application's",
+            ),
+            ("ALTER TABLE t ADD COLUMN y BIGINT DEFAULT f(3)", "of column 'y' calls a function of the application's"),
+        ):
+            with pytest.raises(ivm.UnsupportedError, match=words):
+                db.sql(text)
         with pytest.raises(ivm.UnsupportedError, match="within a loop the function f"):
             db.sql("""CREATE MATERIALIZED VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1::BIGINT UNION
                       SELECT f(n) + 1 FROM r WHERE n < 5) SELECT * FROM r""")
@@ -284,6 +309,9 @@ def test_a_function_does_not_use_the_database_that_calls_it(db: ivm.Database) ->
         "define": lambda: db.sql("CREATE TABLE other (x INTEGER)"),
         "apply": lambda: db.apply({"t": [{"id": 200, "x": 1, "s": "", "y": 0.0}]}),
         "view": lambda: db.view("v").arrow(),
+        "begin": lambda: db.sql("BEGIN"),
+        "close": db.close,
+        "create": lambda: db.create_function("g", lambda x: x, ["BIGINT"], "BIGINT"),
     }
 
     def f(s: str) -> str:

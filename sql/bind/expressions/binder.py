@@ -61,7 +61,8 @@ class Binder(Placed):
     where no column has the name, by the keys of their names. `aggregates` collects; None where none may stand, which
     is in the `clause` named. `mentions` remembers which node named each column, for messages. `outer` are the rows of
     the blocks around, the nearest last. The subqueries of the block collect `below`, over the rows of its FROM, or
-    `above`, over its groups. `functions`: those of the application's.
+    `above`, over its groups. `functions`: those of the application's; `no_functions`: where
+    none of them can be called, what to do instead.
     """
 
     source: SqlText
@@ -78,6 +79,7 @@ class Binder(Placed):
     below: Subqueries | None = None
     above: Subqueries | None = None
     functions: PythonFunctions = field(default_factory=dict)
+    no_functions: str = ""
     _open: list[str] = field(default_factory=list)
     _bound: dict[tuple[str, str, bool, bool], Operand] = field(default_factory=dict)
     _refused: int = 0  # names of aliases that were not taken for them, since they stand in what these stand for

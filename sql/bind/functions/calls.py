@@ -115,7 +115,10 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         found = family.by_name(binder, node, name, args)
         if found is not None:
             return found
-    hint = suggestion(name, _names()) or "; store its value in a column, or write it with what is supported"
+    hint = suggestion(name, _names())
+    if binder.no_functions:
+        hint += f"; if it is the application's, {binder.no_functions}"
+    hint = hint or "; store its value in a column, or write it with what is supported"
     binder.refuse(node, f"the function {name}() is not supported{hint}")
 
 
