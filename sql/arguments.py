@@ -47,7 +47,7 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
                  exp.UniqueColumnConstraint)),
     (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
     (("expressions",), (exp.Anonymous, exp.Array, exp.Coalesce, exp.Cube, exp.Explode, exp.Format, exp.Greatest,
-                        exp.GroupingId, exp.Least, exp.Rollup, exp.Struct, exp.Tuple, exp.CumeDist, exp.DenseRank,
+                        exp.GroupingId, exp.Least, exp.Rollup, exp.Struct, exp.Tuple, exp.CumeDist,
                         exp.PercentRank, exp.Rank)),
     (("expression",), (exp.RegrCount, exp.RegrIntercept, exp.RegrR2, exp.RegrSlope)),
     (("alias",), (exp.Alias,)),

@@ -62,6 +62,8 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
     members["has_chains"] = bool(others)
     if others:
         members["FUNC_TOKENS"] = base.FUNC_TOKENS | {TokenType.APPLY}
+        # DuckDB has no STRUCT<..>: ROW(a, b) < c compares.
+        members["NESTED_TYPE_TOKENS"] = base.NESTED_TYPE_TOKENS - base.STRUCT_TYPE_TOKENS
         # In DuckDB an arrow reads JSON, and makes no lambda any more.
         members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
         members |= as_here(base)

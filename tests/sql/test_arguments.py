@@ -39,6 +39,8 @@ MORE = (
     "SELECT * REPLACE (1 AS id) RENAME (pay AS p) FROM emp",
     "SELECT * ILIKE '%a%' FROM emp WHERE name COLLATE NOCASE = 'x'",
     "SELECT ts AT TIME ZONE 'UTC', CAST(i AS uint8) FROM t",
+    "SELECT rank(ORDER BY pay) OVER (), percent_rank(ORDER BY pay) OVER (),"
+    " cume_dist(ORDER BY pay) OVER (), row_number(ORDER BY pay) OVER () FROM emp",
     "SELECT array_agg(id), count_if(pay > 1), mode(id), median(id), quantile(id, 0.5), quantile_disc(id, 0.5) FROM emp",
     "SELECT first(id), last(id), any_value(id), bool_and(pay > 1), bool_or(pay > 1), min(id), string_agg(name, '-') FROM emp",
     "SELECT arg_min(id, pay), arg_max(id, pay), stddev(id), stddev_samp(id), stddev_pop(id), variance(id), var_pop(id) FROM emp",
