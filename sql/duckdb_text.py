@@ -18,6 +18,7 @@ from catalog.errors import UnsupportedError
 from catalog.names import as_literal, quoted
 from catalog.schema import Schema, Table
 from sql.reader import MUTUALLY
+from sql.signs import CosineDistance, Plus
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, query
 from sql.tree import names_read
@@ -52,6 +53,10 @@ class _Writer(DuckDBGenerator):
         exp.JSONExtractScalar: lambda self, node: self.func("JSON_EXTRACT_STRING", node.this, node.expression),
         # As columns have it; see `sql.collate_words`.
         exp.Collate: lambda self, node: f"{self.sql(node, 'this')} COLLATE {self.sql(node, 'expression').lower()}",
+        # Which with another sign before them would be one operator.
+        Plus: lambda self, node: f"(+({self.sql(node, 'this')}))",
+        exp.BitwiseNot: lambda self, node: f"(~({self.sql(node, 'this')}))",
+        CosineDistance: lambda self, node: self.binary(node, "<=>"),
         # As date + INTERVAL it would be a TIMESTAMP.
         exp.DateAdd: lambda self, node: self.func("DATE_ADD", node.this, node.expression),
     }

@@ -17,7 +17,9 @@ from sql.aggregate_nodes import OWN
 from sql.chains import Chained, unchained
 from sql.ir.functions.json import NAMES as JSON
 from sql.ir.functions.nested import LAMBDAS, NAMES
+from sql.signs import Signs, as_here
 from sql.unpacked import Build, kept_if_unpacked, unpacked
+from sql.words_kept import Words
 
 LOST = "lost"
 """Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
@@ -33,12 +35,6 @@ AS_WRITTEN = frozenset(
      *(name.upper() for name in (*NAMES, *LAMBDAS, *JSON) if name not in ("contains", "len", "length", "map")))
 )  # fmt: skip
 """Functions of DuckDB's that sqlglot would read as others, which have more arguments or mean something else."""
-
-WRITTEN = "written"
-"""Where a type keeps, in its `meta`, its text."""
-CALLED = "called"
-"""Where a call without a place keeps, in its `meta`, the name by which it was called."""
-_AROUND = (exp.Window, exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
 
 TAKES = "takes"
 """Where an INSERT or UPDATE of a MERGE that takes the source's columns keeps, in its `meta`, by what."""
@@ -70,8 +66,9 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
         members["NESTED_TYPE_TOKENS"] = base.NESTED_TYPE_TOKENS - base.STRUCT_TYPE_TOKENS
         # In DuckDB an arrow reads JSON, and makes no lambda any more.
         members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
+        members |= as_here(base)
     members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
-    return type(f"Keeping{base.__name__}", (_Keeping, base), members)
+    return type(f"Keeping{base.__name__}", (_Keeping, Words, *((Signs,) if others else ()), base), members)
 
 
 def _kept(build: Build) -> Build:
@@ -205,24 +202,6 @@ class _Keeping(Parser):
                 return self.expression(exp.Cast(this=literal, to=kind))
         self._retreat(start)
         return None
-
-    def _parse_types(self, *args: Any, **more: Any) -> exp.Expr | None:
-        """A type with its text, of which sqlglot keeps what it means."""
-        start = self._index
-        found = super()._parse_types(*args, **more)
-        if isinstance(found, exp.DataType) and self._index > start and WRITTEN not in found.meta:
-            found.meta[WRITTEN] = self._find_sql(self._tokens[start], self._prev)
-        return found
-
-    def _parse_function_call(self, *args: Any, **more: Any) -> exp.Expr | None:
-        """A call with its name, where sqlglot keeps neither that nor its place."""
-        name = self._curr.text
-        call = found = super()._parse_function_call(*args, **more)
-        while isinstance(call, _AROUND):
-            call = call.this
-        if isinstance(call, exp.Func) and "start" not in call.meta:
-            call.meta.setdefault(CALLED, name)
-        return found
 
     def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
         """As the functions above, for those whose arguments sqlglot reads in a way of its own."""

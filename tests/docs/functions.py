@@ -80,7 +80,7 @@ _OPERATORS = {
     "<=": "1 <= 2", "=": "1 = 2", ">": "1 > 2", ">=": "1 >= 2", ">>": "1 >> 2", "^": "2 ^ 2", "^@": "'a' ^@ 'b'",
     "||": "'a' || 'b'", "~": "~1", "~~": "'a' LIKE 'b'", "~~*": "'a' ILIKE 'b'", "~~~": "'a' GLOB 'b'", "|": "1 | 2",
     "IS DISTINCT FROM": "1 IS DISTINCT FROM 2", "IS NOT DISTINCT FROM": "1 IS NOT DISTINCT FROM 2",
-    "__between": "1 BETWEEN 0 AND 2", "__cast": "CAST(1 AS DOUBLE)", "@": "@ 1", "->>": "'{}' ->> 'a'",
+    "__between": "1 BETWEEN 0 AND 2", "__cast": "CAST(1 AS DOUBLE)", "@": "@ 1", "<->": "[1] <-> [2]", "<=>": "[1] <=> [2]", "->>": "'{}' ->> 'a'",
     "!__postfix": "4 !",
 }  # fmt: skip
 _DAY = "DATE '2020-01-31'"
@@ -182,11 +182,8 @@ _WHY: tuple[tuple[str, str], ...] = (
     (r"(list_)?approx_.*|reservoir_quantile", "not exact; write count(DISTINCT x), quantile_cont(x, 0.5) or GROUP BY"),
     (r"json_(de)?serialize_.*", "of a statement, not of rows"),
     (r"json_copy_strftime_.*", _INSIDE),
-    (r"<->|<=>", "write list_distance(a, b) or list_cosine_distance(a, b)"),
     (r"equi_width_bins|lttb", "for pictures of many values; write their bins, or time_bucket(..) and GROUP BY"),
     (r"hash", "its values differ between versions; write md5(x)"),
-    (r"@", "binds otherwise here; write abs(x)"),
-    (r"!__postfix", "write factorial(x)"),
     (r"variant_.*", "not supported: VARIANT"),
 )
 """By the whole name, what is the matter with those that no type of theirs rules out."""

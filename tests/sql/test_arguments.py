@@ -86,7 +86,7 @@ MORE = (
     "SELECT [id, 2][1], [id][1:2:1], {'a': id}.a, struct_pack(a := id), row(id, name), map {'k': id}['k'], map([name], [id]) FROM emp",
     "SELECT list_transform([id], lambda x: x + pay), list_filter([id], lambda x: x > 1), list_reduce([id], lambda a, b: a + b),"
     " [x + 1 for x in [id] if x > 1] FROM emp",
-    "SELECT [id] && [2], [id] @> [2], [id] <@ [2], id IN [1, 2], {'a': id}::STRUCT(a BIGINT) FROM emp",
+    "SELECT [id] && [2], [id] @> [2], [pay] <-> [id], [pay] <=> [id], +id, [id] <@ [2], id IN [1, 2], {'a': id}::STRUCT(a BIGINT) FROM emp",
     "SELECT id FROM emp LIMIT 10%",
     "SELECT histogram(id, [1, 2]), histogram_exact(id, [1, 2]) FROM emp",
     "SELECT json_group_array(id), json_group_object(name, id), json_group_structure(to_json(id)), JSON '{}', date('2024-02-29') FROM emp",

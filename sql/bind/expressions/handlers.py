@@ -20,6 +20,7 @@ from sql.bind.functions import (
     signatures,
     structs,
     texts,
+    vectors,
     zones,
 )
 from sql.bind.windows import block as windows
@@ -43,6 +44,7 @@ _BY_KIND: dict[type[exp.Expr], Handler] = {
     **json.HANDLERS,
     **subqueries.HANDLERS,
     **lists.HANDLERS,
+    **vectors.HANDLERS,
 }
 
 

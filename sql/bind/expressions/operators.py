@@ -28,7 +28,9 @@ from sql.bind.expressions.whole_rows import counted_row, is_counted, row_of
 from sql.bind.functions.fields import field_by_path
 from sql.bind.functions.intervals import negative, product, quotient, sum_of
 from sql.bind.functions.shifts import add_moment, subtract_moment
+from sql.bind.functions.signatures import number_operand
 from sql.ir.scalar import Call, Literal
+from sql.signs import Plus
 from sql.types.casts import castable
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, negated, number
@@ -87,6 +89,12 @@ def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
 
 
 _LEAST = str(1 << 127)
+
+
+def bind_plus(binder: Binder, node: exp.Expr) -> Operand:
+    """Plus a number, which is that."""
+    operand = number_operand(binder, node.this)
+    return Operand(node, operand.scalar)
 
 
 def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
@@ -193,14 +201,14 @@ def bind_div(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_int_div(binder: Binder, node: exp.Expr) -> Operand:
-    """Quotient x // y of integers, towards zero."""
+    """Quotient x // y of integers, towards zero; of others it is x / y, as in DuckDB."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     _check_numbers(binder, node, "//", left, right)
     type_ = integer_type((left.term, right.term))
     if type_ == NULL:
         return Operand(node, Literal(None, BIGINT))
     if type_ is None or not type_.is_integer:
-        binder.refuse(node, f"// of {left.type} and {right.type} is not supported; write floor(x / y)")
+        return bind_div(binder, node)
     return binder.call(node, "idiv", (binder.cast(left, type_), binder.cast(right, type_)), type_)
 
 
@@ -240,6 +248,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
+    Plus: bind_plus,
     exp.Cast: bind_cast,
     exp.Date: bind_cast,
     exp.ParseJSON: bind_json_literal,

@@ -13,17 +13,27 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.functions.computed import computed
 from sql.bind.functions.signatures import apply, double, number_operand
 from sql.ir.scalar import Call, Literal
+from sql.signs import OPERATORS, Plus
 from sql.types.unify import fits, holds, integer_type
 
 
 def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
-    """ABS(x), of the type of x."""
-    if "start" not in node.meta:  # @x + 1, which reads as abs(x + 1) here and as abs(x) + 1 in DuckDB
-        binder.refuse(node, "the operator @ is not supported; write abs(x)")
+    """ABS(x) and @x, of the type of x; @x + 1 is abs(x + 1), and stands behind no operator, as in DuckDB."""
+    if "start" not in node.meta and _is_behind(node):
+        binder.refuse(node, "@x behind an operator is not supported; write (@x)")
     operand = number_operand(binder, node.this)
     if operand.type.is_unsigned:
         return Operand(node, operand.scalar)
     return binder.call(node, "abs", (operand.scalar,), operand.type)
+
+
+def _is_behind(node: exp.Expr) -> bool:
+    """Whether an operator stands before this, or before the signs in front of this; no comparison and no condition."""
+    while isinstance(node.parent, exp.Neg | Plus):
+        node = node.parent
+    around = node.parent
+    is_operator = isinstance(around, OPERATORS) and "start" not in around.meta  # mod(x, y) is none
+    return isinstance(around, exp.BitwiseNot) or (is_operator and node.arg_key == "expression")
 
 
 _MOST_DIGITS = 1000
@@ -122,8 +132,8 @@ def _integer_type(binder: Binder, node: exp.Expr, symbol: str, operands: Sequenc
 
 def bind_bit_not(binder: Binder, node: exp.Expr) -> Operand:
     """~x, of the type of x."""
-    if isinstance(node.parent, exp.Binary):
-        binder.refuse(node, "~ beside another operator binds in different ways in SQL systems; write (~x)")
+    if isinstance(node.parent, exp.Neg | Plus) and _is_behind(node):
+        binder.refuse(node, "~x behind a sign behind an operator is not supported; write (~x)")
     operand = binder.bind(node.this)
     type_ = _integer_type(binder, node, "~", (operand,))
     if type_.is_unsigned:

@@ -60,17 +60,14 @@ def _or_empty(part: Scalar) -> Scalar:
 
 
 def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
-    """The text x || y, NULL where either is; of two lists one after the other."""
+    """The text x || y of any two values, NULL where either is; of two lists one after the other."""
     left, right = (binder.as_list(binder.bind(each)) for each in (node.this, node.expression))
     if Kind.LIST in (left.type.kind, right.type.kind):
         return _bind_lists(binder, node, left, right)
     if NULL in (left.type, right.type):
         return Operand(node, Literal(None, NULL))
-    types = left.type, right.type
-    if types == (BLOB, BLOB):
+    if left.type == right.type == BLOB:
         return binder.call(node, "concat of BLOB", (left.scalar, right.scalar), BLOB)
-    if not any(type_.is_text or type_.kind is Kind.ENUM for type_ in types):
-        binder.mismatch(node, f"|| needs text on one side, not {left.type} and {right.type}; cast one to VARCHAR")
     return binder.call(node, "concat", (binder.cast(left, VARCHAR), binder.cast(right, VARCHAR)), VARCHAR)
 
 

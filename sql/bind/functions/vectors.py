@@ -11,6 +11,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.functions.computed import computed
 from sql.ir.functions.nested import VECTORS
 from sql.ir.scalar import Call, Literal
+from sql.signs import CosineDistance
 
 _CROSSED = 3
 """A cross product is of vectors of so many numbers."""
@@ -61,9 +62,10 @@ def _of_arrays(name: str, size: int = 0) -> Handler:
 
 
 def _two(binder: Binder, node: exp.Expr, name: str) -> list[Operand]:
-    if len(node.expressions) != 2:
-        binder.fail(node, f"{name}() takes two vectors, not {len(node.expressions)}")
-    operands = [binder.bind(each) for each in node.expressions]
+    args = [node.this, node.expression] if isinstance(node, exp.Binary) else node.expressions
+    if len(args) != 2:
+        binder.fail(node, f"{name}() takes two vectors, not {len(args)}")
+    operands = [binder.bind(each) for each in args]
     for operand in operands:
         element = operand.type.element
         is_list = operand.type.kind in (Kind.LIST, Kind.ARRAY) and element is not None
@@ -87,3 +89,8 @@ BY_NAME: dict[str, Handler] = {
     **{f"array_{name}": _of_arrays(f"array_{name}") for name in VECTORS},
 }
 """How they are bound, by their names."""
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Distance: BY_NAME["list_distance"],
+    CosineDistance: BY_NAME["list_cosine_distance"],
+}

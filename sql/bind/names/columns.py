@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, count
 
 from sqlglot import exp
@@ -12,29 +12,34 @@ from sqlglot import exp
 from catalog.keywords import quoted_if_needed
 from catalog.names import as_literal, key
 from sql.bind.context import BindContext
+from sql.bind.names.intervals import interval_name
+from sql.bind.names.queries import query_name
 from sql.bind.names.scope import Scope
 from sql.bind.names.types import type_name
-from sql.bind.windows.specs import resolved
+from sql.bind.windows.specs import resolved, term_name
 from sql.chains import CHAINED
-from sql.reader import CALLED
+from sql.signs import SIGN, CosineDistance, Plus
 from sql.sql_text import SqlText, offset_of, text_of
+from sql.words_kept import CALLED, PART
 
 _FORMS: dict[type[exp.Expr], str] = {
     **{
         kind: f"({{this}} {symbol} {{expression}})"
         for kind, symbol in (
             (exp.Add, "+"), (exp.Sub, "-"), (exp.Mul, "*"), (exp.Div, "/"), (exp.IntDiv, "//"), (exp.Mod, "%"),
-            (exp.Pow, "^"), (exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
-            (exp.GTE, ">="), (exp.And, "AND"), (exp.Or, "OR"), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
+(exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
+            (exp.GTE, ">="), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
             (exp.BitwiseOr, "|"), (exp.BitwiseLeftShift, "<<"), (exp.BitwiseRightShift, ">>"),
             (exp.ArrayOverlaps, "&&"), (exp.ArrayContainsAll, "@>"), (exp.ArrayContainedBy, "<@"),
             (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"), (exp.Glob, "~~~"),
-            (exp.StartsWith, "^@"),
+            (exp.StartsWith, "^@"), (exp.Distance, "<->"), (CosineDistance, "<=>"),
         )
     },
     exp.JSONExtract: "({this} -> {expression})",
     exp.JSONExtractScalar: "({this} ->> {expression})",
     exp.Between: "({this} BETWEEN {low} AND {high})",
+    exp.Abs: "(@({this}))",
+    Plus: "(+({this}))",
     exp.BitwiseNot: "(~({this}))",
     exp.In: "({this} IN ({expressions}))",
     exp.Paren: "{this}",
@@ -48,6 +53,10 @@ _FORMS: dict[type[exp.Expr], str] = {
 _OPPOSITE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
 }  # fmt: skip
+_ARRAY_OF = "(SELECT CASE  WHEN ((array_agg(#1) IS NULL)) THEN (list_value()) ELSE array_agg(#1) END FROM ({}))"
+"""What DuckDB makes of ARRAY(SELECT ..)."""
+_TRIMMED = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+_JOINED: dict[type[exp.Expr], str] = {exp.And: "AND", exp.Or: "OR"}
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
 
 
@@ -79,8 +88,26 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
     if isinstance(node, exp.In) and node.args.get("field") is not None:
         return f"contains({_list([node.args['field'], node.this], source)})"
+    if isinstance(node, exp.In) and SIGN in node.meta:
+        return f"contains(list_value({_list(node.expressions, source)}), {column_name(node.this, source)})"
+    if isinstance(node, exp.In) and node.args.get("query") is not None:
+        return f"({column_name(node.this, source)} = ANY({_query(node.args['query'], source)}))"
+    if isinstance(node, exp.Connector) and type(node) in _JOINED:
+        word = _JOINED[type(node)]
+        return f"({f' {word} '.join(column_name(each, source) for each in _operands(node, type(node)))})"
+    if isinstance(node, exp.Order) and node.this is not None:
+        return f"{column_name(node.this, source)} {_order(node, source)}"
+    if isinstance(node, exp.Query):
+        return f"({_query(node, source)})"
+    if isinstance(node, exp.Array) and len(node.expressions) == 1 and isinstance(node.expressions[0], exp.Query):
+        return _ARRAY_OF.format(_query(node.expressions[0], source))
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
+        kind = "quantile_cont" if isinstance(node.this, exp.PercentileCont) else "quantile_disc"
+        return f"{kind}({column_name(node.this.this, source)} {_order(node.expression, source)})"
+    if isinstance(node, exp.Exists) and isinstance(node.this.unnest(), exp.Query):
+        return f"EXISTS({_query(node.this, source)})"
     bound = node.args.get("expression")
-    if isinstance(bound, exp.All) and type(node) in _OPPOSITE and not isinstance(bound.this.unnest(), exp.Query):
+    if isinstance(bound, exp.All) and type(node) in _OPPOSITE:
         opposite = _FORMS[_OPPOSITE[type(node)]].format(
             this=column_name(node.this, source), expression=_any(bound, source)
         )
@@ -89,6 +116,8 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if form is not None and "start" not in node.meta and not node.args.get("query"):
         written = {arg: _argument(value, source) for arg, value in node.args.items()}
         return form.format_map(defaultdict(str, written))  # what is missing is refused where it is bound
+    if isinstance(node, exp.Pow) and SIGN in node.meta:
+        return f"({column_name(node.this, source)} {node.meta[SIGN]} {column_name(node.expression, source)})"
     if isinstance(node, exp.Column):
         return ".".join("*" if isinstance(part, exp.Star) else quoted_if_needed(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
@@ -104,9 +133,10 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
         return "count_star()"
     if isinstance(node, exp.Coalesce):
         return f"COALESCE({_list([node.this, *node.expressions], source)})"
-    if isinstance(node, exp.Escape) and not node.this.args.get("negate"):
+    if isinstance(node, exp.Escape):
         kind = "ilike_escape" if isinstance(node.this, exp.ILike) else "like_escape"
-        return f"{kind}({_list([node.this.this, node.this.expression, node.expression], source)})"
+        name = f"{kind}({_list([node.this.this, node.this.expression, node.expression], source)})"
+        return f"(NOT {name})" if node.this.args.get("negate") else name
     if isinstance(node, exp.BitwiseXor):
         return f"xor({_list([node.this, node.expression], source)})"
     if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
@@ -120,7 +150,11 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return f"({column_name(node.this, source)} IS NULL)"
     if isinstance(node, exp.Extract):
-        return f"date_part('{node.this.name}', {column_name(node.expression, source)})"
+        return f"date_part('{node.meta.get(PART, node.this.name)}', {column_name(node.expression, source)})"
+    if isinstance(node, exp.AtTimeZone):
+        return f"timezone({_list([node.args['zone'], node.this], source)})"
+    if isinstance(node, exp.Interval):
+        return interval_name(node, lambda each: column_name(each, source)) or text_of(node)
     if isinstance(node, exp.Window):
         return _window(node, source)
     if isinstance(node, exp.Collate):
@@ -189,8 +223,29 @@ def _dot(node: exp.Expr, source: SqlText) -> str:
     return f"({column_name(node.this, source)}).{quoted_if_needed(node.expression.name)}"
 
 
+def _query(node: exp.Expr, source: SqlText) -> str:
+    return query_name(node, lambda each: column_name(each, source))
+
+
+def _order(node: exp.Expr, source: SqlText) -> str:
+    terms = (term_name(each, lambda of: column_name(of, source)) for each in node.expressions)
+    return f"ORDER BY {', '.join(terms)}"
+
+
+def _operands(node: exp.Expr, kind: type[exp.Expr]) -> Iterator[exp.Expr]:
+    """What AND or OR connects, however that is put in parentheses."""
+    for each in (node.this, node.expression):
+        inner = each.unnest()
+        if type(inner) is kind:
+            yield from _operands(inner, kind)
+        else:
+            yield each
+
+
 def _any(node: exp.Expr, source: SqlText) -> str:
-    """The list that is compared with, as DuckDB makes a subquery of it."""
+    """What is compared with: a subquery, or the list of which DuckDB makes one."""
+    if isinstance(node.this.unnest(), exp.Query):
+        return f"ANY({_query(node.this, source)})"
     return f"ANY(SELECT unnest({column_name(node.this.unnest(), source)}))"
 
 
@@ -220,7 +275,11 @@ def _window(node: exp.Window, source: SqlText) -> str:
     over = text_of(node) if spec is None else spec.name(lambda each: column_name(each, source))
     if isinstance(call, exp.IgnoreNulls):
         return f"{column_name(call.this, source)[:-1]} IGNORE NULLS) OVER {over}"
+    if isinstance(call, exp.RespectNulls):
+        call = call.this
     name = _QUOTED_CALL.sub(r"\1(", column_name(call, source))
+    if isinstance(call, exp.First | exp.Last) and name.startswith(f"{call.key}("):
+        name = name.replace("(", "_value(", 1)
     name = name.replace("(ORDER BY ", "( ORDER BY ", 1) if _ORDERED_CALL.match(name) else name
     return f"{'count()' if name == 'count_star()' else name} OVER {over}"
 
@@ -249,9 +308,10 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _negation(node: exp.Not, source: SqlText) -> str:
-    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+    is_test = isinstance(node.this, exp.Is) and SIGN not in node.meta
+    if is_test and isinstance(node.this.expression, exp.Null):
         return f"({column_name(node.this.this, source)} IS NOT NULL)"
-    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Boolean):
+    if is_test and isinstance(node.this.expression, exp.Boolean):
         return _truth_test(node.this, "IS DISTINCT FROM", source)
     return f"(NOT {column_name(node.this, source)})"
 
@@ -274,6 +334,8 @@ def _case(node: exp.Case, source: SqlText) -> str:
 
 
 def _function(node: exp.Func, source: SqlText) -> str:
+    if isinstance(node, exp.Trim) and node.args.get("position") in _TRIMMED:
+        return f"{_TRIMMED[node.args['position']]}({_list(_arguments(node), source)})"
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
         name = node.name if isinstance(node, exp.Anonymous) else node.meta.get(CALLED) or node.sql_name()
@@ -293,9 +355,8 @@ def _spelled(name: str, node: exp.Func, source: SqlText) -> str:
     if isinstance(node, exp.CurrentDate | exp.CurrentTimestamp | exp.Localtimestamp) and name != "now":
         return name
     if isinstance(node, exp.GroupConcat) and isinstance(node.this, exp.Order):
-        order = text_of(node.this).removeprefix(text_of(node.this.this))
         bare = [node.this.this, *filter(None, [node.args.get("separator")])]
-        return f"{name}({_list(bare, source)}{order})"
+        return f"{name}({_list(bare, source)} {_order(node.this, source)})"
     arguments = _arguments(node)
     if isinstance(node, exp.StrPosition) and name == "position":
         arguments = [node.this, node.args["substr"]]

@@ -7,8 +7,8 @@ import re
 from sqlglot import exp
 
 from catalog.keywords import quoted_if_needed
-from sql.reader import WRITTEN
 from sql.sql_text import text_of
+from sql.words_kept import WRITTEN
 
 _STANDARD = {
     **dict.fromkeys(("int", "integer"), "INTEGER"),

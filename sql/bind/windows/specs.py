@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from catalog.names import key
+from sql.words_kept import DIRECTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Spec:
         if self.partition:
             parts.append(f"PARTITION BY {', '.join(map(named, self.partition))}")
         if self.order:
-            parts.append(f"ORDER BY {', '.join(_term_name(node, named) for node in self.order)}")
+            parts.append(f"ORDER BY {', '.join(term_name(node, named) for node in self.order)}")
         frame = _frame_name(self.frame, named) if self.frame is not None else _DEFAULT
         if frame != _DEFAULT:
             parts.append(frame)
@@ -44,9 +45,9 @@ def _frame_name(frame: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
     return f"{str(frame.args.get('kind')).upper()} BETWEEN {ends[0]} AND {ends[1]}{left_out}"
 
 
-def _term_name(node: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
-    direction = " DESC" if node.args.get("desc") else ""
-    return f"{named(node.this)}{direction}{' NULLS FIRST' if node.args.get('nulls_first') else ''}"
+def term_name(node: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
+    """A term of ORDER BY, with the words behind it that were written."""
+    return " ".join([named(node.this), *node.meta.get(DIRECTION, ())])
 
 
 def resolved(node: exp.Expr) -> Spec | None:
