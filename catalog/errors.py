@@ -59,6 +59,10 @@ class ViewDroppedError(OperationalError):
     """A view is read or listened to that was dropped, or whose place one has taken that cannot stand for it."""
 
 
+class LagError(OperationalError):
+    """A subscription has ended because more waited to be taken than was to wait; says from when to subscribe again."""
+
+
 class TransactionError(OperationalError):
     """A transaction cannot go on or commit: it was aborted, others were first, or there is none, or one already."""
 

@@ -13,6 +13,7 @@ from catalog.errors import (
     ConstraintError,
     Error,
     InterfaceError,
+    LagError,
     MemoryLimitError,
     MissingFunctionError,
     NumericError,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from ivm.engine.installing import Progress
-    from ivm.engine.subscription import Subscription
     from ivm.engine.transaction import Transaction
     from ivm.engine.view import View
     from ivm.results.result import Result
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ivm.session.database import Database
     from ivm.session.introspection import TableInfo, ViewInfo
     from ivm.session.oracle import VerificationError, Verified
+    from ivm.subscriptions.subscription import Subscription
 
     __version__: str
 
@@ -50,6 +51,7 @@ __all__ = [
     "Database",
     "Error",
     "InterfaceError",
+    "LagError",
     "MemoryLimitError",
     "MissingFunctionError",
     "NumericError",
@@ -77,7 +79,7 @@ _PLACES = {
     "Database": "ivm.session.database",
     "Progress": "ivm.engine.installing",
     "Result": "ivm.results.result",
-    "Subscription": "ivm.engine.subscription",
+    "Subscription": "ivm.subscriptions.subscription",
     "TableInfo": "ivm.session.introspection",
     "Transaction": "ivm.engine.transaction",
     "VerificationError": "ivm.session.oracle",

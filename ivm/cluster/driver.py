@@ -38,10 +38,10 @@ from ivm.distribute.placement import Placement
 from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.installing import Pause, put_or_drop
-from ivm.engine.subscription import Listeners
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
+from ivm.subscriptions.listeners import Listeners
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
@@ -341,8 +341,7 @@ class Driver:
 
     def _tell(self, commit: Committing) -> None:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
-        for subscription, table in self.listeners.told(self._changes, commit.watched):
-            subscription.push(table, commit.time)
+        self.listeners.tell(self.listeners.told(self._changes, commit.watched), commit.time)
         self.tables.changed(commit.names, commit.time)
         if not self.commits or self.commits[-1][0] != commit.time:
             self.commits.append((commit.time, commit.updates, (perf_counter_ns() - commit.started) / 1e6))

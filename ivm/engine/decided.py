@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
-from ivm.engine.subscription import Subscription
 from ivm.engine.transaction import Change
+from ivm.subscriptions.listeners import Told
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Decided:
     since: int
     updates: int
     started: int
-    told: Sequence[tuple[Subscription, pa.Table]]
+    told: Sequence[Told]
     put: Written | None = None
     batch: Batch | None = None
     work: Callable[[], None] | None = None

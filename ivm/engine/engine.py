@@ -23,7 +23,6 @@ from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
 from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
-from ivm.engine.subscription import Listeners
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
@@ -38,6 +37,7 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
+from ivm.subscriptions.listeners import Listeners
 from ivm.trace.delta import Delta
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.index.arrangement import Arrangement
@@ -382,8 +382,7 @@ class Engine:
         if decided.batch is not None:
             self.batches[decided.batch[0]] = decided.batch[1]
         graph.seal(decided.time, decided.since)
-        for subscription, table in decided.told:
-            subscription.push(table, decided.time)
+        self.listeners.tell(decided.told, decided.time)
         decided.told = ()
         if decided.work is not None:
             decided.work()

@@ -31,7 +31,6 @@ from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Progress
-from ivm.engine.subscription import Subscription
 from ivm.engine.transaction import Change, Transaction
 from ivm.engine.view import Installed, View
 from ivm.intake.incoming import Incoming, check_times
@@ -40,6 +39,7 @@ from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
+from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.turns import Turns
@@ -223,13 +223,14 @@ class Core:
         except Error:
             self.certain()  # what is wrong may be due to a commit that is not yet
             raise
-        if settles and (owed > _OWED or engine.journal is not None):
+        if settles and (owed > _OWED or engine.journal is not None or engine.listeners.are_waited_for):
             self.settle()
         return time
 
     def settle(self) -> None:
         """Return when what was committed survives a loss of power, if commits wait for that; StorageError if it is not
-        certain. Then do what is due: a checkpoint, aside, and what is owed for texts, but for a few pieces.
+        certain. Then do what is due: a checkpoint, aside, and what is owed for texts, but for a few pieces. Last, wait
+        for those who listen and wish that.
         """
         journal = self.engine.journal
         if journal is not None:
@@ -238,6 +239,8 @@ class Core:
                 self.checkpoints.make_if_due()
         if self.engine.texts_owed > _OWED:
             self.tidy_texts(_OWED)
+        if self.engine.listeners.are_waited_for:
+            self.engine.listeners.wait_for_room()
 
     def tidy_texts(self, left: int = 0) -> None:
         """Do what is owed for the texts that have come, piece by piece, until so many are left.
@@ -327,21 +330,13 @@ class Core:
             )
         return found
 
-    def subscribe(self, view: str, snapshot: bool) -> Subscription:
-        """Who is told of a view's changes from now on, and first of the rows there are if `snapshot`."""
-        with self.lock:
-            name = self.maintained(view).definition.name
-            time, held = self.engine.time, self.engine.contents(name)
-            subscription = Subscription(name, held.no_changes(), self._unsubscribe, self.certain)
-            self.engine.listeners.hold(subscription)
-        if snapshot:
-            subscription.begin(held.changes(time), time)
-        return subscription
-
     def end_subscriptions(self, view: str | None = None, reason: str = "") -> None:
-        """End the subscriptions to a view, or all. It may be interrupted, and called again."""
+        """End the subscriptions to a view, or all; after what is pending they raise ViewDroppedError, if for a reason.
+
+        It may be interrupted, and called again.
+        """
         for subscription in self.engine.listeners.of(view):
-            subscription.end(reason)
+            subscription.end(ViewDroppedError(reason) if reason else None)
             self.engine.listeners.let_go(subscription)
 
     def difference(self, view: str, successor: Installed) -> Callable[[], pa.Table | None]:
@@ -389,6 +384,7 @@ class Core:
         self.lock.check_open()
         return self.incoming.rows(named(name), data, keys_only)
 
-    def _unsubscribe(self, subscription: Subscription) -> None:
+    def unsubscribe(self, subscription: Subscription) -> None:
+        """Tell it no more."""
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything
             self.engine.listeners.let_go(subscription)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, get_args
 
 from ivm.arguments import Tabular, batch_of, callback, moment, one_of, rows_by_table, sql_text
 from ivm.engine.installing import Progress
-from ivm.engine.subscription import Subscription
 from ivm.engine.transaction import Transaction
 from ivm.engine.view import View
 from ivm.results.result import Result
@@ -29,6 +28,7 @@ from ivm.session.statements import (
 from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions
 from ivm.session.with_functions import WithFunctions
+from ivm.session.with_subscriptions import WithSubscriptions
 from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
 from sql.parameters import Parameters, filled
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ivm.session.sink import BatchSink, OnError, SinkMode
 
 
-class Database(WithFunctions):
+class Database(WithFunctions, WithSubscriptions):
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
 
     Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a
@@ -322,11 +322,6 @@ class Database(WithFunctions):
         Cost: the consolidation of maintained views that have changed since they were read.
         """
         return views(self._open)
-
-    def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
-        """The changes of a maintained view from now on, after its present rows (as +1) if `snapshot`."""
-        core = self._open
-        return core.subscribe(core.settings.names.given(view), snapshot)
 
     def verify(self, views: Sequence[str] | None = None) -> list[Verified]:
         """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.

@@ -20,7 +20,6 @@ from ivm.dataflow.graph import StillRead
 from ivm.durable.payload import Batch
 from ivm.engine.engine import Engine
 from ivm.engine.installing import put_or_drop
-from ivm.engine.subscription import Listeners
 from ivm.engine.transaction import Change
 from ivm.engine.view import Contents, Installed
 from ivm.plan.existing import Existing
@@ -30,6 +29,7 @@ from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
 from ivm.session.pending_table import PendingTable
 from ivm.session.sequences import OwnNumbers
+from ivm.subscriptions.listeners import Listeners
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
 from ivm.trace.rows.table_store import TableStore

@@ -9,10 +9,13 @@ from functools import partial
 import pyarrow as pa
 
 from catalog.catalog import Catalog
+from catalog.errors import ViewDroppedError
 from catalog.schema import View as Definition
-from ivm.engine.subscription import Subscription
 from ivm.engine.view import Installed
 from ivm.session.core import Core
+from ivm.session.row_keys import is_key
+from ivm.subscriptions.listeners import Listened
+from ivm.subscriptions.subscription import Subscription
 
 
 def succession(core: Core, catalog: Catalog, views: Mapping[str, Installed | None]) -> Callable[[], None]:
@@ -22,7 +25,9 @@ def succession(core: Core, catalog: Catalog, views: Mapping[str, Installed | Non
     views that go on, where somebody listens.
     """
     heard = [(core.catalog.view(name), new) for name, new in views.items() if _heard(core, name)]
-    told = [_told(core, old, catalog.find(old.name) if new is None else new.definition, new) for old, new in heard]
+    told = [
+        _told(core, catalog, old, catalog.find(old.name) if new is None else new.definition, new) for old, new in heard
+    ]
 
     def tell() -> None:
         for each in told:
@@ -35,18 +40,29 @@ def _heard(core: Core, view: str) -> bool:
     return bool(core.engine.listeners.of(view))
 
 
-def _told(core: Core, old: Definition, new: object, installed: Installed | None) -> Callable[[], None]:
+def _told(
+    core: Core, catalog: Catalog, old: Definition, new: object, installed: Installed | None
+) -> Callable[[], None]:
     reason = _reason(old, new if isinstance(new, Definition) else None)
-    if reason or installed is None:
+    listened = core.engine.listeners.to(old.name)
+    if reason or installed is None or listened is None:
         return partial(core.end_subscriptions, old.name, reason)
-    listeners, changes = core.engine.listeners.of(old.name), core.difference(old.name, installed)
-    return partial(_push, listeners, changes, os.urandom(8).hex())  # a view may be made anew several times at one time
+    changes, mark = core.difference(old.name, installed), os.urandom(8).hex()  # it may be made anew twice at one time
+    keyless = [each for each in listened.each() if each.key and not is_key(installed.definition, catalog, each.key)]
+    return partial(_tell, listened, changes, core.engine.time, mark, keyless)
 
 
-def _push(listeners: Sequence[Subscription], changes: Callable[[], pa.Table | None], mark: str) -> None:
+def _tell(
+    listened: Listened, changes: Callable[[], pa.Table | None], time: int, mark: str, keyless: Sequence[Subscription]
+) -> None:
+    for each in keyless:
+        each.end(ViewDroppedError(
+            f"cannot tell more changes of view {each.view} by {', '.join(each.key)}: it was replaced by one of which "
+            "these columns do not tell the rows apart; subscribe again"
+        ))  # fmt: skip
     found = changes()
-    for each in listeners if found is not None else ():
-        each.push(found, mark)
+    if found is not None:
+        listened.push(found, time, mark)
 
 
 def _reason(old: Definition, new: Definition | None) -> str:

@@ -14,11 +14,10 @@ from typing import Any
 from ivm.trace.state import Held
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("ivm/trace/", "ivm/operators/", "ivm/dataflow/", "ivm/durable/", "ivm/storage/")
+FOLDERS = ("ivm/trace/", "ivm/operators/", "ivm/dataflow/", "ivm/durable/", "ivm/storage/", "ivm/subscriptions/")
 FILES = (
     "ivm/engine/applying.py",
     "ivm/engine/engine.py",
-    "ivm/engine/subscription.py",
     "ivm/engine/tables.py",
     "ivm/engine/view.py",
     "ivm/session/coming.py",

@@ -65,7 +65,7 @@ PLACES = (
 SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow"), ("ivm.asked", "ivm.duck"), ("ivm.duck", "ivm.rows_of_duckdb")})
 
 # The rooms of the face, each of which imports none of those behind it.
-ROOMS = ("ivm.results", "ivm.engine", "ivm.intake", "ivm.session")
+ROOMS = ("ivm.results", "ivm.subscriptions", "ivm.engine", "ivm.intake", "ivm.session")
 
 EXPRESSION_HALF = ("sql", "ivm.analysis", "ivm.transform", "ivm.plan", "ivm.distribute")
 COLUMNAR_HALF = ("ivm.kernels", "ivm.trace", "ivm.operators", "ivm.dataflow")

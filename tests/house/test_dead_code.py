@@ -22,7 +22,7 @@ FACE = {
     "ivm.results.result.Rows",
     "ivm.spark.database.SparkDatabase",
     "ivm.spark.database.SparkView",
-    "ivm.engine.subscription.Subscription",
+    "ivm.subscriptions.subscription.Subscription",
     "ivm.engine.transaction.Transaction",
     "ivm.engine.view.View",
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from ivm.engine.subscription import _waking
+from ivm.subscriptions.waiting import waking
 
 LONG = 30
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,7 +150,7 @@ def test_each_table_goes_to_one_of_several_readers_in_any_loop(db: ivm.Database)
 
 def test_a_loop_that_is_gone_is_no_matter(db: ivm.Database) -> None:
     async def left_behind() -> Callable[[], None]:
-        return _waking()[1]
+        return waking()[1]
 
     changes = db.subscribe("v")
     changes._wakes.add(asyncio.run(left_behind()))

@@ -1,0 +1,49 @@
+"""What a user says of being told what changes in views."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from datetime import timedelta
+
+from ivm.session.core import Core
+from ivm.session.subscribing import subscribe, wish_of
+from ivm.subscriptions.backlog import WhenFull
+from ivm.subscriptions.forms import FormName
+from ivm.subscriptions.subscription import Subscription
+
+
+class WithSubscriptions(ABC):
+    """A database whose views can be listened to."""
+
+    @property
+    @abstractmethod
+    def _open(self) -> Core:
+        """The core, if it can still be used."""
+
+    def subscribe(
+        self, view: str, *, snapshot: bool = False, from_time: int | None = None,
+        every: int | str | timedelta | None = None, form: FormName = "changes", progress: bool = False,
+        limit: int = 1000, when_full: WhenFull = "coalesce",
+    ) -> Subscription:  # fmt: skip
+        """The changes of a maintained view from now on, as tables; see `Subscription`.
+
+        Args:
+            view: Its name.
+            snapshot: Whether its present rows come first, as +1.
+            from_time: After which time the changes come first that there were meanwhile; within the kept `history`.
+            every: Who iterates gets a table at most once in so many commits, or in "1s" or another length of time: all
+                that has changed by then, consolidated, at the time of the last commit.
+            form: "changes": rows, with `_time` and `_diff`. "upserts": the row of each key that changes, with `_time`
+                and `_deleted`. "debezium": `before`, `after` and `op` of each such key, with `_time`.
+            progress: Whether who iterates gets a table without rows too when commits have changed nothing in the view;
+                `Subscription.time` says how far it is.
+            limit: How many commits may wait to be taken, where 100 rows of one count as one more.
+            when_full: What becomes of more. "coalesce": they are consolidated; no more waits than a few times what the
+                view holds. "block": whoever commits waits, once the commit is done, until another thread has taken
+                some. "fail": the subscription ends with LagError.
+
+        Raises BindError for a view that is not there or not maintained, a time that cannot be read any more, and a form
+        by key where no key of the view is known.
+        """
+        core, wish = self._open, wish_of(every, form, progress, limit, when_full)
+        return subscribe(core, core.settings.names.given(view), wish, snapshot=snapshot, from_time=from_time)

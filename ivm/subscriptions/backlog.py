@@ -1,0 +1,85 @@
+"""What one who listens has not taken yet, and what becomes of it where that grows too much."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import pyarrow as pa
+
+from ivm.subscriptions.feed import MANY, Link
+from ivm.subscriptions.net import net
+
+WhenFull = Literal["coalesce", "block", "fail"]
+WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
+Piece = tuple[int, pa.Table]
+"""Changes, and the time of the last one."""
+Netted = MutableMapping[int, tuple[Link, Piece]]
+"""What the links from one of these on come to, by the identity of that one, for all who stand there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits: first the pieces, then what a feed's chain has from a link on."""
+
+    at: Link
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self.pieces and self.at.next is None
+
+    @property
+    def first(self) -> Piece:
+        """What comes first; there is some."""
+        if self.pieces:
+            return self.pieces[0]
+        assert self.at.table is not None, "something waits"
+        return self.at.time, self.at.table
+
+    def behind_first(self) -> Backlog:
+        """What waits behind the first."""
+        if self.pieces:
+            return replace(self, pieces=self.pieces[1:])
+        assert self.at.next is not None, "something waits"
+        return Backlog(self.at.next)
+
+    def behind(self, end: Link) -> int:
+        """How much of the chain waits, in commits; `end` is its end."""
+        return end.number - self.at.number
+
+    def netted(self, known: Netted) -> Backlog:
+        """The same as few pieces, none of which has less than twice the rows of the next: no more than all that differs
+        by then, and a little. Times within a piece become one. Cost: over time, that of each row's place in a sort, for
+        each doubling.
+        """
+        if self.at.next is None:
+            return self
+        if id(self.at) not in known:
+            known[id(self.at)] = self._netted_chain()
+        at, last = known[id(self.at)]
+        pieces = self.pieces
+        while pieces and pieces[-1][1].num_rows < 2 * max(last[1].num_rows, MANY):
+            last = last[0], net([pieces[-1][1], last[1]])
+            pieces = pieces[:-1]
+        return Backlog(at, (*pieces, last) if last[1].num_rows else pieces)
+
+    def apart(self) -> Backlog:
+        """The same, to which nothing is added any more."""
+        link, chain = self._chain()
+        return Backlog(Link(-1, link.number), (*self.pieces, *chain))
+
+    def _netted_chain(self) -> tuple[Link, Piece]:
+        link, chain = self._chain()
+        tables = [table for _, table in chain]
+        return link, (chain[-1][0], net(tables) if len(tables) > 1 else tables[0])
+
+    def _chain(self) -> tuple[Link, list[Piece]]:
+        """What the chain has, and its end."""
+        link, found = self.at, list[Piece]()
+        while link.next is not None and link.table is not None:
+            found.append((link.time, link.table))
+            link = link.next
+        return link, found

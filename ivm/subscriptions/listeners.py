@@ -1,0 +1,132 @@
+"""Who listens to which view, and what a commit tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from ivm.subscriptions.backlog import Netted
+from ivm.subscriptions.feed import Feed, Mark, Reached
+from ivm.subscriptions.subscription import Subscription
+from ivm.trace.state import Held
+
+Told = tuple["Listened", pa.Table]
+"""What those are told who listen to a view."""
+
+_LOOK = 0.1
+"""Seconds after which who waits for room looks whether anybody is left for whom to wait."""
+
+
+class Listened(Held[Subscription]):
+    """The subscriptions to one view that somebody holds on to, and what they are told of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.feed = Feed()
+        self._looks_at = 0
+
+    def hold(self, each: Subscription) -> None:
+        """One more."""
+        super().hold(each)
+        self._looks_at = min(self._looks_at, self.feed.end.number + each.wish.limit)
+
+    def push(self, table: pa.Table, time: int, mark: Mark) -> None:
+        """Tell of changes, unless that was told last, and see to it that not too much waits.
+
+        It may be interrupted, and called again. Cost: the same for any number of those who listen; now and then, a look
+        at each.
+        """
+        self.feed.push(table, time, mark)
+        if self.feed.end.number >= self._looks_at:
+            self._relieve()
+
+    def _relieve(self) -> None:
+        known: Netted = {}
+        those = self.each()
+        for each in those:
+            if each.room <= 0:
+                each.relieve(known)
+        ahead = min((max(each.room, 1) for each in those), default=1)
+        self._looks_at = self.feed.end.number + ahead
+
+
+class Listeners(Held[Subscription]):
+    """The subscriptions to all views: those that are to be told of the next commit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._of: dict[str, Listened] = {}
+        self._blocking = Held[Subscription]()
+        self.reached = Reached()
+
+    def feed(self, view: str) -> Feed:
+        """What is told of a view from now on."""
+        return self._of.setdefault(view, Listened()).feed
+
+    def hold(self, each: Subscription) -> None:
+        """One more, to the `feed` of its view. Cost: now and then, a glance at all."""
+        super().hold(each)
+        if len(self._of) > 2 * len(self):
+            self._of = {view: those for view, those in self._of.items() if those or view == each.view}
+        self._of[each.view].hold(each)
+        if each.wish.when_full == "block":
+            self._blocking.hold(each)
+
+    def let_go(self, each: Subscription) -> None:
+        """One less; nothing happens if it is not there."""
+        super().let_go(each)
+        self._blocking.let_go(each)
+        if each.view in self._of:
+            self._of[each.view].let_go(each)
+
+    def rename(self, view: str, name: str) -> None:
+        """The view is called so from now on. It may be interrupted, and called again."""
+        those = self._of.get(view)
+        if those is None:
+            return
+        for each in those.each():
+            each.view = name
+        self._of[name] = those
+        self._of.pop(view, None)
+
+    def of(self, view: str | None = None) -> list[Subscription]:
+        """The subscriptions to all views, or to one."""
+        if view is None:
+            return self.each()
+        return self._of[view].each() if view in self._of else []
+
+    def to(self, view: str) -> Listened | None:
+        """What tells those who listen to a view; None if nobody does."""
+        found = self._of.get(view)
+        return found or None
+
+    def told(self, changes_of: Callable[[str], pa.Table | None], views: Iterable[str]) -> list[Told]:
+        """What is to be told of a commit, and to whom; `changes_of` gives a view's changes, None if it is the same.
+
+        `views`: those that may have changed, each once.
+        """
+        told: list[Told] = []
+        for view in views:
+            those = self.to(view)
+            table = changes_of(view) if those else None
+            if those is not None and table is not None:
+                told.append((those, table))
+        return told
+
+    def tell(self, told: Iterable[Told], time: int) -> None:
+        """Tell of the commit of this time. It may be interrupted, and called again."""
+        for those, table in told:
+            those.push(table, time, time)
+        self.reached.reach(time)
+
+    @property
+    def are_waited_for(self) -> bool:
+        """Whether whoever commits is to ask whether there is room."""
+        return bool(self._blocking)
+
+    def wait_for_room(self) -> None:
+        """Return when less waits than may, for those who wish that others wait for them."""
+        for reference in tuple(self._blocking):
+            while (each := reference()) is not None and not each.has_room(_LOOK):
+                del each  # so that it ends where nobody else holds it

@@ -1,0 +1,314 @@
+"""A subscription: a view's changes as they come, for whoever takes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+import pyarrow as pa
+
+from catalog.errors import Error, InterfaceError, LagError
+from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
+from ivm.subscriptions.feed import Feed, Reached, Wake
+from ivm.subscriptions.forms import AsTheyAre, Form, FormName
+from ivm.subscriptions.net import net
+from ivm.subscriptions.waiting import ending, waking
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How somebody wants to be told of changes.
+
+    `commits` and `seconds`: at most once in so many, as `every` says. `limit`: how much may wait, in commits.
+    """
+
+    form: FormName = "changes"
+    commits: int = 0
+    seconds: float = 0.0
+    progress: bool = False
+    limit: int = 1000
+    when_full: WhenFull = "coalesce"
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether changes wait for others to be told together."""
+        return bool(self.commits or self.seconds)
+
+
+class Subscription:
+    """Changes of one view as Arrow tables: the view's columns, then `_time` and `_diff`, or in another form.
+
+    Each commit's changes are consolidated: one row for each (row, time) whose multiplicity changed. Take them with
+    `fetch`, with `for changes in subscription`, or with `async for` in any event loop of asyncio. Each table goes to
+    one taker. Use as a context manager, or call `close`; it is closed too when its database is closed. Thread-safe:
+    commits may come from another thread. Who waits does not keep the program from ending: when the main thread is done,
+    all waiting ends as if the subscription had been closed.
+
+    When its view is dropped, all of these raise ViewDroppedError, once what was pending has been taken. When another
+    takes the view's place (CREATE OR REPLACE) whose columns have the same names and types, it goes on with that one:
+    what tells the new rows from the old ones comes as one change, at the time of the last commit. A view of other
+    columns, or one that is not maintained, ends it as a drop does. LagError ends it where more waits than may.
+    """
+
+    def __init__(
+        self, view: str, empty: pa.Table, close: Callable[[Subscription], None], certain: Callable[[], None],
+        feed: Feed, reached: Reached, begins: int, wish: Wish, form: Form,
+    ) -> None:  # fmt: skip
+        """`certain` returns when what was pushed survives a loss of power, if somebody waits for that.
+
+        `feed`: what is told of the view, from now on; `reached`: up to when all was told, for all views; `begins`: the
+        time up to which this one knows all by itself.
+        """
+        self.view = view
+        self.wish = wish
+        self._certain = certain
+        self._empty = empty
+        self._close = close
+        self._feed = feed
+        self._reached = reached
+        self._form = form
+        self._backlog = Backlog(feed.end)
+        self._taken = self._marked = begins
+        self._told_at = 0.0
+        self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
+        self._wakes: set[Wake] = set()
+        self._open = True
+        self._refusal = ""
+        self._ended: Error | None = None
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns by which it is told what has changed; none where it is told of rows."""
+        return () if isinstance(self._form, AsTheyAre) else self._form.key
+
+    @property
+    def time(self) -> int:
+        """The logical time up to which all changes have been taken: who subscribes again `from_time` misses none.
+
+        It moves on with each commit where nothing waits, also while the view does not change.
+        """
+        time = self._up_to()
+        self._certain()
+        return time
+
+    def fetch(self, timeout: float | None = 0) -> pa.Table:
+        """What has changed since it was last asked for, in one table; without rows if nothing has.
+
+        If nothing has, wait for at most `timeout` seconds, or with None until something does, or it is closed. Raises
+        ViewDroppedError or LagError if nothing is left, and nothing will come because of what became of its view, or
+        because too much came.
+        """
+        self._check_here()
+        if timeout != 0:
+            self._wait(lambda: not self._backlog.is_empty, timeout)
+        with self._lock:
+            self._check_goes_on()
+            found = self._take_all()
+        self._certain()
+        return found
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Tables of changes, one for each commit, or as seldom as was wished; blocks for more until it is closed."""
+        while True:
+            self._check_here()
+            self._wait(self._is_due, None)
+            with self._lock:
+                table = self._take_due()
+                if table is None:
+                    if self._open:
+                        continue  # another was first
+                    self._check_goes_on()
+                    return
+            self._certain()
+            yield table
+
+    async def __aiter__(self) -> AsyncIterator[pa.Table]:
+        """As iterating does, awaiting what it blocks for. A task that is cancelled while it waits has taken nothing."""
+        while True:
+            self._check_here()
+            wait, wake = waking()
+            try:
+                self._wake_by(wake)
+                with self._lock:
+                    table = self._take_due()
+                    if table is None and not self._open:
+                        self._check_goes_on()
+                        return
+                if table is None:
+                    await self._awaited(wait)
+            finally:
+                self._no_longer_by(wake)
+            if table is not None:
+                self._certain()
+                yield table
+
+    def begin(self, table: pa.Table, time: int) -> None:
+        """What there was at `time` comes before what has changed since; called before anybody takes anything."""
+        with self._lock:
+            self._backlog = replace(self._backlog, pieces=((time, table), *self._backlog.pieces))
+
+    def end(self, reason: Error | None = None) -> None:
+        """Let go of all who wait; what is pending can still be read. After that a `reason` is raised."""
+        with self._lock:
+            if self._open:
+                self._backlog, self._ended = self._backlog.apart(), reason
+            self._open = False
+            self._wake()
+
+    def close(self) -> None:
+        """Stop receiving; iteration ends when what is pending has been read. Once is enough."""
+        self._check_here()
+        self._let_go()
+
+    def fork(self, refusal: str = "") -> None:
+        """In a process that was forked: nobody waits here. Who takes anything is told a `refusal`, if there is one."""
+        self._lock, self._wakes = threading.RLock(), set()
+        self._feed.wakes, self._reached.wakes = set(), set()
+        self._refusal = refusal
+
+    @property
+    def room(self) -> int:
+        """How many more commits may wait before there are too many; none, or fewer, where there are."""
+        return self.wish.limit - self._backlog.behind(self._feed.end) if self._open else self.wish.limit
+
+    def relieve(self, known: Netted) -> None:
+        """Do what was wished for when too much waits, but for `block`, which is for those who commit.
+
+        It may be interrupted, and called again. `known`: what is done once for all who stand at one place.
+        """
+        if self.wish.when_full == "coalesce":
+            with self._lock:
+                self._backlog = self._backlog.netted(known)
+        elif self.wish.when_full == "fail":
+            with self._lock:
+                self._backlog = Backlog(self._feed.end)
+                self.end(LagError(self._lag()))
+
+    def has_room(self, timeout: float) -> bool:
+        """Whether less waits than may, or nobody listens any more; wait for that for so many seconds at most."""
+        self._wait(lambda: self.room > 0, timeout)
+        return self.room > 0
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
+        self.end()
+        self._close(self)
+
+    def _check_here(self) -> None:
+        """InterfaceError if this is another process than that which is told of changes."""
+        if self._refusal:
+            raise InterfaceError(self._refusal)
+
+    def _check_goes_on(self) -> None:
+        """Raise why nothing is pending, nor will be; the lock is held."""
+        if self._ended is not None and self._backlog.is_empty:
+            raise type(self._ended)(*self._ended.args)
+
+    def _lag(self) -> str:
+        again = "snapshot=True"
+        if self._taken >= 0:
+            again = f"from_time={self._taken}, as far as connect(history=..) reaches, or with {again}"
+        return (
+            f"cannot tell more changes of view {self.view}: {self.wish.limit} commits and more waited to be taken; "
+            f"subscribe again with {again}"
+        )
+
+    def _up_to(self) -> int:
+        reached = self._reached.time  # first: what is told after this was not reached by then
+        with self._lock:
+            return max(self._taken, reached) if self._open and self._backlog.is_empty else self._taken
+
+    def _is_due(self) -> bool:
+        """Whether there is something for who iterates."""
+        if not self._has_more():
+            return False
+        enough = not self.wish.commits or self._reached.time - self._marked >= self.wish.commits
+        return not self._open or (enough and self._early() <= 0)
+
+    def _has_more(self) -> bool:
+        return not self._backlog.is_empty or (self.wish.progress and self._up_to() > self._marked)
+
+    def _early(self) -> float:
+        """Seconds until another table may be told."""
+        return self._told_at + self.wish.seconds - monotonic() if self.wish.seconds else 0.0
+
+    def _take_due(self) -> pa.Table | None:
+        """What who iterates is to be given now; the lock is held."""
+        if not self._is_due():
+            return None
+        if self._backlog.is_empty or self.wish.is_rare:
+            found = self._take_all()
+        else:
+            found = self._form.told(self._take())
+        self._marked, self._told_at = self._up_to(), monotonic()
+        return found if found.num_rows or self.wish.progress else None
+
+    def _take(self) -> pa.Table:
+        """The first of what is pending; the lock is held."""
+        self._taken, table = self._backlog.first
+        self._backlog = self._backlog.behind_first()
+        if self.wish.when_full == "block":
+            self._wake()
+        return table
+
+    def _take_all(self) -> pa.Table:
+        """All that is pending, in one table; the lock is held."""
+        tables = []
+        while not self._backlog.is_empty:
+            tables.append(self._take())
+        if len(tables) > 1 and self.wish.is_rare:
+            return self._form.told(net(tables))
+        return self._form.told(pa.concat_tables(tables) if tables else self._empty)
+
+    def _wait(self, is_there: Callable[[], bool], timeout: float | None) -> None:
+        """Wait until something is there or it is closed, or `timeout` seconds have passed."""
+        until = None if timeout is None else monotonic() + timeout
+        woken: SimpleQueue[None] = SimpleQueue()
+        wake = partial(woken.put, None)
+        try:
+            self._wake_by(wake)
+            while self._open and not is_there():
+                left = None if until is None else until - monotonic()
+                if left is not None and left <= 0:
+                    return
+                early = self._early()
+                if early > 0 and self._has_more():
+                    left = early if left is None else min(left, early)
+                with suppress(Empty):
+                    woken.get(timeout=left)
+        finally:
+            self._no_longer_by(wake)
+
+    async def _awaited(self, wait: Callable[[], Awaitable[object]]) -> None:
+        """Wait to be woken, or until it is time for what waits already."""
+        from asyncio import wait_for  # noqa: PLC0415  see `waking`
+
+        early = self._early()
+        with suppress(TimeoutError):
+            await wait_for(wait(), early if early > 0 and self._has_more() else None)
+
+    def _wake_by(self, wake: Wake) -> None:
+        """Be woken by this, from now on, when something comes."""
+        self._wakes.add(wake)
+        self._feed.wakes.add(wake)
+        if self.wish.progress or self.wish.commits:
+            self._reached.wakes.add(wake)
+        ending.note(self)
+
+    def _no_longer_by(self, wake: Wake) -> None:
+        for wakes in (self._wakes, self._feed.wakes, self._reached.wakes):
+            wakes.discard(wake)
+
+    def _wake(self) -> None:
+        for wake in tuple(self._wakes):
+            wake()
