@@ -370,7 +370,7 @@ class Driver:
 
     def watched(self) -> tuple[str, ...]:
         """The views whose changes somebody wants to be told."""
-        return tuple(dict.fromkeys(each.view for each in self.listeners.of()))
+        return self.listeners.views()
 
     def levels(self, names: Iterable[str], more: Iterable[ShardedView] = ()) -> int:
         """How many levels a commit of these tables needs. `more`: views that are there then, too."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from catalog.catalog import Catalog
 from catalog.errors import BindError, InterfaceError, TypeMismatchError
+from catalog.schema import View as Definition
 from ivm.arguments import at_least_one, one_of, period, whole_number
+from ivm.engine.view import Contents
 from ivm.session.core import Core
 from ivm.session.row_keys import key_of
 from ivm.subscriptions.backlog import WHEN_FULL, WhenFull
-from ivm.subscriptions.forms import FORMS, FormName, form_of
+from ivm.subscriptions.forms import FORMS, Form, FormName, form_of
 from ivm.subscriptions.subscription import Subscription, Wish
 
 
@@ -34,30 +37,48 @@ def subscribe(core: Core, view: str, wish: Wish, *, snapshot: bool, from_time: i
             f"cannot subscribe to {view} with a snapshot and from a time: the one has all rows, the other what changed "
             "since then; leave one of them out"
         )
-    with core.lock:
-        definition = core.maintained(view).definition
-        catalog, name, time = core.catalog.fixed(), definition.name, core.engine.time
-        key = () if wish.form == "changes" else key_of(definition, catalog)
-        if key is None:
-            raise BindError(
-                f"cannot tell changes of view {name} as {wish.form}: nothing is known that tells its rows apart. Have "
-                "it show the primary key of what it reads, or all that it groups by; or take form='changes'"
-            )
-        listeners, held = core.engine.listeners, core.engine.contents(name)
-        missed = None if after is None else core.view(name).changes(after, time)
-        begins = -1 if snapshot else time
-        if missed is not None and missed.num_rows and after is not None:
-            begins = after
-        listeners.reached.time = time
-        feed, form = listeners.feed(name), form_of(wish.form, key)
-        subscription = Subscription(
-            name, held.no_changes(), core.unsubscribe, core.certain, feed, listeners.reached, begins, wish, form
-        )
-        listeners.hold(subscription)
+    known: Definition | None = None
+    key: tuple[str, ...] = ()
+    while True:
+        with core.lock:
+            definition, catalog = core.maintained(view).definition, core.catalog.fixed()
+            if wish.form == "changes" or definition == known:
+                held, time = core.engine.contents(definition.name), core.engine.time
+                form = form_of(wish.form, key)
+                subscription = _listening(core, definition.name, held, wish, form, after, -1 if snapshot else time)
+                break
+        known, key = definition, _key(definition, catalog, wish)  # without the lock: its text is read
     if snapshot:
         subscription.begin(held.changes(time), time)
-    elif begins != time and missed is not None:
+    return subscription
+
+
+def _key(view: Definition, catalog: Catalog, wish: Wish) -> tuple[str, ...]:
+    key = key_of(view, catalog)
+    if key is None:
+        raise BindError(
+            f"cannot tell changes of view {view.name} as {wish.form}: nothing is known that tells its rows apart. Have "
+            "it show the primary key of what it reads, or all that it groups by; or take form='changes'"
+        )
+    return key
+
+
+def _listening(
+    core: Core, view: str, held: Contents, wish: Wish, form: Form, after: int | None, begins: int
+) -> Subscription:
+    """Who is told from now on, and first of what has changed `after` a time; the caller has the lock."""
+    listeners, time = core.engine.listeners, core.engine.time
+    missed = None if after is None else core.view(view).changes(after, time)
+    if missed is not None and missed.num_rows and after is not None:
+        begins = after
+    listeners.reached.time = time
+    subscription = Subscription(
+        view, held.no_changes(), core.unsubscribe, core.certain, listeners.feed(view), listeners.reached, begins, wish,
+        form,
+    )  # fmt: skip
+    if missed is not None and missed.num_rows:
         subscription.begin(missed, time)
+    listeners.hold(subscription)
     return subscription
 
 

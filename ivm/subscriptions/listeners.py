@@ -96,6 +96,10 @@ class Listeners(Held[Subscription]):
             return self.each()
         return self._of[view].each() if view in self._of else []
 
+    def views(self) -> tuple[str, ...]:
+        """The views to which somebody listens."""
+        return tuple(view for view, those in self._of.items() if those)
+
     def to(self, view: str) -> Listened | None:
         """What tells those who listen to a view; None if nobody does."""
         found = self._of.get(view)
