@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ivm.session.database import Database
     from ivm.session.introspection import TableInfo, ViewInfo
     from ivm.session.oracle import VerificationError, Verified
+    from ivm.session.what_if import WhatIf
     from ivm.subscriptions.subscription import Subscription
 
     __version__: str
@@ -71,6 +72,7 @@ __all__ = [
     "View",
     "ViewDroppedError",
     "ViewInfo",
+    "WhatIf",
     "connect",
 ]
 
@@ -80,6 +82,7 @@ _PLACES = {
     "Progress": "ivm.engine.installing",
     "Result": "ivm.results.result",
     "Subscription": "ivm.subscriptions.subscription",
+    "WhatIf": "ivm.session.what_if",
     "TableInfo": "ivm.session.introspection",
     "Transaction": "ivm.engine.transaction",
     "VerificationError": "ivm.session.oracle",

@@ -41,7 +41,7 @@ from ivm.engine.installing import Pause, put_or_drop
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscriptions.listeners import Listeners
+from ivm.subscriptions.listeners import Listeners, Told
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
@@ -195,7 +195,7 @@ class Driver:
         self.channels = channels.only(view.relation for _, view in self.maintained())
 
     def commit(
-        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False,
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: list[Told] | None = None,
         also: Also | None = None,
     ) -> int:  # fmt: skip
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""
@@ -209,7 +209,7 @@ class Driver:
         given = self.tables.given(changes, time)
         names = [change.table.name for change in changes]
         updates = sum(change.data.num_rows for change in changes)
-        if trial:
+        if trial is not None:
             self._tried(orders.Commit(time, are_apart).text(), self.levels(names), given, {}, "diff")
             self.settle()
             return time

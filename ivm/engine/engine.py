@@ -37,7 +37,7 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscriptions.listeners import Listeners
+from ivm.subscriptions.listeners import Listeners, Told
 from ivm.trace.delta import Delta
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.index.arrangement import Arrangement
@@ -229,16 +229,16 @@ class Engine:
         self.renderer.graph.installation = None
 
     def commit(
-        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: bool = False,
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: list[Told] | None = None,
         also: Also | None = None,
     ) -> int:  # fmt: skip
         """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
 
-        `batch`: which of which source they are. A `trial` is undone, whether it fails or not, and not written down.
+        `batch`: which of which source they are. A `trial` gets what would be told, and is undone and not written down.
         `also` takes effect with it. Whoever calls has entered by `settle`. Raises ConstraintError, NumericError or
         StorageError, after which everything is as it was. Cost: that of the changes and of what follows from them.
         """
-        started, journal, graph = perf_counter_ns(), None if trial else self.journal, self.renderer.graph
+        started, journal, graph = perf_counter_ns(), self.journal if trial is None else None, self.renderer.graph
         time, are_apart = last_time(changes, max(graph.time + 1, time))
         try:
             if journal is not None and also is None:
@@ -250,7 +250,9 @@ class Engine:
                 decided.put, decided.work = also.written(changes, time), also.work
             elif journal is not None:
                 decided.put = journal.commit(changes, time, batch)
-            self._decided = None if trial else decided
+            self._decided = decided if trial is None else None
+            if trial is not None:
+                trial += decided.told
         except NumericError as error:
             views = self.users_of_nodes().get(id(graph.last), ())
             raise type(error)(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
@@ -383,7 +385,6 @@ class Engine:
             self.batches[decided.batch[0]] = decided.batch[1]
         graph.seal(decided.time, decided.since)
         self.listeners.tell(decided.told, decided.time)
-        decided.told = ()
         if decided.work is not None:
             decided.work()
         if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt

@@ -258,7 +258,7 @@ class Core:
     def check(self, changes: list[Change]) -> None:
         """Raise what a commit of checked changes would raise now; nothing is changed. Cost: that of the commit."""
         with self.lock:
-            self.engine.commit(changes, trial=True)
+            self.engine.commit(changes, trial=[])
 
     def backup(self, path: str | PathLike[str]) -> None:
         """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none.

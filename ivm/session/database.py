@@ -38,6 +38,7 @@ _MODES = get_args(Mode)
 if TYPE_CHECKING:
     from ivm.session.oracle import Verified
     from ivm.session.sink import BatchSink, OnError, SinkMode
+    from ivm.session.what_if import WhatIf
 
 
 class Database(WithFunctions, WithSubscriptions):
@@ -50,9 +51,9 @@ class Database(WithFunctions, WithSubscriptions):
     `ivm.dbapi`: each statement commits by itself, but for those of a thread between BEGIN and COMMIT.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, transactions: Transactions | None = None) -> None:
         self._core = core
-        self._transactions = Transactions(core)
+        self._transactions = transactions or Transactions(core)
 
     @property
     def time(self) -> int:
@@ -202,6 +203,13 @@ class Database(WithFunctions, WithSubscriptions):
     def in_transaction(self) -> bool:
         """Whether this thread has begun a transaction that has not ended."""
         return self._transactions.begun is not None
+
+    def what_if(self) -> WhatIf:
+        """What would be if something were changed, without changing it: see `WhatIf`."""
+        from ivm.session.what_if import Imagined, WhatIf  # noqa: PLC0415  DuckDB, which few wait for
+
+        core, transactions = self._open, Imagined(self._open)
+        return WhatIf(core, transactions, Database(core, transactions))
 
     def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
         """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.

@@ -29,7 +29,7 @@ def publish(core: Core, pending: Pending) -> None:
     """
     if not pending.defines:
         with core.lock:
-            changes = _changes(core, pending)
+            changes = changes_of(core, pending)
             if changes:
                 _committed(core, pending, partial(core.commit, changes, settles=False))
         return
@@ -45,7 +45,7 @@ def publish(core: Core, pending: Pending) -> None:
             new: Coming = (core.comes_with or ComingWhole)(core, pending)
             try:
                 new.prepare()
-                changes = _changes(core, pending)
+                changes = changes_of(core, pending)
                 new.fill()
                 new.check_static(changes)
                 also = Also(new.written, new.work(), bool(new.catalog.users_of(CLOCK.name)))
@@ -68,7 +68,7 @@ def _committed(core: Core, pending: Pending, commit: Callable[[], int]) -> None:
         ) from error
 
 
-def _changes(core: Core, pending: Pending) -> list[Change]:
+def changes_of(core: Core, pending: Pending) -> list[Change]:
     """What differs, checked against what others have changed. The caller has the lock."""
     due = pending.numbers.due()
     given = [last_numbers(due)] if due else []

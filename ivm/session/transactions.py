@@ -54,16 +54,23 @@ class Begun:
             self.core().publish()
 
 
-class _OfThread(threading.local):
+class Holder:
+    """What has been `begun`, if it has."""
+
     begun: Begun | None = None
+
+
+class _OfThread(threading.local, Holder):
+    pass
 
 
 class Transactions:
     """Of each thread the transaction that it has open, if it has: what other threads do is not in it."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, holder: Holder | None = None) -> None:
+        """`holder`: of what all threads have open together, where it is not each for itself."""
         self._core = core
-        self.of_thread = _OfThread()
+        self.of_thread = _OfThread() if holder is None else holder
         """What this thread has `begun`, which each commit asks without a call."""
 
     @property
@@ -76,6 +83,10 @@ class Transactions:
         """What names mean that statements of this thread give."""
         begun = self.begun
         return (self._core if begun is None or begun.error else begun.core()).settings.names
+
+    def core(self) -> OpenTransaction:
+        """What is begun works on. TransactionError if it is aborted, or nothing is begun."""
+        return self._found("go on").core()
 
     def begin(self, *, read_only: bool = False) -> None:
         """Begin one. TransactionError if there is one, which is aborted then, as in DuckDB."""
