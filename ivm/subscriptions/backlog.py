@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 import pyarrow as pa
 
+from catalog.errors import Error
 from ivm.subscriptions.feed import MANY, Link
 from ivm.subscriptions.net import net
 
@@ -21,10 +22,15 @@ Netted = MutableMapping[int, tuple[Link, Piece]]
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits: first the pieces, then what a feed's chain has from a link on."""
+    """What waits: first the pieces, then what a feed's chain has from a link on.
+
+    One that is `over` gets no more, for a reason, if there is one that is to be told.
+    """
 
     at: Link
     pieces: tuple[Piece, ...] = ()
+    over: bool = False
+    reason: Error | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -66,10 +72,9 @@ class Backlog:
             pieces = pieces[:-1]
         return Backlog(at, (*pieces, last) if last[1].num_rows else pieces)
 
-    def apart(self) -> Backlog:
+    def ended(self, reason: Error | None) -> Backlog:
         """The same, to which nothing is added any more."""
-        link, chain = self._chain()
-        return Backlog(Link(-1, link.number), (*self.pieces, *chain))
+        return Backlog(Link(-1, 0), (*self.pieces, *self._chain()[1]), True, reason)
 
     def _netted_chain(self) -> tuple[Link, Piece]:
         link, chain = self._chain()

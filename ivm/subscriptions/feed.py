@@ -43,7 +43,7 @@ class Feed:
         self.wakes: set[Wake] = set()
 
     def push(self, table: pa.Table, time: int, mark: Mark) -> None:
-        """Tell of changes, unless that was told last. It may be interrupted, and called again."""
+        """Add changes, unless they were added last; `wake` is to follow. It may be interrupted, and called again."""
         if self.end.next is not None:  # it was interrupted before the end moved
             self.end = self.end.next
         end = self.end
@@ -51,7 +51,6 @@ class Feed:
             end.table, end.time = table, time
             end.next = Link(mark, end.number + 1 + table.num_rows // MANY)
             self.end = end.next
-        self.wake()
 
     def wake(self) -> None:
         """Have those who wait look again."""

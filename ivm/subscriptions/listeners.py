@@ -40,6 +40,7 @@ class Listened(Held[Subscription]):
         self.feed.push(table, time, mark)
         if self.feed.end.number >= self._looks_at:
             self._relieve()
+        self.feed.wake()
 
     def _relieve(self) -> None:
         known: Netted = {}

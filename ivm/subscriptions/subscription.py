@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,7 @@ from time import monotonic
 import pyarrow as pa
 
 from catalog.errors import Error, InterfaceError, LagError
-from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
+from ivm.subscriptions.backlog import Backlog, Netted, Piece, WhenFull
 from ivm.subscriptions.feed import Feed, Reached, Wake
 from ivm.subscriptions.forms import AsTheyAre, Form, FormName
 from ivm.subscriptions.net import net
@@ -77,9 +77,7 @@ class Subscription:
         self._told_at = 0.0
         self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
         self._wakes: set[Wake] = set()
-        self._open = True
         self._refusal = ""
-        self._ended: Error | None = None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -156,8 +154,7 @@ class Subscription:
         """Let go of all who wait; what is pending can still be read. After that a `reason` is raised."""
         with self._lock:
             if self._open:
-                self._backlog, self._ended = self._backlog.apart(), reason
-            self._open = False
+                self._backlog = self._backlog.ended(reason)
             self._wake()
 
     def close(self) -> None:
@@ -186,8 +183,7 @@ class Subscription:
                 self._backlog = self._backlog.netted(known)
         elif self.wish.when_full == "fail":
             with self._lock:
-                self._backlog = Backlog(self._feed.end)
-                self.end(LagError(self._lag()))
+                self._backlog = Backlog(self._feed.end).ended(LagError(self._lag()))
 
     def has_room(self, timeout: float) -> bool:
         """Whether less waits than may, or nobody listens any more; wait for that for so many seconds at most."""
@@ -211,8 +207,14 @@ class Subscription:
 
     def _check_goes_on(self) -> None:
         """Raise why nothing is pending, nor will be; the lock is held."""
-        if self._ended is not None and self._backlog.is_empty:
-            raise type(self._ended)(*self._ended.args)
+        reason = self._backlog.reason
+        if reason is not None and self._backlog.is_empty:
+            raise type(reason)(*reason.args)
+
+    @property
+    def _open(self) -> bool:
+        """Whether more may come."""
+        return not self._backlog.over
 
     def _lag(self) -> str:
         again = "snapshot=True"
@@ -249,26 +251,27 @@ class Subscription:
         if self._backlog.is_empty or self.wish.is_rare:
             found = self._take_all()
         else:
-            found = self._form.told(self._take())
+            found = self._form.told(self._take([self._backlog.first], self._backlog.behind_first()))
         self._marked, self._told_at = self._up_to(), monotonic()
         return found if found.num_rows or self.wish.progress else None
 
-    def _take(self) -> pa.Table:
-        """The first of what is pending; the lock is held."""
-        self._taken, table = self._backlog.first
-        self._backlog = self._backlog.behind_first()
-        if self.wish.when_full == "block":
-            self._wake()
-        return table
-
     def _take_all(self) -> pa.Table:
         """All that is pending, in one table; the lock is held."""
-        tables = []
-        while not self._backlog.is_empty:
-            tables.append(self._take())
-        if len(tables) > 1 and self.wish.is_rare:
-            return self._form.told(net(tables))
-        return self._form.told(pa.concat_tables(tables) if tables else self._empty)
+        left, pieces = self._backlog, list[Piece]()
+        while not left.is_empty:
+            pieces.append(left.first)
+            left = left.behind_first()
+        return self._form.told(self._take(pieces, left) if pieces else self._empty)
+
+    def _take(self, pieces: Sequence[Piece], left: Backlog) -> pa.Table:
+        """These, after which the others are left, in one table; the lock is held."""
+        tables = [table for _, table in pieces]
+        found = net(tables) if len(tables) > 1 and self.wish.is_rare else pa.concat_tables(tables)
+        self._backlog = left
+        self._taken = pieces[-1][0]
+        if self.wish.when_full == "block":
+            self._wake()
+        return found
 
     def _wait(self, is_there: Callable[[], bool], timeout: float | None) -> None:
         """Wait until something is there or it is closed, or `timeout` seconds have passed."""

@@ -19,6 +19,7 @@ import pytest
 
 import ivm
 from ivm.subscriptions.net import net, row_numbers
+from tests.faults.lines import lines_of, raising
 
 LONG = 30
 SETUP = """
@@ -319,3 +320,27 @@ def test_equal_rows_are_those_that_are_equal_to_sql():
             told = {repr({name: row[name] for name in names}).replace("-0.0", "0.0"): row for row in found.to_pylist()}
             assert {key: row["_diff"] for key, row in told.items()} == {k: n for k, n in sums.items() if n}
             assert all(row["_time"] == rows - 1 for row in told.values())
+
+
+@pytest.mark.parametrize("wish", [{"limit": 1}, {"limit": 1, "when_full": "fail"}, {"every": 2}])
+def test_who_interrupts_a_commit_takes_nothing_from_anybody(plain, wish):
+    number, copy = 0, Copy(plain, "v", snapshot=True, **wish)
+
+    def commit() -> None:
+        plain.apply({"t": [{"id": number, "g": "ab"[number % 2], "x": 1.0}]})
+
+    places = [each for each in lines_of(commit) if "subscriptions" in each[0]]
+    assert len(places) > 10
+    for place in places:
+        number += 1
+        raising(commit, place, KeyboardInterrupt)
+        number += 1
+        plain.apply({"t": [{"id": number, "g": "ab"[number % 2], "x": 1.0}]})
+        try:
+            assert copy.is_right(), place
+        except ivm.LagError:
+            since = copy.subscription.time
+            assert wish.get("when_full") == "fail"
+            again = {"snapshot": True} if since < 0 else {"from_time": since}
+            copy.subscription = plain.subscribe("v", **again, **wish)
+            assert copy.is_right(), place
