@@ -76,6 +76,7 @@ FUNCTIONS = (
     # Elements.
     _list("slice", (_LIST, BIGINT, BIGINT, BIGINT), _LIST, optional=1),
     _asked("array_length", (_LIST, BIGINT), BIGINT, optional=1),
+    _asked("cardinality", (_LIST,), UBIGINT),
     _asked("list_contains array_contains list_has array_has contains", (_LIST, _T), BOOLEAN),
     _list("position indexof", (_LIST, _T), INTEGER),
     _list("has_any", (_LIST, _LIST), BOOLEAN),
