@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import lru_cache
+from functools import cache, lru_cache
 from unicodedata import combining, east_asian_width
 
 import duckdb
@@ -42,6 +42,9 @@ from ivm.trace.columns.stand_ins import as_bytes, as_hugeints, as_json, huge_col
 from ivm.trace.columns.zones import zone_of
 from sql.cast_text import REFUSED
 from sql.types.zones import zone_names
+
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 class Use(Enum):
@@ -215,7 +218,16 @@ def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         duck.execute(statement)  # which says where, and fails before it does anything
         raise
     types, reader = relation.types, reader_of(relation)
-    return with_huge(pa.Table.from_batches(not_too_many(rows_of(reader)), reader.schema), types)
+    return with_huge(pa.Table.from_batches(not_too_many(rows_of(reader), _most_bytes()), reader.schema), types)
+
+
+@cache
+def _most_bytes() -> int:
+    """What a result may take: half of what DuckDB may, which is most of the machine's memory. Cost: a query, once."""
+    with duckdb.connect() as duck:
+        ((limit,),) = duck.execute("SELECT current_setting('memory_limit')").fetchall()
+    number, unit = limit.split()
+    return int(float(number) * 1024 ** _UNITS.index(unit)) // 2
 
 
 def batches(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.Table]:

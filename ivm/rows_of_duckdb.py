@@ -7,7 +7,6 @@ the process.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 import duckdb
 import pyarrow as pa
@@ -15,8 +14,6 @@ import pyarrow as pa
 from catalog.errors import MemoryLimitError, UnsupportedError
 
 _AT_ONCE = 1 << 17
-_SHARE = 2
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def reader_of(relation: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
@@ -43,29 +40,18 @@ def rows_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         yield batch
 
 
-def not_too_many(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """All batches. MemoryLimitError if together they take more than half of what DuckDB may take, which is most of
-    the machine's memory.
-    """
+def not_too_many(batches: Iterable[pa.RecordBatch], most: int) -> list[pa.RecordBatch]:
+    """All batches. MemoryLimitError if together they take more than so many bytes."""
     found, size, rows = [], 0, 0
     for batch in batches:
         found.append(batch)
         size, rows = size + batch.nbytes, rows + batch.num_rows
-        if size > most_bytes():
+        if size > most:
             raise MemoryLimitError(
                 f"cannot run the query: it gives more than {rows:,} rows, which take {size >> 20:,} MiB, as much as a "
                 "result may take on this machine; ask for fewer, with LIMIT or aggregates, or for some at a time"
             )
     return found
-
-
-@cache
-def most_bytes() -> int:
-    """What a result may take. Cost: a query to DuckDB, once."""
-    with duckdb.connect() as duck:
-        ((limit,),) = duck.execute("SELECT current_setting('memory_limit')").fetchall()
-    number, unit = limit.split()
-    return int(float(number) * 1024 ** _UNITS.index(unit)) // _SHARE
 
 
 _KINDS: dict[str, type[duckdb.Error]] = {

@@ -10,7 +10,7 @@ import ivm
 
 
 def test_a_result_that_fills_the_memory_is_refused() -> None:
-    with ivm.connect(compile="off") as db, mock.patch("ivm.rows_of_duckdb.most_bytes", return_value=8 << 20):
+    with ivm.connect(compile="off") as db, mock.patch("ivm.duck._most_bytes", return_value=8 << 20):
         db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY)")
         for text in (
             "SELECT * FROM range(1000000000000)",
