@@ -43,7 +43,6 @@ from ivm.trace.columns.zones import zone_of
 from sql.cast_text import REFUSED
 from sql.types.zones import zone_names
 
-
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
