@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import pyarrow as pa
 
-from ivm.subscriptions.net import DIFF, TIME, row_numbers
+from ivm.subscriptions.net import DIFF, TIME, numbers_of, row_numbers
 from ivm.trace.columns.column import Ints
 
 FormName = Literal["changes", "upserts", "debezium"]
@@ -79,11 +79,11 @@ def _pairs(changes: pa.Table, key: Sequence[str]) -> tuple[Ints, Ints, Ints]:
 
     In the order of the times.
     """
-    times = changes[TIME].to_numpy()
+    times = numbers_of(changes[TIME])
     numbers = row_numbers(changes, [TIME, *key])
     count = int(numbers.max(initial=-1)) + 1
     gone, come = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
-    is_more = changes[DIFF].to_numpy() > 0
+    is_more = numbers_of(changes[DIFF]) > 0
     places = np.arange(len(numbers))
     gone[numbers[~is_more]] = places[~is_more]
     come[numbers[is_more]] = places[is_more]

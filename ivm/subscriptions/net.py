@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import Ints
 
 TIME, DIFF = "_time", "_diff"
@@ -24,11 +26,11 @@ def net(tables: Sequence[pa.Table]) -> pa.Table:
     numbers = row_numbers(table, table.column_names[:-2])
     of_each, firsts = np.unique(numbers, return_index=True)
     sums = np.zeros(len(of_each), np.int64)
-    np.add.at(sums, numbers, table[DIFF].to_numpy())
+    np.add.at(sums, numbers, numbers_of(table[DIFF]))
     kept = np.flatnonzero(sums)
-    last = np.full(len(kept), table[TIME].to_numpy().max(), np.int64)
-    found = table.take(pa.array(firsts[kept])).combine_chunks()
-    return with_columns(found, {TIME: pa.array(last), DIFF: pa.array(sums[kept])})
+    last = np.full(len(kept), numbers_of(table[TIME]).max(), np.int64)
+    found = table.take(numbers_from(firsts[kept].astype(np.int64))).combine_chunks()
+    return with_columns(found, {TIME: numbers_from(last), DIFF: numbers_from(sums[kept])})
 
 
 def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
@@ -42,23 +44,47 @@ def row_numbers(table: pa.Table, names: Iterable[int | str]) -> Ints:
     """A number from 0 for each row, int64: equal ones where rows agree in all of these columns, NULL with NULL."""
     numbers = np.zeros(table.num_rows, np.int64)
     for name in names:
-        codes = _codes(table.column(name).combine_chunks())
+        codes = _codes(_whole(table.column(name)))
         numbers = numbers * (int(codes.max(initial=0)) + 1) + codes
         numbers = np.unique(numbers, return_inverse=True)[1].reshape(-1)
     return numbers
 
 
+def numbers_of(column: pa.ChunkedArray) -> Ints:
+    """Of a column of BIGINT without NULLs. Not by Arrow's `to_numpy`, which loads pandas: that takes half a second."""
+    return _numbers(_whole(column), np.dtype(np.int64))
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+
+
+def _numbers(array: pa.Array, dtype: np.dtype[Any]) -> Ints:
+    if not len(array):
+        return np.empty(0, np.int64)
+    found = np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
+    return found.astype(np.int64, copy=False)
+
+
+def _with_one_zero(column: pa.Array) -> pa.Array:
+    """The same with 0.0 in the place of -0.0, which is equal to it."""
+    valid, data = column.buffers()
+    if data is None:
+        return column
+    begin, dtype = column.offset, np.dtype(f"f{column.type.bit_width // 8}")
+    values = np.frombuffer(data, dtype, begin + len(column)) + dtype.type(0)
+    return pa.Array.from_buffers(column.type, len(column), [valid, pa.py_buffer(values)], offset=begin)
+
+
 def _codes(column: pa.Array) -> Ints:
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if isinstance(column.type, pa.BaseExtensionType):
         column = column.storage
     if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)  # for -0.0 is 0.0
+        column = _with_one_zero(column)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
         encoded = pc.dictionary_encode(column, null_encoding="encode")
     except pa.ArrowNotImplementedError:  # of what is nested
-        encoded = pc.dictionary_encode(pa.array(map(repr, column.to_pylist()), pa.string()))
-    return np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+        encoded = pc.dictionary_encode(pa.array(list(map(repr, column.to_pylist())), pa.string()))
+    return _numbers(encoded.indices, np.dtype(np.int32))
