@@ -133,7 +133,8 @@ def test_names_and_types_are_duckdbs(text: str):
         # A view needs distinct names; DuckDB numbers repeated ones in a subquery only.
         name = plain(theirs)
         numbered = name in seen and field.name.startswith(f"{name}_")
-        assert numbered or field.name == theirs
+        # DuckDB writes the part of date_part as it was written first in the process.
+        assert numbered or field.name == theirs or ("date_part(" in name and field.name.lower() == theirs.lower())
         assert str(field.type) == type_
         seen.add(name)
 

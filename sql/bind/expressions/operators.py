@@ -201,13 +201,16 @@ def bind_div(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_int_div(binder: Binder, node: exp.Expr) -> Operand:
-    """Quotient x // y of integers, towards zero; of others it is x / y, as in DuckDB."""
+    """Quotient x // y of integers, towards zero; of others, as in DuckDB, x / y; but y = 0 raises there."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     _check_numbers(binder, node, "//", left, right)
     type_ = integer_type((left.term, right.term))
     if type_ == NULL:
         return Operand(node, Literal(None, BIGINT))
     if type_ is None or not type_.is_integer:
+        if not isinstance(right.scalar, Literal) or right.scalar.value == 0:
+            what = f"{left.type} // {right.type}"
+            binder.refuse(node, f"{what} is not supported, since DuckDB raises where one divides by 0; write x / y")
         return bind_div(binder, node)
     return binder.call(node, "idiv", (binder.cast(left, type_), binder.cast(right, type_)), type_)
 
