@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol, get_args
 
 import pyarrow as pa
 
 from catalog.errors import InterfaceError, TransactionError, UnsupportedError
 from ivm.arguments import Tabular, one_of, rows_by_table
-from ivm.engine.transaction import Change
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.publishing import changes_of
@@ -124,11 +123,6 @@ def _told(core: Core, transactions: Transactions, view: str) -> pa.Table:
         raise UnsupportedError(f"cannot tell changes of view {view} over shards; read what would be by sql")
     with core.lock, subscribe(core, core.settings.names.given(view), Wish(), snapshot=False, from_time=None) as asked:
         told, changes = list[Told](), changes_of(core, pending)
-        _try(core, changes, told)
-        found = (table for listened, table in told if asked in listened.each())
-        return next(found, asked.fetch())
-
-
-def _try(core: Core, changes: Sequence[Change], told: list[Told]) -> None:
-    if changes:
-        core.engine.commit(changes, trial=told)
+        if changes:
+            core.engine.commit(changes, trial=told)
+        return next((table for listened, table in told if asked in listened.each()), asked.fetch())

@@ -20,6 +20,8 @@ FORMS: tuple[FormName, ...] = get_args(FormName)
 class AsTheyAre:
     """The columns of the view, `_time` and `_diff`: one row for each row whose multiplicity has changed."""
 
+    key: tuple[str, ...] = ()
+
     def told(self, changes: pa.Table) -> pa.Table:
         """Changes in this form."""
         return changes

@@ -123,7 +123,8 @@ class Listeners(Held[Subscription]):
         """Tell of the commit of this time. It may be interrupted, and called again."""
         for those, table in told:
             those.push(table, time, time)
-        self.reached.reach(time)
+        if self:  # else nobody asks
+            self.reached.reach(time)
 
     @property
     def are_waited_for(self) -> bool:

@@ -30,14 +30,8 @@ def net(tables: Sequence[pa.Table]) -> pa.Table:
     kept = np.flatnonzero(sums)
     last = np.full(len(kept), numbers_of(table[TIME]).max(), np.int64)
     found = table.take(numbers_from(firsts[kept].astype(np.int64))).combine_chunks()
-    return with_columns(found, {TIME: numbers_from(last), DIFF: numbers_from(sums[kept])})
-
-
-def with_columns(table: pa.Table, columns: dict[str, pa.Array]) -> pa.Table:
-    """The table with other columns in the place of those of these names, which come last in it."""
-    names = table.column_names[: table.num_columns - len(columns)]
-    arrays = [table.column(place) for place in range(len(names))]
-    return pa.Table.from_arrays([*arrays, *columns.values()], names=[*names, *columns])
+    columns = [*found.columns[:-2], numbers_from(last), numbers_from(sums[kept])]
+    return pa.Table.from_arrays(columns, names=found.column_names)
 
 
 def row_numbers(table: pa.Table, names: Iterable[int | str]) -> Ints:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from catalog.errors import Error, InterfaceError, LagError
 from ivm.subscriptions.backlog import Backlog, Netted, Piece, WhenFull
 from ivm.subscriptions.feed import Feed, Reached, Wake
-from ivm.subscriptions.forms import AsTheyAre, Form, FormName
+from ivm.subscriptions.forms import Form, FormName
 from ivm.subscriptions.net import net
 from ivm.subscriptions.waiting import ending, waking
 
@@ -82,7 +82,7 @@ class Subscription:
     @property
     def key(self) -> tuple[str, ...]:
         """The columns by which it is told what has changed; none where it is told of rows."""
-        return () if isinstance(self._form, AsTheyAre) else self._form.key
+        return self._form.key
 
     @property
     def time(self) -> int:

@@ -61,8 +61,8 @@ class Binder(Placed):
     where no column has the name, by the keys of their names. `aggregates` collects; None where none may stand, which
     is in the `clause` named. `mentions` remembers which node named each column, for messages. `outer` are the rows of
     the blocks around, the nearest last. The subqueries of the block collect `below`, over the rows of its FROM, or
-    `above`, over its groups. `functions`: those of the application's; `no_functions`: where
-    none of them can be called, what to do instead.
+    `above`, over its groups. `functions`: those of the application's; `no_functions`: what to do
+    instead where none of them can be called.
     """
 
     source: SqlText

@@ -27,7 +27,7 @@ _FORMS: dict[type[exp.Expr], str] = {
         kind: f"({{this}} {symbol} {{expression}})"
         for kind, symbol in (
             (exp.Add, "+"), (exp.Sub, "-"), (exp.Mul, "*"), (exp.Div, "/"), (exp.IntDiv, "//"), (exp.Mod, "%"),
-(exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
+            (exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
             (exp.GTE, ">="), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
             (exp.BitwiseOr, "|"), (exp.BitwiseLeftShift, "<<"), (exp.BitwiseRightShift, ">>"),
             (exp.ArrayOverlaps, "&&"), (exp.ArrayContainsAll, "@>"), (exp.ArrayContainedBy, "<@"),
