@@ -344,3 +344,45 @@ def test_who_interrupts_a_commit_takes_nothing_from_anybody(plain, wish):
             again = {"snapshot": True} if since < 0 else {"from_time": since}
             copy.subscription = plain.subscribe("v", **again, **wish)
             assert copy.is_right(), place
+
+
+def test_a_view_that_goes_and_comes_is_listened_to_anew(db):
+    for number in range(3):
+        copies = [Copy(db, "v", snapshot=True, **wish) for wish in ({}, {"limit": 1}, {"form": "upserts", "limit": 1})]
+        time_ = db.time + 2
+        rows = [
+            {"id": 1, "g": "a", "x": 1.0, "_time": time_, "_diff": 1},
+            {"id": 2, "g": "b", "x": 1.0, "_time": time_, "_diff": 1},
+        ]
+        db.apply({"t": [*rows, {"id": 1, "g": "a", "x": 1.0, "_time": time_ + 1, "_diff": -1}]})
+        assert all(copy.is_right() for copy in copies), number
+        db.sql("DELETE FROM t")
+        assert all(copy.is_right() for copy in copies), number
+        assert not any(+copy.rows or copy.by_key for copy in copies)
+        definition = db.view("v").sql
+        db.sql(f"DROP VIEW v; CREATE MATERIALIZED VIEW v AS {definition}")
+        for copy in copies:
+            with pytest.raises(ivm.ViewDroppedError):
+                copy.subscription.fetch()
+
+
+def test_a_database_that_is_opened_again_goes_on_or_says_that_it_cannot(tmp_path):
+    with ivm.connect(tmp_path / "shop.ivm", compile="off", history=1000) as db:
+        db.sql(SETUP + "INSERT INTO t VALUES (1, 'a', 1)")
+        with db.what_if() as would:
+            would.sql("DELETE FROM t")
+            assert would.changes("one").num_rows == 2
+        copy = Copy(db, "v", snapshot=True)
+        assert copy.is_right()
+        since = copy.subscription.time
+        db.sql("INSERT INTO t VALUES (2, 'a', 1)")
+    with ivm.connect(tmp_path / "shop.ivm", compile="off", history=1000) as copy.db:
+        assert copy.db.view("one").fetchall() == [(2,)]
+        try:
+            copy.subscription = copy.db.subscribe("v", from_time=since)
+        except ivm.BindError:  # the history begins anew, and what it is asked for is told then
+            copy.rows.clear()
+            copy.subscription = copy.db.subscribe("v", snapshot=True)
+        assert copy.is_right()
+        copy.db.sql("DELETE FROM t")
+        assert copy.is_right()
