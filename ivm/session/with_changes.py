@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
-from ivm.arguments import Tabular, batch_of, one_of, rows_by_table
+from ivm.arguments import Documents, batch_of, one_of, rows_by_table
 from ivm.intake.formats import FORMATS, Format, taken
 from ivm.session.core import Core
 from ivm.session.taking import commit_taken
@@ -30,7 +30,7 @@ class WithChanges(ABC):
         """The core, if it can still be used."""
 
     def apply(
-        self, changes: Mapping[str, Tabular | Any], *, mode: Mode = "diff", format: Format = "rows",
+        self, changes: Mapping[str, Documents], *, mode: Mode = "diff", format: Format = "rows",
         batch: tuple[str, int] | None = None,
     ) -> int:  # fmt: skip
         """Commit one physical batch; returns its last logical time.

@@ -124,8 +124,8 @@ class SparkDatabase(ShardedDatabase):
         batch: tuple[str, int] | None = None,
     ) -> int:  # fmt: skip
         """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process; the times of rows
-        that have a `_time` are looked at in a job of their own. DataFrames and other forms do not go together. What comes
-        in another `format` than rows is read here, also of DataFrames.
+        that have a `_time` are looked at in a job of their own. DataFrames and other forms do not go together. What
+        comes in another `format` than rows is read here, also of DataFrames.
         """
         if format != "rows":
             here = {name: rows.toArrow() if _is_frame(rows) else rows for name, rows in changes.items()}

@@ -219,7 +219,7 @@ def test_json_comes_in_all_the_ways_there_are(db, tmp_path):
     array = '[{"a":1,"b":"x"},{"a":2}]'
     parts: list[Any] = ['{"a":1,"b":"x"}', b'{"a":2}']
     records = pa.table({"key": [b"1", b"2"], "value": [each.encode() for each in lines.split("\n\n")]})
-    ways = [
+    ways: list[Any] = [
         lines,
         lines.encode(),
         array,
@@ -307,7 +307,7 @@ def test_random_envelopes_make_the_table_that_they_are_of(place, tmp_path):
         batch = []
         for _ in range(draw.randrange(9)):
             known += 1
-            here = draw.choice(list(source) or [-1])
+            here = draw.choice([*source, -1][: len(source) or 1])
             what = draw.choice("ccuudt" if draw.random() < 0.1 else "ccuud") if source else "c"
             free = [each for each in range(12) if each not in source]
             if what == "t":
@@ -315,7 +315,7 @@ def test_random_envelopes_make_the_table_that_they_are_of(place, tmp_path):
                 batch.append(envelope("t"))
             elif what == "c":
                 if free:
-                    row = {"id": draw.choice(free), "note": str(known % 3)}
+                    row: dict[str, Any] = {"id": draw.choice(free), "note": str(known % 3)}
                     source[row["id"]] = row
                     batch.append(envelope("c", None, row))
             else:
