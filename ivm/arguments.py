@@ -35,7 +35,9 @@ Tabular = ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[st
 class Readable(Protocol):
     """An open file."""
 
-    def read(self) -> str | bytes: ...
+    def read(self) -> str | bytes:
+        """All that it holds."""
+        ...
 
 
 Documents = Tabular | str | bytes | PathLike[str] | Readable | Sequence[object]
