@@ -190,9 +190,7 @@ def _check_format(mode: SinkMode, format: Format, quarantine: str | None) -> Non
             "quarantine out"
         )
     if format in ("debezium", "changes") and mode == "append":
-        raise TypeMismatchError(
-            f"mode 'append' inserts rows, and {format} are changes; use 'changes' or 'upsert'"
-        )
+        raise TypeMismatchError(f"mode 'append' inserts rows, and {format} are changes; use 'changes' or 'upsert'")
 
 
 def query_of(batch: Any) -> str:
