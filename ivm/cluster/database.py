@@ -98,7 +98,7 @@ class ShardedReader(View):
             driver, name = self._driver, self._installed.definition.name
             first, last = self._between(after, until)
             parts = driver.ask(Question("history", name, last, after=first))
-            whole = whole_changes([part for part in parts if part.num_rows], driver.views[name])
+            whole = whole_changes(parts, driver.views[name])
             return parts[0] if whole is None else whole
 
     def _between(self, after: int, until: int | None) -> tuple[int, int]:

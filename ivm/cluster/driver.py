@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from time import perf_counter_ns
 from types import MappingProxyType
@@ -42,6 +43,7 @@ from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
 from ivm.subscriptions.listeners import Listeners, Told
+from ivm.subscriptions.piece import Piece, piece_of
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
@@ -340,7 +342,7 @@ class Driver:
 
     def _tell(self, commit: Committing) -> None:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
-        self.listeners.tell(self.listeners.told(self._changes, commit.watched), commit.time)
+        self.listeners.tell(self.listeners.told(partial(self._changes, commit.time), commit.watched), commit.time)
         self.tables.changed(commit.names, commit.time)
         self.past.note(commit.time, self.since, commit.updates, commit.started)
 
@@ -391,6 +393,6 @@ class Driver:
         is_followed = any(view.definition.change_feed for view in self.views.values())
         return bool(self.listeners) or is_followed or self.tables.tell_times_apart(set(tables))
 
-    def _changes(self, view: str) -> pa.Table | None:
-        parts = [part for part in self.ask(Question("changes", view)) if part.num_rows]
-        return whole_changes(parts, self.views[view])
+    def _changes(self, time: int, view: str) -> Piece | None:
+        found = whole_changes(self.ask(Question("changes", view)), self.views[view])
+        return None if found is None else piece_of(found, time)

@@ -32,9 +32,9 @@ from ivm.distribute.placement import is_repeated
 from ivm.durable.restore import bound_again
 from ivm.engine.past import History
 from ivm.engine.transaction import Change
-from ivm.engine.view_changes import view_changes
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
+from ivm.results.view_changes import view_changes
 from ivm.trace.delta import Delta
 
 

@@ -8,8 +8,6 @@ from itertools import chain
 from time import perf_counter, perf_counter_ns
 from types import MappingProxyType
 
-import pyarrow as pa
-
 from catalog.errors import NumericError, StorageError
 from catalog.schema import Schema
 from catalog.schema import View as Definition
@@ -26,7 +24,6 @@ from ivm.engine.past import History, Past
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
-from ivm.engine.view_changes import view_changes
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
 from ivm.operators.operator import Operator
@@ -38,7 +35,7 @@ from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
 from ivm.subscriptions.listeners import Listeners, Told
-from ivm.trace.delta import Delta
+from ivm.subscriptions.piece import Piece, seen_piece
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.index.arrangement import Arrangement
 from ivm.trace.rows.table_store import TableStore
@@ -354,14 +351,14 @@ class Engine:
             self.tables.check(deltas, graph.marks)
         changed = graph.step(given) if (given := self.renderer.given(deltas)) else {}
         views = [self._ends[node] for node in changed if node in self._ends] if self.listeners else ()
-        told = self.listeners.told(partial(self._changes, changed), views) if views else ()
+        told = self.listeners.told(partial(self._changes, time, are_apart), views) if views else ()
         if self._errands.out:
             self._errands.finish()
         return Decided(time, since, updates, started, told)
 
-    def _changes(self, changed: Mapping[Node, Delta], view: str) -> pa.Table | None:
-        node = self.views[view].node
-        return view_changes(self.views[view].definition, changed.get(node), self.dictionary)
+    def _changes(self, time: int, are_apart: bool, view: str) -> Piece | None:
+        installed = self.views[view]
+        return seen_piece(installed.definition, installed.log, time, self.dictionary.now(), are_apart=are_apart)
 
     def _settle(self) -> None:
         if self._errands.out:

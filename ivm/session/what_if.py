@@ -117,4 +117,4 @@ def _told(core: Core, transactions: Transactions, view: str) -> pa.Table:
         told, changes = list[Told](), changes_of(core, pending)
         if changes:
             core.engine.commit(changes, trial=told)
-        return next((table for listened, table in told if asked in listened.each()), asked.fetch())
+        return next((piece.table for listened, piece in told if asked in listened.each()), asked.fetch())
