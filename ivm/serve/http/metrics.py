@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -29,14 +28,14 @@ async def metrics(desk: Desk, request: Request) -> Response:
 
 def _text(inside: Inside, session: Session) -> str:
     engine = core_of(inside.db).engine
-    recent = np.array([millis / 1e3 for *_, millis in tuple(engine.commits)] or [0.0])
+    recent = sorted(millis / 1e3 for _, _, millis, _ in tuple(engine.past.commits)) or [0.0]
     state = session.sql(_STATE).fetchall()
     listening = Counter(each.view for each in engine.listeners.of())
     counted = inside.meter.read()
     families: list[tuple[str, str, str, Iterable[Sample]]] = [
         ("ivm_time", "gauge", "The logical time of the last commit.", [("", {}, inside.db.time)]),
         ("ivm_commit_seconds", "summary", "How long the latest commits took.",
-         [("", {"quantile": str(q)}, float(np.quantile(recent, q))) for q in _QUANTILES]),
+         [("", {"quantile": str(q)}, recent[int(q * (len(recent) - 1))]) for q in _QUANTILES]),
         ("ivm_table_rows", "gauge", "Rows of a table.",
          [("", {"table": each.name}, each.rows) for each in session.db.tables()]),
         ("ivm_state_rows", "gauge", "Rows that are held, by the kind of state.",
