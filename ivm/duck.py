@@ -81,7 +81,7 @@ class _Instances:
 
     def abandon(self) -> None:
         """In a forked child: what another thread has or made when it was forked is never let go of, for that reason."""
-        for left in (*self._made.values(), *_running.values()):
+        for left in (*self._made.values(), *(cursor for cursor, _ in _running.values())):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(left))
         _running.clear()
         self._made, self._lock = {}, threading.Lock()
@@ -133,7 +133,8 @@ _WAYS_OUT = (
     "autoinstall_known_extensions",
     "allow_persistent_secrets",
 )
-_running: dict[int, duckdb.DuckDBPyConnection] = {}
+_running: dict[int, tuple[duckdb.DuckDBPyConnection, int]] = {}
+"""The connections that are in use, and by which thread."""
 _instances = _Instances()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_instances.let_go, after_in_child=_instances.abandon)
@@ -148,7 +149,7 @@ def connection(use: Use, *, alone: bool = False, zone: str = UTC) -> Iterator[du
     A query that is interrupted, by Ctrl-C or `interrupt`, raises KeyboardInterrupt.
     """
     cursor = _instance(use, locked=False) if alone else _instances.cursor(use)
-    _running[id(cursor)] = cursor
+    _running[id(cursor)] = cursor, threading.get_ident()
     try:
         if zone != UTC:
             cursor.execute(f"SET TimeZone = {as_literal(zone)}")
@@ -169,10 +170,11 @@ def connection(use: Use, *, alone: bool = False, zone: str = UTC) -> Iterator[du
             cursor.close()
 
 
-def interrupt() -> None:
-    """Cancel the queries that run now, in whatever threads."""
-    for cursor in list(_running.values()):
-        cursor.interrupt()
+def interrupt(thread: int | None = None) -> None:
+    """Cancel the queries that run now, in whatever threads, or in this one alone."""
+    for cursor, of in list(_running.values()):
+        if thread is None or of == thread:
+            cursor.interrupt()
 
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:

@@ -213,6 +213,7 @@ def run_statement(
             return run_copy(core, statement, progress)
         case Checkpoint():
             if core.checkpoints is not None:
+                core.check_writable()
                 core.checkpoints.make()
             return Result()
         case Explain():

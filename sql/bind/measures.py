@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import INTERVAL
+from catalog.types import INTERVAL, holds
 from sql.ir.aggregate import Aggregate
 from sql.ir.aggregates import AggregateOrder
 from sql.ir.measures import has_measure, measure_of, measured
@@ -72,7 +72,7 @@ def _aggregated(aggregate: Aggregate) -> Aggregate:
     if arg is not None and has_measure(arg.type):
         if aggregate.function in _EXTREMES and not aggregate.distinct:
             return replace(aggregate, function=_EXTREMES[aggregate.function], others=(*others, measure_of(arg)))
-        of_length = aggregate.function in _OF_LENGTH and arg.type == INTERVAL
+        of_length = aggregate.function in _OF_LENGTH and holds(arg.type, INTERVAL)
         if of_length or (aggregate.distinct and aggregate.function == "count"):
             return replace(aggregate, arg=measure_of(arg), others=others)
         if order or aggregate.function == "list":  # of which the values themselves decide ties

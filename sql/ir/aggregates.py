@@ -212,7 +212,7 @@ _TABLE = (
     _fold("bit_xor", "integers", "T"),
     _paired("covar_pop", False),
     _paired("covar_samp", True),
-    _written("sum_of_doubles", "DOUBLE", "DOUBLE", "x", "sum(CAST(x AS DOUBLE))", "fsum", "kahan_sum", "sumkahan"),
+    _written("fsum", "DOUBLE", "DOUBLE", "x", "sum(CAST(x AS DOUBLE))", "fsum", "kahan_sum", "sumkahan"),
     _written("favg", "DOUBLE", "DOUBLE", "x", "avg(CAST(x AS DOUBLE))"),
     _written("sum_no_overflow", "T", "its sum", "x", "sum(x)"),
     _written("sem", "DOUBLE", "DOUBLE", "x", "stddev_pop(x) / sqrt(count(x))"),

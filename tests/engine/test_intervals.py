@@ -96,6 +96,13 @@ def test_equal_intervals_come_and_go_on_disk(tmp_path: Path):
         assert db.view("v").fetchall() == []
 
 
+def test_maps_whose_keys_are_lists_of_intervals_are_given_as_pairs():
+    db = ivm.connect(compile="off")
+    found = db.sql("SELECT MAP {[INTERVAL 1 DAY]: 1}, MAP {INTERVAL 1 DAY: INTERVAL 2 DAY}").fetchall()
+    day = timedelta(days=1)
+    assert found == [([([day], 1)], {day: 2 * day})]
+
+
 def test_compiled_loops_compute_as_they_do_interpreted():
     text = """CREATE MATERIALIZED VIEW w AS SELECT id, i * id AS a, i + INTERVAL (id) DAY AS b, epoch_us(i) AS c,
         ts + i AS d, ts - TIMESTAMP '2020-01-01' AS e FROM t"""

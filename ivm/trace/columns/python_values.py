@@ -117,7 +117,7 @@ def _converted(column: pa.ChunkedArray) -> list[Any] | None:
     flats = list(_flat(column))
     if any(flat.type == INTERVAL for flat in flats):
         try:
-            return [_span(value) for value in column.to_pylist(maps_as_pydicts="strict")]
+            return [_span(value) for value in _listed(column)]
         except OverflowError:
             return None
     if any(flat.type == _NANOS for flat in flats):
@@ -128,9 +128,14 @@ def _converted(column: pa.ChunkedArray) -> list[Any] | None:
     if any(flat.type == _TIME and pc.any(pc.equal(numbers_of(flat), DAY)).as_py() for flat in flats):
         return None
     try:
-        return list(column.to_pylist(maps_as_pydicts="strict"))
+        return _listed(column)
     except (OverflowError, ValueError):
         return None
+
+
+def _listed(column: pa.ChunkedArray) -> list[Any]:
+    try:
+        return list(column.to_pylist(maps_as_pydicts="strict"))
     except TypeError:  # keys that are lists cannot be those of a dict
         return list(column.to_pylist())
 
@@ -158,9 +163,9 @@ def _span(value: Any) -> Any:
     if isinstance(value, list):
         return [_span(each) for each in value]
     if isinstance(value, dict):
-        return {name: _span(each) for name, each in value.items()}
-    if not isinstance(value, pa.MonthDayNano):
-        return value
+        return {_span(name): _span(each) for name, each in value.items()}
+    if not isinstance(value, pa.MonthDayNano):  # itself a tuple, as what a map without dicts is made of
+        return tuple(map(_span, value)) if isinstance(value, tuple) else value
     months, days, nanos = value
     return timedelta(days=months * MONTH_DAYS + days, microseconds=nanos // NANOS)
 

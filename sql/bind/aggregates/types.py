@@ -17,6 +17,7 @@ from catalog.types import (
     INTEGER,
     INTERVAL,
     NULL,
+    TIME,
     VARCHAR,
     Kind,
     SqlType,
@@ -39,6 +40,10 @@ from sql.ir.measures import has_measure
 from sql.ir.scalar import Call, Column, Literal, Scalar, some_value
 from sql.sql_text import text_of
 
+_OF_NUMBERS = frozenset(["fsum", "favg", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy"])
+_OF_AMOUNTS = frozenset(["approx_quantile"])
+_COUNTING_EQUAL = frozenset(["histogram", "histogram_exact"])
+"""What is written over others, and takes less than these: numbers, what has a distance, no INTERVALs."""
 _COUNTING = frozenset(["mode", "quantile_cont", "quantile_disc"])
 """Those that need to know which values are equal."""
 
@@ -106,7 +111,7 @@ def _number(binder: Binder, call: AggregateCall) -> Aggregate:
     """sum, avg and the deviations."""
     function, operand = call.function, binder.bind(call.args[0])
     if function == "count_if":  # DuckDB's is a sum: NULL where no condition is known
-        return Aggregate("sum", binder.cast(Operand(call.args[0], binder.condition(call.args[0])), INTEGER), HUGEINT)
+        return Aggregate("sum", binder.cast(Operand(call.args[0], _condition(binder, call)), INTEGER), HUGEINT)
     operand = numeric(binder, call, operand)
     if function == "sum":
         return Aggregate("sum", operand.scalar, _sum_type(operand.type))
@@ -159,13 +164,17 @@ def _first_of(scalar: Scalar, order: tuple[AggregateOrder, ...], last: bool) -> 
 
 def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
     def bind(binder: Binder, call: AggregateCall) -> Aggregate:
-        operand = binder.bind(call.args[0])
-        if operand.type not in (BOOLEAN, NULL) and not operand.is_text_literal:
-            what = f"{call.function}() needs conditions, not {operand.type}"
-            binder.mismatch(call.node, f"{what}; compare it with something")
-        return Aggregate(function, binder.cast(operand, BOOLEAN), BOOLEAN)
+        return Aggregate(function, _condition(binder, call), BOOLEAN)
 
     return bind
+
+
+def _condition(binder: Binder, call: AggregateCall) -> Scalar:
+    operand = binder.bind(call.args[0])
+    if operand.type not in (BOOLEAN, NULL) and not operand.is_text_literal:
+        what = f"{call.function}() needs conditions, not {operand.type}"
+        binder.mismatch(call.node, f"{what}; compare it with something")
+    return binder.cast(operand, BOOLEAN)
 
 
 def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -276,6 +285,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
     if call.form is not None:
+        _check_written(binder, call)
         return Operand(node, binder.bind(expression_of(binder, call)).scalar)
     name = column_name(node, binder.source)
     if len(call.args) > 1 and isinstance(call.args[1], exp.Array):
@@ -293,6 +303,24 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
     found = _of_group(aggregates, bound, name, node)
     of_nothing = aggregate_of(bound.function).of_nothing
     return Operand(node, found if of_nothing is None else coalesced(found, Literal(of_nothing, bound.type)))
+
+
+def _check_written(binder: Binder, call: AggregateCall) -> None:
+    """Refuse arguments that the aggregate does not take, though the expression that it stands for would."""
+    if call.function not in (*_OF_NUMBERS, *_OF_AMOUNTS, *_COUNTING_EQUAL) or len(call.args) > 2:
+        return
+    with inside(binder, call):
+        operands = [binder.bind(node) for node in call.args]
+        if call.function in _OF_NUMBERS:
+            for operand in operands:
+                numeric(binder, call, operand)
+    type_ = operands[0].type
+    if call.function in _OF_AMOUNTS and not (type_ in (NULL, TIME) or type_.is_moment or type_.is_numeric):
+        what = f"{call.function}() needs numbers, dates, times or timestamps, not {type_}"
+        binder.mismatch(call.node, f"{what}; quantile_disc takes any type")
+    if call.function in _COUNTING_EQUAL and holds(type_, INTERVAL):
+        what = f"{call.function}() of INTERVALs is not maintained, of which different ones may be equal"
+        binder.refuse(call.node, f"{what}; write epoch_us(..) of them")
 
 
 def _of_group(aggregates: Aggregates, bound: Aggregate, name: str, node: exp.Expr) -> Column:

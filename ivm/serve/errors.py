@@ -1,0 +1,17 @@
+"""What a server says to clients beside the errors of the database."""
+
+from __future__ import annotations
+
+from catalog.errors import OperationalError
+
+
+class LimitError(OperationalError):
+    """More was asked than one client may have: rows, bytes, seconds or connections; says which limit it is."""
+
+
+class CancelledError(OperationalError):
+    """A statement was ended before it was done, since nobody waits for it any more, or somebody said so."""
+
+
+class DeniedError(OperationalError):
+    """Who asks is not known: no user, password or token, or a wrong one."""

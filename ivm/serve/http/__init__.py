@@ -1,0 +1,1 @@
+"""The door of HTTP: views, statements and changes for whatever speaks it."""

@@ -1,0 +1,95 @@
+"""Statements that take too long, or that nobody waits for any more, come to an end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+
+from catalog.errors import Error
+from ivm.engine.installing import Progress
+from ivm.serve.errors import CancelledError, LimitError
+
+_AGAIN_SECONDS = 0.05
+"""So often it is looked who is over his time; DuckDB is told again, as a query that is about to begin forgets it."""
+
+
+class Running:
+    """A statement that a thread carries out."""
+
+    def __init__(self, seconds: float) -> None:
+        self.thread = threading.get_ident()
+        self._seconds = seconds
+        self._until = monotonic() + seconds
+        self._cancelled = ""
+
+    def cancel(self, why: str = "it was cancelled") -> None:
+        """End it soon, from whatever thread."""
+        self._cancelled = why
+
+    @property
+    def error(self) -> Error | None:
+        """Why it is to end; None as long as it may go on."""
+        if self._cancelled:
+            return CancelledError(f"cannot go on with the statement: {self._cancelled}; nothing of it took effect")
+        if monotonic() < self._until:
+            return None
+        return LimitError(
+            f"cannot go on with the statement: it took longer than {self._seconds:g} s, as long as one may here; ask "
+            "for less, have a view maintain what is asked often, or serve with a larger limit of seconds"
+        )
+
+    def check(self, _: Progress) -> None:
+        """Raise the error, if it is to end: for what tells of its progress."""
+        error = self.error
+        if error is not None:
+            raise error
+
+
+class Watch:
+    """Looks after all statements of a server, with one thread, which sleeps while there are none."""
+
+    def __init__(self) -> None:
+        self._running: set[Running] = set()
+        self._some = threading.Event()
+        self._ended = False
+        self._thread = threading.Thread(target=self._look, name="ivm-serve-watch", daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def over(self, seconds: float) -> Iterator[Running]:
+        """This thread may take so long for what the block does.
+
+        LimitError or CancelledError if DuckDB was told to end for that. What DuckDB has no part in ends by itself, or
+        asks `Running.check`.
+        """
+        running = Running(seconds)
+        self._running.add(running)
+        self._some.set()
+        try:
+            yield running
+        except KeyboardInterrupt as error:  # which is what an interrupted query raises, in this thread too
+            raise running.error or CancelledError(
+                "cannot go on with the statement: DuckDB was interrupted; nothing of it took effect"
+            ) from error
+        finally:
+            self._running.discard(running)
+
+    def end(self) -> None:
+        """Look no more; what runs goes on without."""
+        self._ended = True
+        self._some.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        from ivm.duck import interrupt  # noqa: PLC0415  DuckDB, which takes a while to import
+
+        while not self._ended:
+            self._some.wait()
+            self._some.clear()
+            while self._running and not self._ended:
+                for each in tuple(self._running):
+                    if each.error is not None:
+                        interrupt(each.thread)
+                threading.Event().wait(_AGAIN_SECONDS)

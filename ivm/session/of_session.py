@@ -1,0 +1,88 @@
+"""A core as one session of many has it: settings of its own, and a right to write, or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+
+from catalog.errors import AccessError
+from ivm.durable.payload import Batch
+from ivm.engine.transaction import Change, Transaction
+from ivm.session.core import Core
+from ivm.session.database import Database, core_of
+from ivm.session.sequences import Numbers
+from ivm.session.settings import Named, Settings, as_it_is
+from ivm.session.transactions import Holder, Transactions
+from sql.sequence_words import NEXT, numbers_called
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+class OfSession:
+    """What statements of one session work on: all is the core's but what SET, USE and PREPARE say, and who may write.
+
+    It stands where others have a `Core`, whatever kind of one it is of.
+    """
+
+    _core: Core
+    _refusal: str
+    settings: Settings
+
+    def __init__(self, core: Core, refusal: str) -> None:
+        """`refusal`: why nothing may be changed; empty if it may."""
+        settings = Settings(core.settings.names, first_zone=core.settings.zone)
+        self.__dict__.update(_core=core, settings=settings, _refusal=refusal)
+        if refusal:
+            self.__dict__.update(external_access=False, numbers=_NoneGiven(core.numbers, refusal))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._core, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._core, name, value)
+
+    def check_writable(self) -> None:
+        """AccessError if the session, or the database, is only to read."""
+        if self._refusal:
+            raise AccessError(self._refusal)
+        self._core.check_writable()
+
+    def commit(self, changes: list[Change], batch: Batch | None = None, *, settles: bool = True) -> int:
+        """See `Core.commit`."""
+        self.check_writable()
+        return self._core.commit(changes, batch, settles=settles)
+
+    def transaction(self, batch: Batch | None = None, *, settles: bool = True, named: Named = as_it_is) -> Transaction:
+        """See `Core.transaction`."""
+        self.check_writable()
+        return self._core.transaction(batch, settles=settles, named=named)
+
+    def close(self) -> None:
+        """Nothing: the database is not the session's to close."""
+
+
+class _NoneGiven:
+    """The numbers of sequences, for who may give none."""
+
+    def __init__(self, numbers: Numbers, refusal: str) -> None:
+        self._numbers, self._refusal = numbers, refusal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._numbers, name)
+
+    def answer(self, duck: duckdb.DuckDBPyConnection, text: str, *, tries: bool = False) -> pa.Table:
+        """See `Numbers.answer`; AccessError for a query that calls nextval."""
+        if any(call == NEXT for call, _ in numbers_called(text)):
+            raise AccessError(self._refusal)
+        return self._numbers.answer(duck, text, tries=tries)
+
+
+def of_session(db: Database, refusal: str = "") -> Database:
+    """The database for one session: BEGIN, SET, USE and PREPARE are its own, by whatever threads it is carried out.
+
+    `refusal`: why it may change nothing; empty if it may. To close it closes nothing. One thread at a time uses it.
+    """
+    core = cast(Core, OfSession(core_of(db), refusal))
+    return Database(core, Transactions(core, Holder()))
