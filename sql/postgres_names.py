@@ -111,6 +111,12 @@ def _plain(node: exp.Expr) -> exp.Expr:
         return node.expression
     if isinstance(node, exp.Table) and key(node.db) == CATALOG and not isinstance(node.this, exp.Identifier):
         node.set("db", None)  # a function
+    if isinstance(node, exp.Table) and key(node.this.name) == "pg_partition_ancestors":
+        node.set("this", exp.func("generate_series", exp.Literal.number(1), exp.Literal.number(0)))
+    if isinstance(node, exp.Anonymous) and key(node.name) in _CALLED_SO:
+        return exp.Anonymous(this=_CALLED_SO[key(node.name)], expressions=node.expressions)
+    if isinstance(node, exp.Column) and key(node.db) == CATALOG:
+        node.set("db", None)
     if isinstance(node, exp.Collate):
         return cast(exp.Expr, node.this)
     if isinstance(node, exp.Operator):
@@ -124,6 +130,7 @@ def _plain(node: exp.Expr) -> exp.Expr:
     return node
 
 
+_CALLED_SO = {"json_build_object": "json_object", "json_build_array": "json_array", "json_agg": "json_group_array"}
 _OPERATORS: dict[str, type[exp.Expr]] = {
     "~": exp.RegexpLike, "~*": exp.RegexpILike, "=": exp.EQ, "~~": exp.Like, "~~*": exp.ILike,
 }  # fmt: skip
@@ -132,7 +139,9 @@ _OPERATORS: dict[str, type[exp.Expr]] = {
 def _cast(node: exp.Cast) -> exp.Expr:
     said = node.to.sql("postgres").lower().replace(f"{CATALOG}.", "").strip('"')
     if said in ("regclass", "regtype"):
-        is_name = isinstance(node.this, exp.Literal) and node.this.is_string and not node.this.name.isdecimal()
+        is_name = isinstance(node.this, exp.Literal) and node.this.is_string
+        if is_name and node.this.name.isdecimal():
+            return exp.cast(node.this, "BIGINT")
         return exp.Anonymous(this=f"{OWN}{said}{'' if is_name else '_name'}", expressions=[node.this])
     if said in _AS_NUMBER:
         return exp.cast(node.this, "BIGINT")

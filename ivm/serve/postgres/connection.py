@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
@@ -160,7 +161,7 @@ class Connection:
         if is_blank(text.strip().rstrip(";")):
             self.streams.writer.write(messages.EMPTY_QUERY)
         for statement in split(text).all if ";" in text else (text,):
-            outcome = await self._work(lambda each=statement: self.session.run(each))
+            outcome = await self._work(partial(self.session.run, statement))
             await self._tell(Portal(Prepared(statement, ()), (), (), outcome), described=outcome.rows is not None)
         await self._ready()
 
@@ -257,7 +258,7 @@ class Connection:
             part = rows.slice(portal.sent, min(_AT_ONCE, end - portal.sent))
             small = part.num_rows * part.num_columns <= _FEW
             write(_encoded(portal, part, forms, zone) if small else
-                  await self._work(lambda part=part: _encoded(portal, part, forms, zone)))  # fmt: skip
+                  await self._work(partial(_encoded, portal, part, forms, zone)))  # fmt: skip
             portal.sent += part.num_rows
             await self.streams.writer.drain()
         is_over = portal.sent >= rows.num_rows

@@ -28,8 +28,9 @@ def given(data: bytes | None, oid: int, form: int) -> str:
     if data is None:
         return "NULL"
     of = BY_OID.get(oid, types.UNKNOWN)
-    found = sql_of(value_of(data, oid, form))
-    return f"CAST({found} AS {types.IN_SQL[of]})" if of in _CAST and not form else found
+    value = value_of(data, oid, form)
+    found = sql_of(value)
+    return f"CAST({found} AS {types.IN_SQL[of]})" if of in _CAST and isinstance(value, str) else found
 
 
 def value_of(data: bytes, oid: int, form: int) -> Any:
@@ -90,6 +91,11 @@ def _clock(data: bytes) -> time:
     return (_EPOCH + timedelta(microseconds=struct.unpack("!q", data)[0])).time()
 
 
+def _span(data: bytes) -> str:
+    micros, days, months = struct.unpack("!qii", data)
+    return f"{months} months {days} days {micros} microseconds"
+
+
 def _json_b(data: bytes) -> str:
     if data[:1] != b"\1":
         raise ValueError("of another version than 1")
@@ -124,6 +130,7 @@ _BINARY: dict[PgType, Callable[[bytes], Any]] = {
     types.TIMESTAMP: _moment,
     types.TIMESTAMPTZ: _zoned,
     types.JSONB: _json_b,
+    types.INTERVAL: _span,
 }
 
 

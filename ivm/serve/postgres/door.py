@@ -45,9 +45,7 @@ class PostgresDoor:
     def start(self) -> None:
         """Listen. InterfaceError if the port is taken."""
         begun, failure = threading.Event(), list[BaseException]()
-        self._thread = threading.Thread(
-            target=self._run, args=(begun, failure), name="ivm-postgres-loop", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=(begun, failure), name="ivm-postgres-loop", daemon=True)
         self._thread.start()
         begun.wait()
         if failure:
@@ -93,7 +91,9 @@ class PostgresDoor:
             for connection in list(self._connections.values()) if left else ():
                 connection.cancel("the server ends")
 
-    async def _heard(self, tls: ssl.SSLContext | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _heard(
+        self, tls: ssl.SSLContext | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None, "each connection is one"
         self._tasks.add(task)
@@ -105,7 +105,7 @@ class PostgresDoor:
             self._say(writer, SqlStateError(SHUTDOWN, "the server ends; connect again later"))
         except (Error, MalformedError) as error:
             self._say(writer, error)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  whatever it is, the client is told, and others go on
             log.exception("a fault of the door of Postgres")
             self._say(writer, error)
         finally:
@@ -126,7 +126,9 @@ class PostgresDoor:
                 self._cancel(said)
                 return
             if len(self._connections) >= self._inside.settings.limits.connections:
-                raise SqlStateError(TOO_MANY, "too many clients are connected; close some, or serve with a larger limit")
+                raise SqlStateError(
+                    TOO_MANY, "too many clients are connected; close some, or serve with a larger limit"
+                )
             user = await known(streams, said["user"], self._inside.gate, address)
         process = next(self._numbers)
         session = PgSession(self._inside.session(user), said["user"], process)

@@ -155,7 +155,9 @@ def _binary_numeric(value: Any) -> bytes:
     scale = max(-exponent, 0)
     digits = (*digits, *[0] * max(exponent, 0), *[0] * (-scale % 4))
     digits = (*[0] * (-len(digits) % 4), *digits)
-    groups = [digits[i] * 1000 + digits[i + 1] * 100 + digits[i + 2] * 10 + digits[i + 3] for i in range(0, len(digits), 4)]
+    groups = [
+        digits[i] * 1000 + digits[i + 1] * 100 + digits[i + 2] * 10 + digits[i + 3] for i in range(0, len(digits), 4)
+    ]
     weight = len(groups) - 1 - (scale + 3) // 4
     while groups and groups[0] == 0:
         groups, weight = groups[1:], weight - 1

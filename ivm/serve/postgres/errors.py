@@ -49,6 +49,7 @@ _BY_WORDS: tuple[tuple[type[Exception], str, str], ...] = (
     (TransactionError, "READ ONLY", "25006"),
     (TransactionError, "within a transaction", IN_TRANSACTION),
     (TransactionError, "no transaction", NO_TRANSACTION),
+    (TransactionError, "no savepoint", "3B001"),
     (TransactionError, "", "40001"),
     (AccessError, "role|read_only|read only", "25006"),
     (AccessError, "", "42501"),
@@ -92,7 +93,7 @@ def code_of(error: BaseException) -> str:
     """The SQLSTATE of an error."""
     if isinstance(error, SqlStateError):
         return error.code
-    first = str(error).partition("\n")[0]
+    first = _PLACE.sub("", str(error).partition("\n")[0])
     fits = (code for kind, words, code in _BY_WORDS if isinstance(error, kind) and re.search(words, first))
     return next(fits, INTERNAL)
 

@@ -149,5 +149,11 @@ def copy_response(kind: bytes, columns: int, form: int) -> bytes:
 
 def told(kind: bytes, severity: str, code: str, text: str, **more: str) -> bytes:
     """An error (`E`) or a notice (`N`) with its SQLSTATE; `more` by the letters of the protocol: D, H, P."""
-    fields = {"S": severity, "V": severity, "C": code, "M": text, **{key: value for key, value in more.items() if value}}
+    fields = {
+        "S": severity,
+        "V": severity,
+        "C": code,
+        "M": text,
+        **{key: value for key, value in more.items() if value},
+    }
     return message(kind, b"".join(key.encode() + zero_ended(value) for key, value in fields.items()) + b"\0")

@@ -15,7 +15,7 @@ from ivm.serve.postgres.types import TEXT, Shape, shapes
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a statement. `rows` is None for one that gives none; `counts`: whether the tag ends with how many."""
+    """What came of a statement. `rows`: None for one that gives none. `counts`: whether the tag ends with how many."""
 
     tag: str
     rows: pa.Table | None = None

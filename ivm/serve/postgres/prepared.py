@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -9,7 +10,7 @@ from ivm.serve.postgres.decoding import given
 from ivm.serve.postgres.errors import PROTOCOL, SqlStateError
 from ivm.serve.postgres.messages import Body
 from ivm.serve.postgres.outcome import Outcome
-from ivm.serve.postgres.types import Shape
+from ivm.serve.postgres.types import TEXT, Shape, type_named
 from sql.parameters import parameters_in
 
 
@@ -47,11 +48,28 @@ def parsed(body: Body) -> tuple[str, Prepared]:
     name, text = body.text(), body.text()
     oids = [body.int32() for _ in range(body.int16())]
     count = parameters_in(text)
-    return name, Prepared(text, (*oids, *[0] * (count - len(oids))))
+    oids += [0] * (count - len(oids))
+    inferred = _inferred(text) if 0 in oids else {}
+    return name, Prepared(text, tuple(oid or inferred.get(n, 0) for n, oid in enumerate(oids, 1)))
+
+
+_CAST = re.compile(r"\$(\d+)\s*::\s*([a-z]\w*(?: varying| precision)?)(\s*\[\])?", re.IGNORECASE)
+_CAST_SO = re.compile(r"\bCAST\s*\(\s*\$(\d+)\s+AS\s+([a-z]\w*(?: varying| precision)?)(\s*\[\])?\s*\)", re.IGNORECASE)
+_ANY = re.compile(r"\b(?:ANY|ALL|SOME)\s*\(\s*\$(\d+)\s*\)", re.IGNORECASE)
+
+
+def _inferred(text: str) -> dict[int, int]:
+    """The types of parameters that the text casts, or compares with as lists, by their numbers."""
+    found = {int(number): TEXT.array for number in _ANY.findall(text)}
+    for number, name, brackets in (*_CAST.findall(text), *_CAST_SO.findall(text)):
+        of = type_named(name)
+        if of is not None:
+            found[int(number)] = of.array if brackets else of.oid
+    return found
 
 
 def bound(body: Body, statement: Prepared) -> Portal:
-    """What Bind says, behind the names of a portal and a statement. TypeMismatchError for what is no value of a type."""
+    """What Bind says, behind the names of a portal and a statement. TypeMismatchError for no value of a type."""
     forms = [body.int16() for _ in range(body.int16())]
     values = [body.value() for _ in range(body.int16())]
     if len(values) != len(statement.oids):

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 (RFC 5802, 7677) as one connection goes through it, on the side that knows who fits, and no password."""
+"""SCRAM-SHA-256 (RFC 5802, 7677) as a server goes through it, which knows whether a password fits, and none."""
 
 from __future__ import annotations
 

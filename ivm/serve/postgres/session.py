@@ -78,6 +78,7 @@ class PgSession:
         """
         word = first_word(text)
         self.check_goes_on(word)
+        self._forget_schemas()
         try:
             spoken = self.spoken.run(word, text)
             if spoken is not None:
@@ -124,12 +125,19 @@ class PgSession:
         names, kinds, *_ = self._answer(_COLUMNS, f"DESCRIBE {asked}").arrow().columns
         return [(name, shape_of(kind)) for name, kind in zip(names.to_pylist(), kinds.to_pylist(), strict=True)]
 
+    def _forget_schemas(self) -> None:
+        """Look no names up in schemas that others have dropped."""
+        path, catalog = self.core.settings.path, self.core.catalog
+        if any(catalog.schema(each) is None for each in path):
+            self.core.settings.path = tuple(each for each in path if catalog.schema(each) is not None)
+
     def check_goes_on(self, word: str) -> None:
         """SqlStateError if the transaction has failed, and this does not end it."""
         begun = self.transactions.begun
         if begun is not None and begun.error and word not in _ENDS:
             raise SqlStateError(
-                FAILED, f"the current transaction is aborted, and nothing of it will take effect: {begun.error}; ROLLBACK"
+                FAILED,
+                f"the current transaction is aborted, and nothing of it will take effect: {begun.error}; ROLLBACK",
             )
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from ivm.serve.postgres.variables import TOLD, Variables
 from ivm.session.core import Core
 from ivm.session.database import Database
 from ivm.session.script import without_comments
-from ivm.session.transactions import Transactions
+from ivm.session.transactions import Begun, Transactions
 from sql.parse_settings import SEARCH_PATH
 
 
@@ -61,9 +61,7 @@ _MODE = (
 _MODES = rf"(?P<modes>(?:\s*,?\s*{_MODE})*)"
 _BEGIN = re.compile(rf"(?:BEGIN(?:\s+(?:TRANSACTION|WORK))?|START\s+TRANSACTION){_MODES}", re.IGNORECASE)
 _END = re.compile(r"\w+(?:\s+(?:TRANSACTION|WORK))?(?:\s+AND\s+NO\s+CHAIN)?", re.IGNORECASE)
-_SET_MODES = re.compile(
-    rf"SET\s+(?P<all>SESSION\s+CHARACTERISTICS\s+AS\s+)?TRANSACTION\s{_MODES}", re.IGNORECASE
-)
+_SET_MODES = re.compile(rf"SET\s+(?P<all>SESSION\s+CHARACTERISTICS\s+AS\s+)?TRANSACTION\s{_MODES}", re.IGNORECASE)
 _SET = re.compile(r"SET\s+(?:(?:SESSION|LOCAL)\s+)?([\w.]+)\s*(?:=|\s+TO\s)\s*(.*)", re.IGNORECASE | re.DOTALL)
 _SET_ZONE = re.compile(r"SET\s+(?:(?:SESSION|LOCAL)\s+)?TIME\s+ZONE\s+(.*)", re.IGNORECASE | re.DOTALL)
 _SET_NAMES = re.compile(r"SET\s+NAMES\s+(.*)", re.IGNORECASE)
@@ -71,15 +69,16 @@ _SET_USER = re.compile(
     r"(?:RE)?SET\s+(?:(?:SESSION|LOCAL)\s+)?(?:ROLE|SESSION\s+AUTHORIZATION)(?:\s+(?:NONE|DEFAULT))?", re.IGNORECASE
 )
 _ONE = re.compile(r"\w+\s+(?:PREPARE\s+)?(.*)", re.DOTALL)
-_SAVEPOINTS = "transactions within transactions are not supported; leave SAVEPOINT out, and begin anew after an error"
+_SAVEPOINT = re.compile(r"(SAVEPOINT|RELEASE)(?:\s+SAVEPOINT)?\s+(\S+)", re.IGNORECASE)
+_BACK = re.compile(r"ROLLBACK(?:\s+(?:TRANSACTION|WORK))?\s+TO(?:\s+SAVEPOINT)?\s+(\S+)", re.IGNORECASE)
 
 
 def _begin(self: Spoken, text: str) -> Outcome:
     found = _BEGIN.fullmatch(text)
     if found is None:
         raise SqlStateError(
-            FEATURE, f"cannot begin so: {text}; write BEGIN, with READ ONLY or ISOLATION LEVEL REPEATABLE READ, as each "
-            "transaction sees what was there when it began, and fails if others have changed the same rows",
+            FEATURE, f"cannot begin so: {text}; write BEGIN, BEGIN READ ONLY or ISOLATION LEVEL REPEATABLE READ: "
+            "each transaction sees what was there when it began, and fails if others have changed the same rows",
         )  # fmt: skip
     if self.transactions.begun is not None:
         return Outcome("BEGIN", notices=(notice(IN_TRANSACTION, "there is already a transaction in progress"),))
@@ -102,6 +101,10 @@ def _commit(self: Spoken, text: str) -> Outcome:
 
 
 def _rollback(self: Spoken, text: str) -> Outcome:
+    back = _BACK.fullmatch(text)
+    if back is not None:
+        _begun(self, "ROLLBACK TO SAVEPOINT").restore(_folded(back[1]))
+        return Outcome("ROLLBACK")
     _check_end(text)
     if self.transactions.begun is None:
         return Outcome("ROLLBACK", notices=(notice(NO_TRANSACTION, "there is no transaction in progress"),))
@@ -111,18 +114,36 @@ def _rollback(self: Spoken, text: str) -> Outcome:
 
 def _check_end(text: str) -> None:
     if _END.fullmatch(text) is None:
-        raise SqlStateError(FEATURE, f"cannot end a transaction so: {text}; {_SAVEPOINTS}")
+        raise SqlStateError(FEATURE, f"cannot end a transaction so: {text}; write COMMIT or ROLLBACK")
 
 
 def _savepoint(self: Spoken, text: str) -> Outcome:
-    raise SqlStateError(FEATURE, f"cannot carry out {text}: {_SAVEPOINTS}")
+    found = _SAVEPOINT.fullmatch(text)
+    if found is None:
+        raise SqlStateError("42601", f"expected the name of a savepoint behind {text}")
+    word, begun = found[1].upper(), _begun(self, found[1].upper())
+    (begun.save if word == "SAVEPOINT" else begun.release)(_folded(found[2]))
+    return Outcome(word)
+
+
+def _begun(self: Spoken, what: str) -> Begun:
+    begun = self.transactions.begun
+    if begun is None:
+        raise SqlStateError(NO_TRANSACTION, f"{what} is for transactions; BEGIN one first")
+    return begun
+
+
+def _folded(name: str) -> str:
+    return name[1:-1] if name.startswith('"') else name.lower()
 
 
 def _set(self: Spoken, text: str) -> Outcome | None:
     if (modes := _SET_MODES.fullmatch(text)) is not None:
         words = modes["modes"].upper().split()
         if "ONLY" in words or "WRITE" in words:
-            self.variables.set(f"{'default_' if modes['all'] else ''}transaction_read_only", "on" if "ONLY" in words else "off")
+            self.variables.set(
+                f"{'default_' if modes['all'] else ''}transaction_read_only", "on" if "ONLY" in words else "off"
+            )
         return Outcome("SET")
     if _SET_USER.fullmatch(text) is not None:
         return Outcome("SET")
@@ -228,11 +249,11 @@ def _deallocate(self: Spoken, text: str) -> Outcome | None:
 
 def _nothing(self: Spoken, text: str) -> Outcome:
     """LISTEN, and LOCK: nobody notifies, and a transaction sees nobody else."""
-    return Outcome(text.split()[0].upper())
+    return Outcome(text.split(maxsplit=1)[0].upper())
 
 
 def _refused(self: Spoken, text: str) -> Outcome:
-    word = text.split()[0].upper()
+    word = text.split(maxsplit=1)[0].upper()
     raise SqlStateError(FEATURE, f"{word} is not supported; who is to hear of changes asks SUBSCRIBE TO a view")
 
 

@@ -63,6 +63,14 @@ _NAMED = {
     "TIMESTAMP_S": TIMESTAMP, "TIMESTAMP_MS": TIMESTAMP, "TIMESTAMP_NS": TIMESTAMP,
     "TIMESTAMP WITH TIME ZONE": TIMESTAMPTZ, "INTERVAL": INTERVAL, "UUID": UUID, "JSON": JSON, "NULL": TEXT,
 }  # fmt: skip
+WRITTEN = {
+    "bool": "boolean", "int8": "bigint", "int2": "smallint", "int4": "integer", "float4": "real",
+    "float8": "double precision", "bpchar": "character", "varchar": "character varying",
+    "time": "time without time zone", "timestamp": "timestamp without time zone", "timetz": "time with time zone",
+    "timestamptz": "timestamp with time zone",
+}  # fmt: skip
+"""How SQL writes types whose names are others."""
+_SHORT = {"int": INT4, "string": TEXT, "double": FLOAT8, "float": FLOAT8, "decimal": NUMERIC}
 IN_SQL = {
     BOOL: "BOOLEAN", BYTEA: "BLOB", INT8: "BIGINT", INT2: "SMALLINT", INT4: "INTEGER", OID: "BIGINT", FLOAT4: "FLOAT",
     FLOAT8: "DOUBLE", DATE: "DATE", TIME: "TIME", TIMESTAMP: "TIMESTAMP", TIMESTAMPTZ: "TIMESTAMPTZ",
@@ -95,6 +103,12 @@ class Shape:
     def described(self, name: str) -> Described:
         """A column of this type."""
         return Described(name, self.oid, self.size, self.modifier)
+
+
+def type_named(name: str) -> PgType | None:
+    """The type that Postgres, or SQL, calls so."""
+    folded = name.lower()
+    return _SHORT.get(folded) or next((each for each in TYPES if folded in (each.name, WRITTEN.get(each.name))), None)
 
 
 @lru_cache(1024)

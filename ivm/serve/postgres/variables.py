@@ -33,7 +33,7 @@ _FREE = {
     "idle_in_transaction_session_timeout": "0", "idle_session_timeout": "0", "statement_timeout": "0",
     "default_transaction_read_only": "off", "transaction_read_only": "off", "escape_string_warning": "on",
     "row_security": "on", "synchronous_commit": "on", "work_mem": "4MB", "jit": "off", "lc_messages": "C",
-    "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C", "log_statement": "none", "geqo": "on", "xmloption": "content",
+    "lc_monetary": "C", "lc_numeric": "C", "lc_time": "C", "log_statement": "none", "xmloption": "content",
     "enable_seqscan": "on", "constraint_exclusion": "partition", "check_function_bodies": "on", "bytes_output": "hex",
     "default_tablespace": "", "default_table_access_method": "heap", "default_transaction_deferrable": "off",
 }  # fmt: skip
@@ -53,7 +53,7 @@ class Variables:
 
     def knows(self, name: str) -> bool:
         """Whether this is one of those that are here; one with a dot in its name is the client's own."""
-        return name.lower() in _NAMES and name.lower() not in _OF_ENGINE or "." in name or name in self._values
+        return (name.lower() in _NAMES and name.lower() not in _OF_ENGINE) or "." in name or name in self._values
 
     def start(self, name: str, value: str) -> None:
         """Have it be so at first, as a client says when it connects; what it cannot be is passed over."""

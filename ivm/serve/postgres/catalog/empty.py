@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-_KINDS = {"o": pa.int64(), "i": pa.int32(), "b": pa.bool_(), "t": pa.string(), "f": pa.float64(), "a": pa.list_(pa.int64()), "l": pa.list_(pa.string())}
+_KINDS = {
+    "o": pa.int64(),
+    "i": pa.int32(),
+    "b": pa.bool_(),
+    "t": pa.string(),
+    "f": pa.float64(),
+    "a": pa.list_(pa.int64()),
+    "l": pa.list_(pa.string()),
+}
 _COLUMNS = {
     "pg_aggregate": "o:aggfnoid t:aggkind",
     "pg_auth_members": "o:roleid o:member o:grantor b:admin_option",
@@ -15,7 +23,7 @@ _COLUMNS = {
     "pg_db_role_setting": "o:setdatabase o:setrole t:setconfig",
     "pg_depend": "o:classid o:objid i:objsubid o:refclassid o:refobjid i:refobjsubid t:deptype",
     "pg_event_trigger": "o:oid t:evtname t:evtevent o:evtowner o:evtfoid t:evtenabled a:evttags",
-    "pg_extension": "o:oid t:extname o:extowner o:extnamespace b:extrelocatable t:extversion a:extconfig t:extcondition",
+    "pg_extension": "o:oid t:extname o:extowner o:extnamespace b:extrelocatable t:extversion a:extconfig",
     "pg_foreign_data_wrapper": "o:oid t:fdwname o:fdwowner",
     "pg_foreign_server": "o:oid t:srvname o:srvowner o:srvfdw t:srvtype t:srvversion t:srvoptions",
     "pg_foreign_table": "o:ftrelid o:ftserver t:ftoptions",
@@ -23,7 +31,10 @@ _COLUMNS = {
     "pg_language": "o:oid t:lanname o:lanowner b:lanispl b:lanpltrusted",
     "pg_locks": "t:locktype o:database o:relation i:pid t:mode b:granted",
     "pg_opclass": "o:oid o:opcmethod t:opcname o:opcnamespace o:opcintype b:opcdefault o:opckeytype o:opcfamily",
-    "pg_operator": "o:oid t:oprname o:oprnamespace o:oprleft o:oprright o:oprresult",
+    "pg_operator": "o:oid t:oprname o:oprnamespace o:oprleft o:oprright o:oprresult t:oprkind o:oprcode",
+    "pg_opfamily": "o:oid o:opfmethod t:opfname o:opfnamespace o:opfowner",
+    "pg_amop": "o:oid o:amopfamily o:amoplefttype o:amoprighttype i:amopstrategy t:amoppurpose o:amopopr",
+    "pg_amproc": "o:oid o:amprocfamily o:amproclefttype o:amprocrighttype i:amprocnum t:amproc",
     "pg_partitioned_table": "o:partrelid t:partstrat i:partnatts o:partdefid a:partattrs t:partexprs",
     "pg_policy": "o:oid t:polname o:polrelid t:polcmd b:polpermissive a:polroles t:polqual t:polwithcheck",
     "pg_proc": "o:oid t:proname o:pronamespace o:proowner o:prolang o:prorettype a:proargtypes t:prokind t:prosrc "

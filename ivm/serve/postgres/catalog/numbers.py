@@ -9,8 +9,9 @@ from zlib import crc32
 _FIRST, _END = 1 << 14, 1 << 31
 PG_CATALOG, INFORMATION_SCHEMA = 11, 13000
 OWNER = 10
-CLASS, CONSTRAINT, PROC, NAMESPACE, TYPE = 1259, 2606, 1255, 2615, 1247
-"""Those of pg_class and others themselves, by which descriptions say what they are of."""
+CLASS = 1259
+RELATION_NUMBERS = {"pg_class": CLASS, "pg_constraint": 2606, "pg_proc": 1255, "pg_namespace": 2615, "pg_type": 1247}
+"""Those of relations of pg_catalog themselves, by which descriptions say what they are of."""
 
 
 def number(kind: str, *names: str) -> int:

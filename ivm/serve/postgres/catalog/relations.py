@@ -15,7 +15,7 @@ from catalog.types import Kind
 from ivm.serve.postgres.catalog import numbers
 from ivm.serve.postgres.catalog.numbers import INFORMATION_SCHEMA, OWNER, PG_CATALOG
 from ivm.serve.postgres.catalog.seen import Key, Relation, keys, relations
-from ivm.serve.postgres.types import TYPES, PgType, shape_of
+from ivm.serve.postgres.types import TYPES, shape_of
 from ivm.shell.definitions import definition_text
 
 _INT, _TEXT, _BOOL, _LIST = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
@@ -31,7 +31,7 @@ class Asked:
     settings: Mapping[str, str]
 
 
-def _table(rows: Iterable[Sequence[Any]], columns: str) -> pa.Table:
+def table(rows: Iterable[Sequence[Any]], columns: str) -> pa.Table:
     """Rows as a table; `columns` are names with i (a number), t (a text), b or l (a list of numbers) and a colon."""
     kinds = {"i": _INT, "t": _TEXT, "b": _BOOL, "l": _LIST}
     named = [(name, kinds[kind]) for kind, _, name in (each.partition(":") for each in columns.split())]
@@ -42,32 +42,47 @@ def _table(rows: Iterable[Sequence[Any]], columns: str) -> pa.Table:
 def _namespace(asked: Asked) -> pa.Table:
     names = [(MAIN, numbers.of_schema(MAIN)), ("pg_catalog", PG_CATALOG), ("information_schema", INFORMATION_SCHEMA)]
     names += [(name, numbers.of_schema(name)) for name in asked.catalog.schemas if name != MAIN]
-    return _table([(oid, name, OWNER, None) for name, oid in names], "i:oid t:nspname i:nspowner t:nspacl")
+    return table([(oid, name, OWNER, None) for name, oid in names], "i:oid t:nspname i:nspowner t:nspacl")
 
 
 def _class(asked: Asked) -> pa.Table:
     indexed = {key.of.oid for key in keys(asked.catalog) if key.index}
     checked = {key.of.oid for key in keys(asked.catalog) if key.kind == "c"}
+    refers = {each.oid for key in keys(asked.catalog) if key.to is not None for each in (key.of, key.to)}
     rows = []
     for each in relations(asked.catalog):
         count = float(asked.rows.get(each.entry.name, -1))
         has, checks = each.oid in indexed, int(each.oid in checked)
+        told = each.oid in refers
         stays = "t" if each.entry.temporary else "p"
-        rows.append((each.oid, each.name, numbers.of_schema(each.schema), each.kind, len(each.fields), count, has, checks, stays))
+        rows.append(
+            (
+                each.oid,
+                each.name,
+                numbers.of_schema(each.schema),
+                each.kind,
+                len(each.fields),
+                count,
+                has,
+                checks,
+                stays,
+                told,
+            )
+        )
     for key in keys(asked.catalog):
         if key.index:
             schema = numbers.of_schema(key.of.schema)
-            rows.append((key.index, key.name, schema, "i", len(key.columns), 0.0, False, 0, "p"))
-    told = _table([row[:5] for row in rows], "i:oid t:relname i:relnamespace t:relkind i:relnatts")
+            rows.append((key.index, key.name, schema, "i", len(key.columns), 0.0, False, 0, "p", False))
+    told = table([row[:5] for row in rows], "i:oid t:relname i:relnamespace t:relkind i:relnatts")
     told = told.append_column("reltuples", pa.array([row[5] for row in rows], pa.float32()))
-    for name, place in (("relhasindex", 6), ("relchecks", 7), ("relpersistence", 8)):
+    for name, place in (("relhasindex", 6), ("relchecks", 7), ("relpersistence", 8), ("relhastriggers", 9)):
         told = told.append_column(name, pa.array([row[place] for row in rows], {7: _INT, 8: _TEXT}.get(place, _BOOL)))
     return _with(told, _CLASS_TOO)
 
 
 _CLASS_TOO: dict[str, Any] = {
     "reltype": 0, "reloftype": 0, "relowner": OWNER, "relam": 2, "relfilenode": 0, "reltablespace": 0, "relpages": 1,
-    "relallvisible": 0, "reltoastrelid": 0, "relisshared": False, "relhasrules": False, "relhastriggers": False,
+    "relallvisible": 0, "reltoastrelid": 0, "relisshared": False, "relhasrules": False,
     "relhassubclass": False, "relrowsecurity": False, "relforcerowsecurity": False, "relispopulated": True,
     "relreplident": "d", "relispartition": False, "relrewrite": 0, "relhasoids": False, "relacl": None,
     "reloptions": None, "relpartbound": None, "relfrozenxid": 0, "relminmxid": 0,
@@ -102,13 +117,15 @@ def _attribute(asked: Asked) -> pa.Table:
             field = key.of.fields[column - 1]
             shape = shape_of(str(field.type))
             rows.append((key.index, field.name, shape.oid, shape.size, place, 0, shape.modifier, False, False, ""))
-    told = _table(
-        rows, "i:attrelid t:attname i:atttypid i:attlen i:attnum i:attndims i:atttypmod b:attnotnull b:atthasdef t:attgenerated"
+    told = table(
+        rows,
+        "i:attrelid t:attname i:atttypid i:attlen i:attnum i:attndims i:atttypmod b:attnotnull b:atthasdef "
+        "t:attgenerated",
     )
     return _with(told, {
-        "attstattarget": -1, "attcacheoff": -1, "attbyval": False, "attalign": "i", "attstorage": "p", "attidentity": "",
-        "attcompression": "", "atthasmissing": False, "attisdropped": False, "attislocal": True, "attinhcount": 0,
-        "attcollation": 0, "attacl": None, "attoptions": None, "attfdwoptions": None, "attmissingval": None,
+        "attstattarget": -1, "attcacheoff": -1, "attbyval": False, "attalign": "i", "attstorage": "p",
+        "attidentity": "", "attcompression": "", "atthasmissing": False, "attisdropped": False, "attislocal": True,
+        "attinhcount": 0, "attcollation": 0, "attacl": None, "attoptions": None, "attfdwoptions": None, "attmissingval": None,
     })  # fmt: skip
 
 
@@ -116,21 +133,28 @@ def _attrdef(asked: Asked) -> pa.Table:
     rows = []
     for each in relations(asked.catalog):
         if isinstance(each.entry, Table):
-            said = {one.column: one.value for one in (*each.entry.defaults, *each.entry.generated)}
+            said = {one.column: one.value for one in each.entry.defaults}
+            said |= {one.column: one.value for one in each.entry.generated}
             for place, field in enumerate(each.fields, 1):
                 if field.name in said:
-                    rows.append((numbers.number("default", each.schema, each.name, field.name), each.oid, place, said[field.name]))
-    return _table(rows, "i:oid i:adrelid i:adnum t:adbin")
+                    rows.append(
+                        (
+                            numbers.number("default", each.schema, each.name, field.name),
+                            each.oid,
+                            place,
+                            said[field.name],
+                        )
+                    )
+    return table(rows, "i:oid i:adrelid i:adnum t:adbin")
 
 
 def _type(asked: Asked) -> pa.Table:
     rows: list[tuple[Any, ...]] = []
     for each in TYPES:
-        rows.append((each.oid, each.name, each.size, each.category, 0, each.array, _WRITTEN.get(each.name, each.name)))
+        rows.append((each.oid, each.name, each.size, each.category, 0, each.array))
         if each.array:
-            written = f"{_WRITTEN.get(each.name, each.name)}[]"
-            rows.append((each.array, f"_{each.name}", -1, "A", each.oid, 0, written))
-    told = _table(rows, "i:oid t:typname i:typlen t:typcategory i:typelem i:typarray t:written")
+            rows.append((each.array, f"_{each.name}", -1, "A", each.oid, 0))
+    told = table(rows, "i:oid t:typname i:typlen t:typcategory i:typelem i:typarray")
     return _with(told, {
         "typnamespace": PG_CATALOG, "typowner": OWNER, "typbyval": False, "typtype": "b", "typispreferred": False,
         "typisdefined": True, "typdelim": ",", "typrelid": 0, "typsubscript": "-", "typinput": "-", "typoutput": "-",
@@ -140,25 +164,16 @@ def _type(asked: Asked) -> pa.Table:
     })  # fmt: skip
 
 
-_WRITTEN = {
-    "bool": "boolean", "int8": "bigint", "int2": "smallint", "int4": "integer", "float4": "real",
-    "float8": "double precision", "bpchar": "character", "varchar": "character varying",
-    "time": "time without time zone", "timestamp": "timestamp without time zone", "timetz": "time with time zone",
-    "timestamptz": "timestamp with time zone",
-}  # fmt: skip
-"""How SQL writes types whose names are others."""
-
-
 def _index(asked: Asked) -> pa.Table:
     found = [key for key in keys(asked.catalog) if key.index]
     rows = [
         (key.index, key.of.oid, len(key.columns), len(key.columns), key.kind != "i", key.kind == "p", list(key.columns),
-         [0] * len(key.columns), [0] * len(key.columns), [0] * len(key.columns), _index_text(key))
+         [0] * len(key.columns), [0] * len(key.columns), [0] * len(key.columns))
         for key in found
     ]  # fmt: skip
-    told = _table(
+    told = table(
         rows, "i:indexrelid i:indrelid i:indnatts i:indnkeyatts b:indisunique b:indisprimary l:indkey l:indcollation "
-        "l:indclass l:indoption t:written",
+        "l:indclass l:indoption",
     )  # fmt: skip
     return _with(told, {
         "indisexclusion": False, "indimmediate": True, "indisclustered": False, "indisvalid": True,
@@ -167,7 +182,8 @@ def _index(asked: Asked) -> pa.Table:
     })  # fmt: skip
 
 
-def _index_text(key: Key) -> str:
+def index_text(key: Key) -> str:
+    """The statement that would make an index."""
     names = ", ".join(key.of.fields[place - 1].name for place in key.columns)
     unique = "" if key.kind == "i" else "UNIQUE "
     return f"CREATE {unique}INDEX {key.name} ON {key.of.schema}.{key.of.name} USING btree ({names})"
@@ -176,13 +192,10 @@ def _index_text(key: Key) -> str:
 def _constraint(asked: Asked) -> pa.Table:
     rows = [
         (key.oid, key.name, numbers.of_schema(key.of.schema), key.kind, key.of.oid, key.index,
-         0 if key.to is None else key.to.oid, list(key.columns), list(key.to_columns) if key.to is not None else None,
-         key.text)
+         0 if key.to is None else key.to.oid, list(key.columns), list(key.to_columns) if key.to is not None else None)
         for key in keys(asked.catalog) if key.kind != "i"
     ]  # fmt: skip
-    told = _table(
-        rows, "i:oid t:conname i:connamespace t:contype i:conrelid i:conindid i:confrelid l:conkey l:confkey t:written"
-    )
+    told = table(rows, "i:oid t:conname i:connamespace t:contype i:conrelid i:conindid i:confrelid l:conkey l:confkey")
     return _with(told, {
         "condeferrable": False, "condeferred": False, "convalidated": True, "contypid": 0, "conparentid": 0,
         "confupdtype": "a", "confdeltype": "a", "confmatchtype": "s", "conislocal": True, "coninhcount": 0,
@@ -190,18 +203,19 @@ def _constraint(asked: Asked) -> pa.Table:
     })  # fmt: skip
 
 
-def _description(asked: Asked) -> pa.Table:
-    seen = {each.entry.name: each for each in relations(asked.catalog)}
+def description(asked: Asked) -> pa.Table:
+    """What was said of tables, views (0) and their columns, by the numbers of both."""
+    numbered = {each.entry.name: each for each in relations(asked.catalog)}
     rows = []
     for entry, column, text in asked.catalog.comments:
-        of = seen[entry.name]
+        of = numbered[entry.name]
         names = [field.name.lower() for field in of.fields]
         rows.append((of.oid, numbers.CLASS, names.index(column.lower()) + 1 if column else 0, text))
-    return _table(rows, "i:objoid i:classoid i:objsubid t:description")
+    return table(rows, "i:objoid i:classoid i:objsubid t:description")
 
 
 def _database(asked: Asked) -> pa.Table:
-    told = _table([(numbers.number("database", asked.catalog.database), asked.catalog.database)], "i:oid t:datname")
+    told = table([(numbers.number("database", asked.catalog.database), asked.catalog.database)], "i:oid t:datname")
     return _with(told, {
         "datdba": OWNER, "encoding": 6, "datlocprovider": "c", "datistemplate": False, "datallowconn": True,
         "datconnlimit": -1, "dattablespace": 0, "datcollate": "C", "datctype": "C", "datacl": None,
@@ -210,7 +224,7 @@ def _database(asked: Asked) -> pa.Table:
 
 
 def _roles(asked: Asked) -> pa.Table:
-    told = _table([(OWNER, asked.user, asked.user)], "i:oid t:rolname t:usename")
+    told = table([(OWNER, asked.user, asked.user)], "i:oid t:rolname t:usename")
     return _with(told, {
         "rolsuper": True, "rolinherit": True, "rolcreaterole": False, "rolcreatedb": False, "rolcanlogin": True,
         "rolreplication": False, "rolconnlimit": -1, "rolpassword": "********", "rolvaliduntil": None,
@@ -219,7 +233,7 @@ def _roles(asked: Asked) -> pa.Table:
 
 
 def _settings(asked: Asked) -> pa.Table:
-    told = _table(asked.settings.items(), "t:name t:setting")
+    told = table(asked.settings.items(), "t:name t:setting")
     return _with(told, {
         "unit": None, "category": "", "short_desc": "", "context": "user", "vartype": "string", "source": "default",
         "pending_restart": False,
@@ -228,56 +242,50 @@ def _settings(asked: Asked) -> pa.Table:
 
 def _listed(kinds: str, columns: str, row: Callable[[Asked, Relation], tuple[Any, ...]]) -> Callable[[Asked], pa.Table]:
     """A relation that lists relations of these kinds, each as a row."""
-    return lambda asked: _table([row(asked, each) for each in relations(asked.catalog) if each.kind in kinds], columns)
+    return lambda asked: table([row(asked, each) for each in relations(asked.catalog) if each.kind in kinds], columns)
 
 
-def _view_text(asked: Asked, each: Relation) -> str:
+def view_text(asked: Asked, each: Relation) -> str:
+    """The SELECT of a view."""
     assert isinstance(each.entry, View), "others have none"
     return definition_text(each.entry, asked.catalog).partition(" AS\n")[2]
 
 
-def _view_texts(asked: Asked) -> pa.Table:
-    """What pg_get_viewdef gives, by the numbers of views."""
-    return _table([(each.oid, _view_text(asked, each)) for each in relations(asked.catalog) if each.kind != "r"], "i:oid t:written")
-
-
 def _enum(asked: Asked) -> pa.Table:
     rows = [
-        (number := numbers.number("enum", name, label), numbers.number("type", name), float(place), label)
+        (_number := numbers.number("enum", name, label), numbers.number("type", name), float(place), label)
         for name, type_ in asked.catalog.named_types() if type_.kind is Kind.ENUM
         for place, label in enumerate(type_.labels)
     ]  # fmt: skip
-    return _table([(oid, of, int(place), label) for oid, of, place, label in rows], "i:oid i:enumtypid i:enumsortorder t:enumlabel")
+    return table(
+        [(oid, of, int(place), label) for oid, of, place, label in rows],
+        "i:oid i:enumtypid i:enumsortorder t:enumlabel",
+    )
 
 
 def _constant(columns: str, *rows: tuple[Any, ...]) -> Callable[[Asked], pa.Table]:
-    return lambda asked: _table(rows, columns)
+    return lambda asked: table(rows, columns)
 
 
 RELATIONS: Mapping[str, Callable[[Asked], pa.Table]] = {
     "pg_namespace": _namespace, "pg_class": _class, "pg_attribute": _attribute, "pg_attrdef": _attrdef,
-    "pg_type": _type, "pg_index": _index, "pg_constraint": _constraint, "pg_description": _description,
+    "pg_type": _type, "pg_index": _index, "pg_constraint": _constraint, "pg_description": description,
     "pg_database": _database, "pg_roles": _roles, "pg_user": _roles, "pg_authid": _roles, "pg_settings": _settings,
-    "pg_enum": _enum, "ivm_view_texts": _view_texts,
+    "pg_enum": _enum,
     "pg_am": _constant("i:oid t:amname t:amtype", (2, "heap", "t"), (403, "btree", "i")),
     "pg_collation": _constant("i:oid t:collname i:collnamespace", (100, "default", PG_CATALOG)),
     "pg_stat_activity": _constant("i:pid t:usename t:state t:query"),
     "pg_tables": _listed("r", "t:schemaname t:tablename t:tableowner t:tablespace b:hasindexes",
                          lambda asked, each: (each.schema, each.name, asked.user, None, True)),
     "pg_views": _listed("v", "t:schemaname t:viewname t:viewowner t:definition",
-                        lambda asked, each: (each.schema, each.name, asked.user, _view_text(asked, each))),
+                        lambda asked, each: (each.schema, each.name, asked.user, view_text(asked, each))),
     "pg_matviews": _listed("m", "t:schemaname t:matviewname t:matviewowner t:tablespace b:hasindexes b:ispopulated "
                            "t:definition", lambda asked, each: (each.schema, each.name, asked.user, None, False, True,
-                                                                _view_text(asked, each))),
+                                                                view_text(asked, each))),
     "pg_stat_user_tables": _listed("r", "i:relid t:schemaname t:relname i:n_live_tup", lambda asked, each: (
         each.oid, each.schema, each.name, asked.rows.get(each.entry.name, 0))),
-    "pg_indexes": lambda asked: _table(
-        [(key.of.schema, key.of.name, key.name, None, _index_text(key)) for key in keys(asked.catalog) if key.index],
+    "pg_indexes": lambda asked: table(
+        [(key.of.schema, key.of.name, key.name, None, index_text(key)) for key in keys(asked.catalog) if key.index],
         "t:schemaname t:tablename t:indexname t:tablespace t:indexdef"),
 }  # fmt: skip
 """By their names."""
-
-
-def type_named(name: str) -> PgType | None:
-    """The type of a name, in Postgres's words or SQL's."""
-    return next((each for each in TYPES if name.lower() in (each.name, _WRITTEN.get(each.name))), None)

@@ -89,7 +89,9 @@ def _keys(of: Relation, table: Table, seen: dict[str, Relation]) -> Iterator[Key
             text = f"FOREIGN KEY ({_named(foreign.columns)}) {words}"
             yield Key(of, name, "f", _places(table, foreign.columns), text, to, referenced)
     for index in table.indexes:
-        yield Key(of, index.name, "u" if index.unique else "i", _places(table, index.columns), f"({_named(index.columns)})")
+        yield Key(
+            of, index.name, "u" if index.unique else "i", _places(table, index.columns), f"({_named(index.columns)})"
+        )
 
 
 def _places(table: Table, columns: tuple[str, ...]) -> tuple[int, ...]:
