@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from os import PathLike
 from typing import Any, Protocol
 
 from catalog.calendar import DAY
@@ -29,6 +30,18 @@ class ArrowArray(Protocol):
 
 Tabular = ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[str, object]
 """Rows as programmers have them: Arrow data of any kind, a list of dicts (one for each row), or a dict of columns."""
+
+
+class Readable(Protocol):
+    """An open file."""
+
+    def read(self) -> str | bytes:
+        """All that it holds."""
+        ...
+
+
+Documents = Tabular | str | bytes | PathLike[str] | Readable | Sequence[object]
+"""Rows, or texts that hold them: one text, a file, or some texts."""
 
 
 def sql_text(text: Any) -> str:

@@ -23,9 +23,14 @@ _BY_TEXT = (Kind.BLOB, Kind.ENUM, Kind.DECIMAL)
 
 def keys(copy: Copy) -> str:
     """The query of the distinct keys of a file's objects; NULL if it holds what is no object. Cost: reads it all."""
-    options = "".join(f", {each}" for each in _options(copy) if not each.startswith(_OF_VALUES))
     found = "unnest(CASE json_type(json) WHEN 'OBJECT' THEN json_keys(json) ELSE [NULL] END)"
-    return f"SELECT DISTINCT {found} AS name FROM read_json_objects({as_literal(copy.path)}{options}) ORDER BY ALL"
+    return f"SELECT DISTINCT {found} AS name FROM ({objects(copy)}) ORDER BY ALL"
+
+
+def objects(copy: Copy) -> str:
+    """The query of a file's values, as texts of JSON, in their order."""
+    options = "".join(f", {each}" for each in _options(copy) if not each.startswith(_OF_VALUES))
+    return f"SELECT json FROM read_json_objects({as_literal(copy.path)}{options})"
 
 
 def keys_of(copy: Copy, table: Table, columns: Sequence[Field], found: Sequence[str | None]) -> dict[str, str]:

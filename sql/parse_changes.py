@@ -226,6 +226,7 @@ _OPTIONS = {
     ("json", True): {**_JSON, "ignore_errors": "ignore_errors", "maximum_object_size": "maximum_object_size"},
     ("json", False): _JSON,
     ("parquet", True): {},
+    ("debezium", True): {"compression": "compression"},
     ("parquet", False): {name: name for name in ("compression", "compression_level", "row_group_size")},
 }
 """Of a format, into a table or out of one, the options there are, and what DuckDB's readers call them."""
@@ -250,7 +251,8 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     if not name:
         source.refuse(tree, f"the name of file {path!r} does not say what it holds; add FORMAT csv, parquet or json")
     if (name, into) not in _OPTIONS:
-        source.refuse(tree, f"COPY with FORMAT {name} is not supported; csv, parquet and json are")
+        what = "only into a table" if name == "debezium" else "csv, parquet, json and, into a table, debezium are"
+        source.refuse(tree, f"COPY with FORMAT {name} is not supported; {what}")
     known = _OPTIONS[name, into]
     if _ending(path) == ".tsv" and name == "csv" and not (into or {"delimiter", "delim", "sep"} & set(given)):
         source.refuse(tree, f"DuckDB would write commas into {path!r}; add DELIMITER '\\t', or DELIMITER ','")
@@ -265,6 +267,8 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
         return Copy(path, name, options, query=Query(text, names_read(target), text))
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(column.name for column in target.expressions)
+        if name == "debezium":
+            source.refuse(tree, "COPY of envelopes takes no columns, whose names are in them")
     table = table_name(target, source, "COPY")
     if into:
         return Copy(path, name, options, table, columns)

@@ -325,7 +325,7 @@ class Summarize:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """COPY between a file at `path` of `format` ("csv", "parquet" or "json") and rows.
+    """COPY between a file at `path` of `format` ("csv", "parquet", "json" or "debezium") and rows.
 
     Into `table` (its `columns`; empty: all), or out of what `query` yields. `options` are names and texts of values.
     """

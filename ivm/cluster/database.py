@@ -47,6 +47,7 @@ class ShardedCore(Core):
         super().__init__(cast(Engine, driver), external_access=external_access)
         self.driver = driver
         self.relations = SHARDED
+        driver.past.present = self.clock.present
         self.distribution = partial(explained, driver)
         self.some_rows = partial(some_rows, driver)
         self.comes_with = Coming
@@ -97,7 +98,7 @@ class ShardedReader(View):
             driver, name = self._driver, self._installed.definition.name
             first, last = self._between(after, until)
             parts = driver.ask(Question("history", name, last, after=first))
-            whole = whole_changes([part for part in parts if part.num_rows], driver.views[name])
+            whole = whole_changes(parts, driver.views[name])
             return parts[0] if whole is None else whole
 
     def _between(self, after: int, until: int | None) -> tuple[int, int]:

@@ -123,6 +123,7 @@ def are_apart(placement: Placement, definition: Definition) -> bool:
 
 def whole_changes(tables: Sequence[pa.Table], view: ShardedView) -> pa.Table | None:
     """What shards say of the changes of a view, together, sorted by time; None if there are none."""
+    tables = [each for each in tables if each.num_rows]
     if not tables:
         return None
     whole = pa.concat_tables(tables) if len(tables) > 1 else tables[0]

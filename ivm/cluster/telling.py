@@ -15,7 +15,7 @@ from ivm.cluster.shard import Shard
 from ivm.distribute.distribute import Distributed
 from ivm.distribute.placement import is_repeated
 from ivm.engine.view import Installed
-from ivm.engine.view_changes import changes_to_arrow, view_changes
+from ivm.results.view_changes import changes_to_arrow, view_changes
 from ivm.trace.columns.column import concat
 from ivm.trace.delta import delta_of
 from ivm.trace.text.texts import Strings
@@ -106,4 +106,6 @@ def _contents(part: Installed, sealed: Sealed, strings: Strings, time: int) -> I
     columns, diffs = sealed.rows(None)
     rows = delta_of(columns, time, diffs, len(diffs))
     for first in range(0, len(rows), ROWS):
-        yield feed_of(changes_to_arrow(part.definition, rows.slice(first, min(first + ROWS, len(rows))), strings))
+        yield feed_of(
+            changes_to_arrow(part.definition.schema, rows.slice(first, min(first + ROWS, len(rows))), strings)
+        )

@@ -15,11 +15,11 @@ from catalog.schema import View as Definition
 from ivm.arguments import whole_number
 from ivm.dataflow.node import Node
 from ivm.engine.sorting import first_by, sort_table
-from ivm.engine.view_changes import changes_to_arrow, seen_changes, view_changes
 from ivm.plan.node import Plan
 from ivm.plan.renamed import Renaming
 from ivm.results.cells import visible
 from ivm.results.result import Rows, frame_of, polars_of, tuples_of
+from ivm.results.view_changes import changes_to_arrow, seen_changes, view_changes
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
 from ivm.trace.columns.stand_ins import with_huge
@@ -71,7 +71,7 @@ class Contents:
         present = delta_of(columns, time, diffs, len(diffs))
         if self.definition.hidden:
             present = seen_changes(self.definition, present) or present
-        return changes_to_arrow(self.definition, present, self.strings)
+        return changes_to_arrow(self.definition.schema, present, self.strings)
 
     def no_changes(self) -> pa.Table:
         """No changes, in the columns that they would have."""
@@ -136,7 +136,9 @@ class Installed:
         columns, times, diffs = sealed.updates.part(0, sealed.length)
         rows = np.flatnonzero((times > after) & (times <= until))
         delta = delta_of([column.take(rows) for column in columns], times[rows], diffs[rows], len(rows))
-        return changes_to_arrow(self.definition, seen_changes(self.definition, delta) or delta.slice(0, 0), strings)
+        return changes_to_arrow(
+            self.definition.schema, seen_changes(self.definition, delta) or delta.slice(0, 0), strings
+        )
 
 
 def in_order(rows: pa.Table, definition: Definition) -> pa.Table:

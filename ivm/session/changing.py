@@ -22,10 +22,12 @@ from catalog.zones import UTC
 from ivm.duck import Use, answer, batches, connection, for_queries, told
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
+from ivm.intake.formats import taken
 from ivm.results.result import Result, counted
 from ivm.session.adhoc import Ask, asked, change, wrote
 from ivm.session.core import Core
 from ivm.session.putting import key_columns, meetings, put, replaced
+from ivm.session.taking import commit_taken
 from sql.changes import (
     NEW,
     OLD,
@@ -41,7 +43,7 @@ from sql.changes import (
     rows_to_update,
     without_hugeints,
 )
-from sql.json_file import keys, keys_of
+from sql.json_file import keys, keys_of, objects
 from sql.merge import ACTION, ACTIONS, FAILED, MERGED, columns_of_source, rows_to_merge
 from sql.statements import Conflict, Copy, Delete, Insert, Merge, Query, Update
 
@@ -216,6 +218,8 @@ def _write(core: Core, statement: Copy, query: Query) -> Result:
 def _read(core: Core, statement: Copy, progress: _Told) -> Result:
     table = core.catalog.table(statement.table)
     core.check_writable()
+    if statement.format == "debezium":
+        return _read_envelopes(core, statement, table)
     columns = columns_to_copy(statement, table)
     _check_parquet(statement, table, columns)
     text = rows_to_copy(statement, table, columns, _keys(statement, table, columns))
@@ -234,6 +238,14 @@ def _read(core: Core, statement: Copy, progress: _Told) -> Result:
                 progress(Progress(table.name, rows, rows))
         tx.commit()
     return counted(rows)
+
+
+def _read_envelopes(core: Core, statement: Copy, table: Table) -> Result:
+    """Change a table as the envelopes of a file say; how many they are."""
+    with _files() as duck:
+        found = answer(duck, objects(statement)).column(0)
+    commit_taken(core, [taken(core.incoming, table.name, pa.table({"value": found}), "debezium", "diff")], None)
+    return counted(len(found))
 
 
 def _batches(query: str, zone: str) -> Iterator[pa.Table]:

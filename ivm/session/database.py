@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from ivm.arguments import Tabular, batch_of, callback, moment, one_of, rows_by_table, sql_text
+from ivm.arguments import batch_of, callback, moment, sql_text
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
 from ivm.engine.view import View
@@ -26,22 +27,19 @@ from ivm.session.statements import (
     statements_of,
 )
 from ivm.session.ticking import tick
-from ivm.session.transactions import Transactions
+from ivm.session.transactions import Transactions, at_time
+from ivm.session.with_changes import WithChanges
 from ivm.session.with_functions import WithFunctions
+from ivm.session.with_moments import WithMoments
 from ivm.session.with_subscriptions import WithSubscriptions
-from ivm.trace.rows.table_store import Mode
 from sql.macros import with_macros
 from sql.parameters import Parameters, filled
 
-_MODES = get_args(Mode)
-
 if TYPE_CHECKING:
     from ivm.session.oracle import Verified
-    from ivm.session.sink import BatchSink, OnError, SinkMode
-    from ivm.session.what_if import WhatIf
 
 
-class Database(WithFunctions, WithSubscriptions):
+class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions):
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
 
     Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a
@@ -53,6 +51,7 @@ class Database(WithFunctions, WithSubscriptions):
 
     def __init__(self, core: Core, transactions: Transactions | None = None) -> None:
         self._core = core
+        core.at = partial(at_time, core)
         self._transactions = transactions or Transactions(core)
 
     @property
@@ -204,12 +203,8 @@ class Database(WithFunctions, WithSubscriptions):
         """Whether this thread has begun a transaction that has not ended."""
         return self._transactions.begun is not None
 
-    def what_if(self) -> WhatIf:
-        """What would be if something were changed, without changing it: see `WhatIf`."""
-        from ivm.session.what_if import Imagined, WhatIf  # noqa: PLC0415  DuckDB, which few wait for
-
-        core, transactions = self._open, Imagined(self._open)
-        return WhatIf(core, transactions, Database(core, transactions))
+    def _over(self, transactions: Transactions) -> Database:
+        return Database(self._core, transactions)
 
     def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
         """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.
@@ -223,41 +218,6 @@ class Database(WithFunctions, WithSubscriptions):
         core = self._open
         self._transactions.check_none("db.transaction()")
         return core.transaction(None if batch is None else batch_of(batch), named=core.settings.names.given)
-
-    def apply(
-        self, changes: Mapping[str, Tabular], *, mode: Mode = "diff", batch: tuple[str, int] | None = None
-    ) -> int:
-        """Commit one physical batch; returns its last logical time.
-
-        `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
-        logical time of each change (int64, later than the last commit; without it all have the next time), and `_diff`
-        (int64, +1 inserts, -1 deletes; +1 without it). In a table with a primary key a delete finds its row by the key,
-        whatever its other columns say: they may be NULL, and left out where all rows are deletes. Every view changes
-        exactly as if each time had been committed alone.
-
-        In mode "diff" each diff must hit: a key that is inserted twice, or a row that is deleted and is not there, is a
-        ConstraintError, and nothing is changed. The order of the rows of one time does not matter: deletes come before
-        inserts, and equal rows that contradict each other count by their sum.
-
-        Mode "upsert", for tables with a primary key, is for sources that may send again what they have sent: a row of
-        `_diff` +1 takes the place of the one of its key, if there is one, and -1 takes it away, if it is there. Rows of
-        one time count in their order, so that the last one of a key holds. After a batch is sent again, with all that
-        came after it, tables and views are as they were. Such a source leaves `_time` out: times that were committed
-        cannot be written again.
-
-        `batch`: the source of the changes, and the number of the batch that they are, for sources that number them
-        ascending. It is remembered in the same commit: the same batch again, or an earlier one, changes nothing, and
-        the time of the last commit is returned. `batches` tells a source where to go on.
-        """
-        if mode not in _MODES:
-            one_of(mode, _MODES, "mode")
-        core = self._open
-        if self._transactions.of_thread.begun is not None:
-            self._transactions.check_none("db.apply")
-        given = changes if type(changes) is dict else rows_by_table(changes)
-        numbered = None if batch is None else batch_of(batch)
-        named = core.settings.names.given
-        return core.commit([core.incoming.change(named(name), data, mode) for name, data in given.items()], numbered)
 
     def tick(self, at: datetime | str | None = None) -> int:
         """Let time pass for views that compare with now(); returns the logical time of the last commit.
@@ -275,42 +235,6 @@ class Database(WithFunctions, WithSubscriptions):
         with core.lock:
             core.clock.give(core.engine, given)
         return tick(core)
-
-    def sink(
-        self,
-        table: str,
-        *,
-        mode: SinkMode = "changes",
-        keys: Sequence[str] | None = None,
-        on_error: OnError = "stop",
-        quarantine: str | None = None,
-        source: str | None = None,
-    ) -> BatchSink:
-        """A function for `foreachBatch` of Spark's Structured Streaming, that commits each micro-batch once.
-
-        `mode`: the rows are "changes", those of a change feed with `_change_type` (insert, update_preimage,
-        update_postimage, delete) or `_diff`, of which `_commit_version`, `_commit_timestamp` and `_time` are left out;
-        or they are inserted ("append"), or replace those of the same primary key ("upsert", the last one of a key
-        holds). `keys`, if they are given, must be that key.
-
-        `source` names the stream, by which a batch that comes again is known, see `batches`; by default it is the
-        query's id, which is another one for each checkpoint. BindError for a table or a key that is not there.
-
-        A batch that cannot be committed raises what `apply` raises, and nothing is changed (`on_error` "stop"). With
-        "quarantine" the rows that are refused go to the table `quarantine`, with columns source, batch, error and data
-        (JSON), and the rest is committed with them; rows of one key stay together. What is wrong with the columns, and
-        more than 1,000 refused rows, stop it all the same. Cost then: for each of them about the commit of the batch.
-        """
-        from ivm.session.sink import BatchSink  # noqa: PLC0415  which few need
-
-        core = self._open
-        named = core.settings.names.given
-        quarantine = None if quarantine is None else named(quarantine)
-        return BatchSink(core, named(table), mode, keys, on_error, quarantine, source)
-
-    def batches(self) -> dict[str, int]:
-        """Of each source that numbers its batches the number of the last one that was committed."""
-        return self._open.batches()
 
     def view(self, name: str) -> View:
         """A maintained view, to be read any number of times, each time as of the last commit.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import nan
@@ -70,33 +70,46 @@ def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
         schemas = {name: core.catalog.view(name).schema for name in names}
     core.certain()
     rows = {name: for_queries(read(), fields) for name, (read, fields) in tables.items()}
+    shown = [_Shown(name, found[name](), schemas[name], rows, texts, calling) for name in names]
     try:
         expected = recompute(rows, texts, names, calling)
     except NoAnswerError:  # for some view: each for itself
-        return [_verified(rows, texts, name, found[name](), schemas[name], calling) for name in names]
-    return [_compared(rows, texts, name, found[name](), schemas[name], calling, expected[name]) for name in names]
+        return list(map(_verified, shown))
+    return [_compared(each, expected[each.name]) for each in shown]
 
 
-def _compared(
-    tables: Mapping[str, pa.Table],
-    views: Mapping[View, str],
-    name: str,
-    found: pa.Table,
-    schema: Schema,
-    calling: Calling,
-    expected: pa.Table,
-) -> Verified:
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The rows that a view shows, and of what DuckDB computes them: see `recompute`."""
+
+    name: str
+    rows: pa.Table
+    schema: Schema
+    tables: Mapping[str, pa.Table]
+    views: Mapping[View, str]
+    calling: Calling
+
+    def recomputed(self, written: Callable[[str], str]) -> pa.Table:
+        """What DuckDB answers where each view's text is `written` so."""
+        views = {view: written(text) for view, text in self.views.items()}
+        return recompute(self.tables, views, [self.name], self.calling)[self.name]
+
+    def compared(self, expected: pa.Table) -> Verified:
+        """See `compare`."""
+        return compare(self.name, *_alike(self.schema, self.rows, expected))
+
+
+def _compared(shown: _Shown, expected: pa.Table) -> Verified:
     """Compare a view; if it differs, and holds variances or their like, with what these are without DuckDB's rounding
     (see `shifted`).
     """
     try:
-        return compare(name, *_alike(schema, found, expected))
+        return shown.compared(expected)
     except VerificationError:
-        exact = {view: shifted(text) for view, text in views.items()}
-        if exact == dict(views):
+        if all(shifted(text) == text for text in shown.views.values()):
             raise
         with suppress(NoAnswerError, Error):
-            return compare(name, *_alike(schema, found, recompute(tables, exact, [name], calling)[name]))
+            return shown.compared(shown.recomputed(shifted))
         raise
 
 
@@ -115,14 +128,7 @@ def _alike(schema: Schema, found: pa.Table, expected: pa.Table) -> tuple[pa.Tabl
     return one, other
 
 
-def _verified(
-    tables: Mapping[str, pa.Table],
-    views: Mapping[View, str],
-    name: str,
-    found: pa.Table,
-    schema: Schema,
-    calling: Calling,
-) -> Verified:
+def _verified(shown: _Shown) -> Verified:
     """Compare a view, also if DuckDB computes what the query does not ask for, and raises there.
 
     A view that stands has raised nothing: it would have refused the commit. So what raises in DuckDB is a value that
@@ -130,17 +136,15 @@ def _verified(
     again it may have NULL there (see `forgiving`). If it raises still, it cannot tell.
     """
     try:
-        expected = recompute(tables, views, [name], calling)[name]
-        return _compared(tables, views, name, found, schema, calling, expected)
+        return _compared(shown, shown.recomputed(str))
     except NoAnswerError as error:
         reason = str(error)
     try:
-        forgiven = {view: forgiving(text) for view, text in views.items()}
-        expected = recompute(tables, forgiven, [name], calling)[name]
+        expected = shown.recomputed(forgiving)
     except (NoAnswerError, Error):
-        _log.warning("view %s cannot be checked: %s", name, reason)
-        return Verified(name, found.num_rows, found.num_rows == 0, reason)
-    return compare(name, *_alike(schema, found, expected))
+        _log.warning("view %s cannot be checked: %s", shown.name, reason)
+        return Verified(shown.name, shown.rows.num_rows, shown.rows.num_rows == 0, reason)
+    return shown.compared(expected)
 
 
 def names_asked(core: Core, views: Sequence[str] | None) -> list[str]:

@@ -9,16 +9,27 @@ from typing import Any, Literal, get_args
 
 import pyarrow as pa
 
-from catalog.errors import BindError, ConstraintError, Error, InterfaceError, NumericError, TypeMismatchError
+from catalog.errors import (
+    BindError,
+    ConstraintError,
+    Error,
+    InterfaceError,
+    NumericError,
+    TypeMismatchError,
+    UnsupportedError,
+)
 from catalog.names import key
 from catalog.schema import Table
 from ivm.arguments import batch_of, one_of
 from ivm.engine.tables import check_upsert
 from ivm.engine.transaction import Change
 from ivm.intake.change_feed import with_diffs, without_marks
+from ivm.intake.formats import FORMATS, Format, Taken, taken
 from ivm.intake.refused_rows import Refused, isolated, units_of
 from ivm.session.core import Core
+from ivm.session.taking import commit_taken
 from ivm.trace.columns.python_values import values_or_texts
+from ivm.trace.rows.table_store import Mode
 
 SinkMode = Literal["changes", "append", "upsert"]
 OnError = Literal["stop", "quarantine"]
@@ -39,20 +50,24 @@ class BatchSink:
         core: Core,
         table: str,
         mode: SinkMode,
+        format: Format,
         keys: Sequence[str] | None,
         on_error: OnError,
         quarantine: str | None,
         source: str | None,
     ) -> None:
         one_of(mode, get_args(SinkMode), "mode")
+        one_of(format, FORMATS, "format")
         one_of(on_error, get_args(OnError), "on_error")
         if (on_error == "quarantine") != (quarantine is not None):
             raise TypeMismatchError(
                 "on_error 'quarantine' and the name of a table go together: write "
                 "db.sink(..., on_error='quarantine', quarantine='refused')"
             )
+        _check_format(mode, format, quarantine)
         core.check_writable()
         self._core = core
+        self._format: Format = format
         self._mode: SinkMode = mode
         self._source = None if source is None else batch_of((source, 0))[0]
         self._table = core.catalog.table(table).name
@@ -75,7 +90,7 @@ class BatchSink:
         """Commit a micro-batch that has not been."""
         rows = _arrow(batch)
         if self._quarantine is None:
-            self._core.commit([self._change(rows)], numbered)
+            commit_taken(self._core, [self._taken(rows)], numbered)
         else:
             self._commit_the_rest(rows, numbered)
 
@@ -103,6 +118,13 @@ class BatchSink:
                 "for empty batches too"
             )
         return last is not None and number <= last
+
+    def _taken(self, rows: pa.Table) -> Taken:
+        """Rows of the stream, in their format; raises what is wrong with them."""
+        if self._format == "rows":
+            return Taken(self._change(rows))
+        mode: Mode = "upsert" if self._mode == "upsert" else "diff"
+        return taken(self._core.incoming, self._table, rows, self._format, mode)
 
     def _change(self, rows: pa.Table) -> Change:
         """Rows of the stream as a change of the table; raises what is wrong with them."""
@@ -159,6 +181,16 @@ class BatchSink:
             return [self._core.incoming.change(self._quarantine, rows, "diff")]
         except Error as error:
             raise BindError(f"cannot put rows aside: {error}") from error
+
+
+def _check_format(mode: SinkMode, format: Format, quarantine: str | None) -> None:
+    if format != "rows" and quarantine is not None:
+        raise UnsupportedError(
+            f"cannot put rows aside that come as {format}: what is put aside are rows of the table; leave "
+            "quarantine out"
+        )
+    if format in ("debezium", "changes") and mode == "append":
+        raise TypeMismatchError(f"mode 'append' inserts rows, and {format} are changes; use 'changes' or 'upsert'")
 
 
 def query_of(batch: Any) -> str:

@@ -10,6 +10,7 @@ from catalog.errors import BindError, InterfaceError, TypeMismatchError
 from catalog.schema import View as Definition
 from ivm.arguments import at_least_one, one_of, period, whole_number
 from ivm.engine.view import Contents
+from ivm.results.view_changes import types_of
 from ivm.session.core import Core
 from ivm.session.row_keys import key_of
 from ivm.subscriptions.backlog import WHEN_FULL, WhenFull
@@ -73,8 +74,8 @@ def _listening(
         begins = after
     listeners.reached.time = time
     subscription = Subscription(
-        view, held.no_changes(), core.unsubscribe, core.certain, listeners.feed(view), listeners.reached, begins, wish,
-        form,
+        view, held.no_changes(), types_of(held.definition.schema), core.unsubscribe, core.certain, listeners.feed(view),
+        listeners.reached, begins, wish, form,
     )  # fmt: skip
     if missed is not None and missed.num_rows:
         subscription.begin(missed, time)

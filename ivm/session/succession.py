@@ -15,6 +15,7 @@ from ivm.engine.view import Installed
 from ivm.session.core import Core
 from ivm.session.row_keys import is_key
 from ivm.subscriptions.listeners import Listened
+from ivm.subscriptions.piece import piece_of
 from ivm.subscriptions.subscription import Subscription
 
 
@@ -62,7 +63,7 @@ def _tell(
         ))  # fmt: skip
     found = changes()
     if found is not None:
-        listened.push(found, time, mark)
+        listened.push(piece_of(found, time), mark)
 
 
 def _reason(old: Definition, new: Definition | None) -> str:

@@ -20,6 +20,7 @@ from ivm.cluster.questions import Question
 from ivm.cluster.reading import are_apart
 from ivm.cluster.versions import is_published
 from ivm.intake.change_feed import without_marks
+from ivm.intake.formats import Format
 from ivm.intake.spark_casts import quoted
 from ivm.session.database import core_of
 from ivm.session.sink import REFUSALS, BatchSink, OnError, SinkMode
@@ -118,10 +119,17 @@ class SparkDatabase(ShardedDatabase):
         super().__enter__()
         return self
 
-    def apply(self, changes: Mapping[str, Any], *, mode: Mode = "diff", batch: tuple[str, int] | None = None) -> int:
+    def apply(
+        self, changes: Mapping[str, Any], *, mode: Mode = "diff", format: Format = "rows",
+        batch: tuple[str, int] | None = None,
+    ) -> int:  # fmt: skip
         """Commit one batch; see `Database.apply`. Of DataFrames no row passes through this process; the times of rows
-        that have a `_time` are looked at in a job of their own. DataFrames and other forms do not go together.
+        that have a `_time` are looked at in a job of their own. DataFrames and other forms do not go together. What
+        comes in another `format` than rows is read here, also of DataFrames.
         """
+        if format != "rows":
+            here = {name: rows.toArrow() if _is_frame(rows) else rows for name, rows in changes.items()}
+            return super().apply(here, mode=mode, format=format, batch=batch)
         if not any(map(_is_frame, changes.values())):
             return super().apply(changes, mode=mode, batch=batch)
         one_of(mode, ("diff", "upsert"), "mode")
@@ -166,7 +174,7 @@ class SparkDatabase(ShardedDatabase):
 
     def sink(self, table: str, **options: Any) -> BatchSink:
         """A function for `foreachBatch`; see `Database.sink`. No row passes through this process, but those of a batch
-        of which some are refused, and put aside.
+        of which some are refused, and put aside, and those that come in another `format` than rows.
         """
         return FrameSink(self, table, **options)
 
@@ -186,16 +194,17 @@ class FrameSink(BatchSink):
         db: SparkDatabase,
         table: str,
         mode: SinkMode = "changes",
+        format: Format = "rows",
         keys: Sequence[str] | None = None,
         on_error: OnError = "stop",
         quarantine: str | None = None,
         source: str | None = None,
     ) -> None:
-        super().__init__(core_of(db), table, mode, keys, on_error, quarantine, source)
+        super().__init__(core_of(db), table, mode, format, keys, on_error, quarantine, source)
         self._db = db
 
     def _commit(self, batch: Any, numbered: tuple[str, int]) -> None:
-        if not _is_frame(batch):
+        if self._format != "rows" or not _is_frame(batch):
             super()._commit(batch, numbered)
             return
         try:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-import pyarrow as pa
-
 from catalog.errors import Error
+from catalog.types import SqlType
 from ivm.subscriptions.feed import MANY, Link
 from ivm.subscriptions.net import net
+from ivm.subscriptions.piece import Piece
 
 WhenFull = Literal["coalesce", "block", "fail"]
 WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
-Piece = tuple[int, pa.Table]
-"""Changes, and the time of the last one."""
 Netted = MutableMapping[int, tuple[Link, Piece]]
 """What the links from one of these on come to, by the identity of that one, for all who stand there."""
 
@@ -42,8 +40,8 @@ class Backlog:
         """What comes first; there is some."""
         if self.pieces:
             return self.pieces[0]
-        assert self.at.table is not None, "something waits"
-        return self.at.time, self.at.table
+        assert self.at.piece is not None, "something waits"
+        return self.at.piece
 
     def behind_first(self) -> Backlog:
         """What waits behind the first."""
@@ -56,35 +54,34 @@ class Backlog:
         """How much of the chain waits, in commits; `end` is its end."""
         return end.number - self.at.number
 
-    def netted(self, known: Netted) -> Backlog:
+    def netted(self, types: Sequence[SqlType], known: Netted) -> Backlog:
         """The same as few pieces, none of which has less than twice the rows of the next: no more than all that differs
-        by then, and a little. Times within a piece become one. Cost: over time, that of each row's place in a sort, for
-        each doubling.
+        by then, and a little. Times within a piece become one. `types`: of the view's columns. Cost: over time, a few
+        accesses of a hash table for each row and each doubling.
         """
         if self.at.next is None:
             return self
         if id(self.at) not in known:
-            known[id(self.at)] = self._netted_chain()
+            known[id(self.at)] = self._netted_chain(types)
         at, last = known[id(self.at)]
         pieces = self.pieces
-        while pieces and pieces[-1][1].num_rows < 2 * max(last[1].num_rows, MANY):
-            last = last[0], net([pieces[-1][1], last[1]])
+        while pieces and pieces[-1].rows < 2 * max(last.rows, MANY):
+            last = net([pieces[-1], last], types)
             pieces = pieces[:-1]
-        return Backlog(at, (*pieces, last) if last[1].num_rows else pieces)
+        return Backlog(at, (*pieces, last) if last.rows else pieces)
 
     def ended(self, reason: Error | None) -> Backlog:
         """The same, to which nothing is added any more."""
         return Backlog(Link(-1, 0), (*self.pieces, *self._chain()[1]), True, reason)
 
-    def _netted_chain(self) -> tuple[Link, Piece]:
+    def _netted_chain(self, types: Sequence[SqlType]) -> tuple[Link, Piece]:
         link, chain = self._chain()
-        tables = [table for _, table in chain]
-        return link, (chain[-1][0], net(tables) if len(tables) > 1 else tables[0])
+        return link, net(chain, types) if len(chain) > 1 else chain[0]
 
     def _chain(self) -> tuple[Link, list[Piece]]:
         """What the chain has, and its end."""
         link, found = self.at, list[Piece]()
-        while link.next is not None and link.table is not None:
-            found.append((link.time, link.table))
+        while link.next is not None and link.piece is not None:
+            found.append(link.piece)
             link = link.next
         return link, found

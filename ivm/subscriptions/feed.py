@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pyarrow as pa
+from ivm.subscriptions.piece import Piece
 
 Mark = int | str
 """What was told: a commit, by its time, or a view made anew, by a text that nothing else has."""
@@ -20,18 +20,17 @@ MANY = 100
 
 
 class Link:
-    """One place in the chain: `table` and `time` are what was told there, once `next` is the place behind it.
+    """One place in the chain: `piece` is what was told there, once `next` is the place behind it.
 
     `behind` is what was told last before it, and `number` how much has been told by then, in commits.
     """
 
-    __slots__ = ("behind", "next", "number", "table", "time")
+    __slots__ = ("behind", "next", "number", "piece")
 
     def __init__(self, behind: Mark, number: int) -> None:
         self.behind = behind
         self.number = number
-        self.time = 0
-        self.table: pa.Table | None = None
+        self.piece: Piece | None = None
         self.next: Link | None = None
 
 
@@ -42,14 +41,14 @@ class Feed:
         self.end = Link(-1, 0)
         self.wakes: set[Wake] = set()
 
-    def push(self, table: pa.Table, time: int, mark: Mark) -> None:
+    def push(self, piece: Piece, mark: Mark) -> None:
         """Add changes, unless they were added last; `wake` is to follow. It may be interrupted, and called again."""
         if self.end.next is not None:  # it was interrupted before the end moved
             self.end = self.end.next
         end = self.end
         if end.behind != mark:
-            end.table, end.time = table, time
-            end.next = Link(mark, end.number + 1 + table.num_rows // MANY)
+            end.piece = piece
+            end.next = Link(mark, end.number + 1 + piece.rows // MANY)
             self.end = end.next
 
     def wake(self) -> None:

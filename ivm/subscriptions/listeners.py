@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import pyarrow as pa
-
 from ivm.subscriptions.backlog import Netted
 from ivm.subscriptions.feed import Feed, Mark, Reached
+from ivm.subscriptions.piece import Piece
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.state import Held
 
-Told = tuple["Listened", pa.Table]
+Told = tuple["Listened", Piece]
 """What those are told who listen to a view."""
 
 _LOOK = 0.1
@@ -31,13 +30,13 @@ class Listened(Held[Subscription]):
         super().hold(each)
         self._looks_at = min(self._looks_at, self.feed.end.number + each.wish.limit)
 
-    def push(self, table: pa.Table, time: int, mark: Mark) -> None:
+    def push(self, piece: Piece, mark: Mark) -> None:
         """Tell of changes, unless that was told last, and see to it that not too much waits.
 
         It may be interrupted, and called again. Cost: the same for any number of those who listen; now and then, a look
         at each.
         """
-        self.feed.push(table, time, mark)
+        self.feed.push(piece, mark)
         if self.feed.end.number >= self._looks_at:
             self._relieve()
         self.feed.wake()
@@ -106,7 +105,7 @@ class Listeners(Held[Subscription]):
         found = self._of.get(view)
         return found or None
 
-    def told(self, changes_of: Callable[[str], pa.Table | None], views: Iterable[str]) -> list[Told]:
+    def told(self, changes_of: Callable[[str], Piece | None], views: Iterable[str]) -> list[Told]:
         """What is to be told of a commit, and to whom; `changes_of` gives a view's changes, None if it is the same.
 
         `views`: those that may have changed, each once.
@@ -114,15 +113,15 @@ class Listeners(Held[Subscription]):
         told: list[Told] = []
         for view in views:
             those = self.to(view)
-            table = changes_of(view) if those else None
-            if those is not None and table is not None:
-                told.append((those, table))
+            piece = changes_of(view) if those else None
+            if those is not None and piece is not None:
+                told.append((those, piece))
         return told
 
     def tell(self, told: Iterable[Told], time: int) -> None:
         """Tell of the commit of this time. It may be interrupted, and called again."""
-        for those, table in told:
-            those.push(table, time, time)
+        for those, piece in told:
+            those.push(piece, time)
         if self:  # else nobody asks
             self.reached.reach(time)
 

@@ -9,29 +9,33 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from catalog.types import SqlType
+from ivm.subscriptions.piece import Computed, Piece, joined, piece_of, together
 from ivm.trace.columns.arrow import numbers_from
 from ivm.trace.columns.column import Ints
+from ivm.trace.consolidate import consolidate
+from ivm.trace.delta import Delta
+from ivm.trace.rows.changes import summed
 
 TIME, DIFF = "_time", "_diff"
 
 
-def net(tables: Sequence[pa.Table]) -> pa.Table:
+def net(pieces: Sequence[Piece], types: Sequence[SqlType]) -> Piece:
     """What changes come to together: a row for each row whose multiplicity they change, at the time of the last one.
 
-    `tables`: one or more, of the columns of a view, `_time` and `_diff`. Cost: a sort of numbers for each column.
+    `pieces`: one or more, of columns of `types`. Cost: one access of a hash table a row; where texts have other codes
+    meanwhile, that of comparing them, too.
     """
-    table = pa.concat_tables(tables)
-    if not table.num_rows:
-        return table
-    numbers = row_numbers(table, table.column_names[:-2])
-    of_each, firsts = np.unique(numbers, return_index=True)
-    sums = np.zeros(len(of_each), np.int64)
-    np.add.at(sums, numbers, numbers_of(table[DIFF]))
-    kept = np.flatnonzero(sums)
-    last = np.full(len(kept), numbers_of(table[TIME]).max(), np.int64)
-    found = table.take(numbers_from(firsts[kept].astype(np.int64))).combine_chunks()
-    columns = [*found.columns[:-2], numbers_from(last), numbers_from(sums[kept])]
-    return pa.Table.from_arrays(columns, names=found.column_names)
+    time, computed = pieces[-1].time, together(pieces)
+    if computed is not None:
+        whole = Delta(computed.delta.groups, computed.delta.layout, len(computed.delta), time, computed.delta.diffs)
+        found = consolidate(whole, types) or whole.slice(0, 0)
+        return Piece(time, Computed(computed.schema, found.gathered(), computed.strings))
+    table = joined(pieces)
+    kept, sums = summed(table.select(range(len(types))), types, None, numbers_of(table[DIFF]))
+    found = table.take(numbers_from(kept)).combine_chunks()
+    columns = [*found.columns[:-2], numbers_from(np.full(len(kept), time, np.int64)), numbers_from(sums)]
+    return piece_of(pa.Table.from_arrays(columns, names=found.column_names), time)
 
 
 def row_numbers(table: pa.Table, names: Iterable[int | str]) -> Ints:

@@ -13,10 +13,12 @@ from time import monotonic
 import pyarrow as pa
 
 from catalog.errors import Error, InterfaceError, LagError
-from ivm.subscriptions.backlog import Backlog, Netted, Piece, WhenFull
+from catalog.types import SqlType
+from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
 from ivm.subscriptions.feed import Feed, Reached, Wake
 from ivm.subscriptions.forms import Form, FormName
 from ivm.subscriptions.net import net
+from ivm.subscriptions.piece import Piece, joined, piece_of
 from ivm.subscriptions.waiting import ending, waking
 
 
@@ -56,18 +58,19 @@ class Subscription:
     """
 
     def __init__(
-        self, view: str, empty: pa.Table, close: Callable[[Subscription], None], certain: Callable[[], None],
-        feed: Feed, reached: Reached, begins: int, wish: Wish, form: Form,
+        self, view: str, empty: pa.Table, types: Sequence[SqlType], close: Callable[[Subscription], None],
+        certain: Callable[[], None], feed: Feed, reached: Reached, begins: int, wish: Wish, form: Form,
     ) -> None:  # fmt: skip
         """`certain` returns when what was pushed survives a loss of power, if somebody waits for that.
 
-        `feed`: what is told of the view, from now on; `reached`: up to when all was told, for all views; `begins`: the
-        time up to which this one knows all by itself.
+        `types`: of the columns of the view; `feed`: what is told of it, from now on; `reached`: up to when all was
+        told, for all views; `begins`: the time up to which this one knows all by itself.
         """
         self.view = view
         self.wish = wish
         self._certain = certain
         self._empty = empty
+        self._types = types
         self._close = close
         self._feed = feed
         self._reached = reached
@@ -148,7 +151,7 @@ class Subscription:
     def begin(self, table: pa.Table, time: int) -> None:
         """What there was at `time` comes before what has changed since; called before anybody takes anything."""
         with self._lock:
-            self._backlog = replace(self._backlog, pieces=((time, table), *self._backlog.pieces))
+            self._backlog = replace(self._backlog, pieces=(piece_of(table, time), *self._backlog.pieces))
 
     def end(self, reason: Error | None = None) -> None:
         """Let go of all who wait; what is pending can still be read. After that a `reason` is raised."""
@@ -180,7 +183,7 @@ class Subscription:
         """
         if self.wish.when_full == "coalesce":
             with self._lock:
-                self._backlog = self._backlog.netted(known)
+                self._backlog = self._backlog.netted(self._types, known)
         elif self.wish.when_full == "fail":
             with self._lock:
                 self._backlog = Backlog(self._feed.end).ended(LagError(self._lag()))
@@ -265,10 +268,10 @@ class Subscription:
 
     def _take(self, pieces: Sequence[Piece], left: Backlog) -> pa.Table:
         """These, after which the others are left, in one table; the lock is held."""
-        tables = [table for _, table in pieces]
-        found = net(tables) if len(tables) > 1 and self.wish.is_rare else pa.concat_tables(tables)
+        is_netted = len(pieces) > 1 and self.wish.is_rare
+        found = net(pieces, self._types).table if is_netted else joined(pieces)
         self._backlog = left
-        self._taken = pieces[-1][0]
+        self._taken = pieces[-1].time
         if self.wish.when_full == "block":
             self._wake()
         return found

@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[s
     "a table that is no name": (lambda db: db.apply({5: []}), ivm.BindError, ["5", "int"]),  # type: ignore[dict-item]
     "no table's name": (lambda db: db.view(None), ivm.BindError, ["None"]),  # type: ignore[arg-type]
     "no rows": (lambda db: db.apply({"note": None}), ivm.TypeMismatchError, ["note", "NoneType"]),  # type: ignore[dict-item]
-    "an empty text for rows": (lambda db: db.apply({"note": ""}), ivm.TypeMismatchError, ["note", "str"]),  # type: ignore[dict-item]
+    "an empty text for rows": (lambda db: db.apply({"note": ""}), ivm.TypeMismatchError, ["note", "str"]),
     "no SQL": (lambda db: db.sql(None), ivm.ParseError, ["str", "None"]),  # type: ignore[arg-type]
     "bytes of SQL": (lambda db: db.sql(b"SELECT 1"), ivm.ParseError, ["str", "bytes"]),  # type: ignore[arg-type]
     "half a character": (sql("SELECT 1,\n '\udc80'"), ivm.ParseError, ["udc80", "line 2, column 3"]),

@@ -24,6 +24,9 @@ SCHEMA = """
 """
 
 
+_USUAL = Limits()
+
+
 class Served:
     """A database, and where it is served."""
 
@@ -44,7 +47,7 @@ class Served:
 
 @contextmanager
 def served(
-    users: tuple[User, ...] = (), limits: Limits = Limits(), text: str = SCHEMA, **how: object
+    users: tuple[User, ...] = (), limits: Limits = _USUAL, text: str = SCHEMA, **how: object
 ) -> Iterator[Served]:
     """A database in memory behind the door."""
     with ivm.connect(compile="off", **how) as db:

@@ -268,23 +268,30 @@ def test_what_takes_too_long_ends(client):
 
 def test_users_roles_and_limits():
     ada, bot = user_with_password("ada", "sesame", "write"), user_with_password("bot", "12345678")
-    with served((ada, bot), Limits(connections=3, result_rows=100, request_bytes=10_000)) as server:
-        with server.connect(password="sesame") as client, server.connect("bot", password="12345678") as reader:
-            client.execute("INSERT INTO item VALUES (3, 'pad', 1)")
-            assert reader.execute("SELECT count(*), current_user FROM item").fetchone()[0] == 3
+    limits = Limits(connections=3, result_rows=100, request_bytes=10_000)
+    with (
+        served((ada, bot), limits) as server,
+        server.connect(password="sesame") as client,
+        server.connect("bot", password="12345678") as reader,
+    ):
+        client.execute("INSERT INTO item VALUES (3, 'pad', 1)")
+        assert reader.execute("SELECT count(*) FROM item").fetchone() == (3,)
+        assert reader.execute("SELECT current_user").fetchone() == ("bot",)
+        for text in ("DELETE FROM item", "DELETE FROM item WHERE id = 1", "CREATE TABLE x (i INTEGER)", "BEGIN; DROP VIEW one"):
             with pytest.raises(psycopg.errors.ReadOnlySqlTransaction, match="bot"):
-                reader.execute("DELETE FROM item")
-            with pytest.raises(psycopg.errors.ProgramLimitExceeded):
-                reader.execute("SELECT * FROM range(101)")
+                reader.execute(text)
+        reader.execute("ROLLBACK")
+        with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+            reader.execute("SELECT * FROM range(101)")
+        with pytest.raises(psycopg.OperationalError):
+            reader.execute("SELECT '" + "x" * 20_000 + "'")
+        for name, password in (("ada", "open"), ("nobody", "sesame"), ("bot", "")):
             with pytest.raises(psycopg.OperationalError):
-                reader.execute("SELECT '" + "x" * 20_000 + "'")
-            for name, password in (("ada", "open"), ("nobody", "sesame"), ("bot", "")):
-                with pytest.raises(psycopg.OperationalError):
-                    server.connect(name, password=password)
-            with server.connect(password="sesame"), server.connect(password="sesame"):
-                with pytest.raises(psycopg.OperationalError, match="too many"):
-                    server.connect(password="sesame")
-            assert client.execute("SELECT 1").fetchone() == (1,)
+                server.connect(name, password=password)
+        with server.connect(password="sesame"), server.connect(password="sesame"):
+            with pytest.raises(psycopg.OperationalError, match="too many"):  # noqa: PT012
+                server.connect(password="sesame")
+        assert client.execute("SELECT 1").fetchone() == (1,)
 
 
 def _message(kind: bytes, body: bytes = b"") -> bytes:

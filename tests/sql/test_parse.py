@@ -248,7 +248,7 @@ def test_nothing_is_no_statement():
         ("SHOW a b", UnsupportedError, "SHOW TABLES, "),
         ("DESCRIBE", ParseError, "line 1"),
         ("UPDATE t SET a = 1, a = 2", BindError, "sets column 'a' twice"),
-        ("COPY t FROM 'x' (FORMAT arrow)", UnsupportedError, "csv, parquet and json are"),
+        ("COPY t FROM 'x' (FORMAT arrow)", UnsupportedError, "csv, parquet, json and, into a table"),
         ("COPY t FROM 'x.csv' (FOO 3)", UnsupportedError, "COPY of a csv file with FOO is not supported"),
         ("COPY t FROM 'x.parquet' (HEADER)", UnsupportedError, "COPY of a parquet file with HEADER is not supported"),
         ("COPY (SELECT 1) FROM 'x.csv'", UnsupportedError, "COPY needs a plain name"),

@@ -93,9 +93,9 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
 def net_in_order(rows: ArrowRows, types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
     """As `in_order`, deletes first, after the diffs of equal rows at equal times are added up and zeros left out.
 
-    `rows` are the updates', with columns of `types`, at least one. Cost: see `_summed`.
+    `rows` are the updates', with columns of `types`, at least one. Cost: see `summed`.
     """
-    kept, sums = _summed(rows, types, None if isinstance(times, int) else times, diffs)
+    kept, sums = summed(rows, types, None if isinstance(times, int) else times, diffs)
     changes = in_order(chosen(times, kept), sums, len(kept), deletes_first=True)
     return replace(changes, positions=kept if changes.positions is None else kept[changes.positions])
 
@@ -114,7 +114,7 @@ def within_bounds(
         raise ConstraintError(
             f"cannot change {what}: _diff {_largest(diffs)} is part of a sum beyond 64 bits; give smaller diffs"
         )
-    kept, sums = _summed(rows, types, times, diffs)
+    kept, sums = summed(rows, types, times, diffs)
     if not _are_few(sums):
         first = kept[int(np.argmax(np.abs(sums.astype(np.float64))))]
         row = tuple(column[int(first)].as_py() for column in rows.columns)
@@ -126,7 +126,7 @@ def within_bounds(
     return rows.take(numbers_from(kept)), None if times is None else times[kept], sums
 
 
-def _summed(rows: ArrowRows, types: Sequence[SqlType], times: Ints | None, diffs: Ints) -> tuple[Ints, Ints]:
+def summed(rows: ArrowRows, types: Sequence[SqlType], times: Ints | None, diffs: Ints) -> tuple[Ints, Ints]:
     """As `merge_equal`. Texts are compared, not kept. Cost: reads and packs all columns, one access a row."""
     dictionary = TextDictionary()
     columns = [to_column(column, type_, dictionary) for column, type_ in zip(rows.columns, types, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -136,6 +136,8 @@ def bind_keys(
         if id(node) not in bound:
             expression = _at_position(context, node, items).unalias()
             key = binder.bind(expression).stored
+            if by_all and without_column(key) is not None:
+                binder.refuse(node, "UNNEST with GROUP BY ALL is not supported, nor is it by DuckDB; list the keys")
             collates = collates or bool(key.type.collation)
             bound[id(node)] = _as_text(key) if by_all else key
             named.setdefault(bound[id(node)], expression)
@@ -153,13 +155,10 @@ def bind_keys(
     return Grouping(keys, sets, tuple(named[key] for key in keys))
 
 
-def _tell_rows(binder: Binder, keys: Mapping[Scalar, exp.Expr]) -> bool:
+def _tell_rows(binder: Binder, keys: Iterable[Scalar]) -> bool:
     """Whether the keys of GROUP BY ALL may differ from row to row of the block: they or their subqueries read a column
     of it. If none does, GROUP BY ALL is nothing, as in DuckDB.
     """
-    for key, node in keys.items():
-        if without_column(key) is not None:
-            binder.refuse(node, "UNNEST with GROUP BY ALL is not supported, nor is it by DuckDB; list the keys")
     asked = binder.subqueries.found if binder.subqueries is not None else ()
     return any(map(columns_of, keys)) or any(outers(relation_scalars(each.right), each.binding) for each in asked)
 

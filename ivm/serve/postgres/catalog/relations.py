@@ -125,7 +125,8 @@ def _attribute(asked: Asked) -> pa.Table:
     return _with(told, {
         "attstattarget": -1, "attcacheoff": -1, "attbyval": False, "attalign": "i", "attstorage": "p",
         "attidentity": "", "attcompression": "", "atthasmissing": False, "attisdropped": False, "attislocal": True,
-        "attinhcount": 0, "attcollation": 0, "attacl": None, "attoptions": None, "attfdwoptions": None, "attmissingval": None,
+        "attinhcount": 0, "attcollation": 0, "attacl": None, "attoptions": None, "attfdwoptions": None,
+        "attmissingval": None,
     })  # fmt: skip
 
 

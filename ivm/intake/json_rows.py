@@ -1,0 +1,61 @@
+"""Values of JSON as the columns of a table take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from catalog.names import key
+from catalog.schema import Table
+from catalog.types import Kind, SqlType
+from ivm.intake.documents import What, documents
+
+Maker = Callable[[Any], Any]
+"""What makes of a value that is not NULL one that a column takes, or leaves it as it is, to be judged by the column."""
+
+
+def json_rows(data: Any, table: Table) -> list[dict[str, Any]]:
+    """The rows that JSON objects are, by the names of columns; see `documents`. TypeMismatchError for other values."""
+    what = What(table.name, "row")
+    makers = {key(field.name): make for field in table.fields if (make := maker_of(field.type)) is not None}
+    rows = []
+    for place, each in enumerate(documents(data, what)):
+        if not isinstance(each, Mapping):
+            shown = "null" if each is None else f"of type {type(each).__name__}"
+            raise what.at(place, f'is {shown}, and no JSON object; write {{"{table.fields[0].name}": ..}}')
+        rows.append(made(each, makers))
+    return rows
+
+
+def made(row: Mapping[str, Any], makers: Mapping[str, Maker]) -> dict[str, Any]:
+    """The row with what the makers, by the keys of names, make of its values."""
+    return {
+        name: value if value is None or (make := makers.get(key(name))) is None else make(value)
+        for name, value in row.items()
+    }
+
+
+def complete(rows: Sequence[Mapping[str, Any]], table: Table) -> list[Mapping[str, Any]]:
+    """The rows, the first one with NULL in columns that none has, where those may be NULL and have no DEFAULT."""
+    there = {key(name) for row in rows for name in row}
+    lacking = [
+        field.name
+        for field in table.given
+        if key(field.name) not in there and field.nullable and table.default(field.name) is None
+    ]
+    return [{**rows[0], **dict.fromkeys(lacking)}, *rows[1:]] if rows and lacking else list(rows)
+
+
+def maker_of(type_: SqlType) -> Maker | None:
+    """What makes a column's value of one of JSON; None where nothing is to be done."""
+    if type_.kind in (Kind.DOUBLE, Kind.FLOAT):
+        return lambda value: float(value) if isinstance(value, Decimal) else value
+    return decimal_of if type_.kind is Kind.DECIMAL else None
+
+
+def decimal_of(value: Any) -> Any:
+    """A number as a Decimal, a float as the shortest one that prints it; texts are left to be read."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return Decimal(repr(value))
