@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 
@@ -33,7 +34,7 @@ class Served:
     def __init__(self, db: ivm.Database, port: int) -> None:
         self.db, self.port = db, port
 
-    def connect(self, user: str = "ada", **how: object) -> psycopg.Connection:
+    def connect(self, user: str = "ada", **how: Any) -> psycopg.Connection:
         """A client of psycopg."""
         return psycopg.connect(host="127.0.0.1", port=self.port, user=user, **({"autocommit": True} | how))
 
@@ -46,9 +47,7 @@ class Served:
 
 
 @contextmanager
-def served(
-    users: tuple[User, ...] = (), limits: Limits = _USUAL, text: str = SCHEMA, **how: object
-) -> Iterator[Served]:
+def served(users: tuple[User, ...] = (), limits: Limits = _USUAL, text: str = SCHEMA, **how: Any) -> Iterator[Served]:
     """A database in memory behind the door."""
     with ivm.connect(compile="off", **how) as db:
         db.sql(text)

@@ -92,7 +92,7 @@ def test_both_forms_say_the_same(server):
     asked = [text for text in VALUES if not text.startswith(("[", "{", "INT", "TIME ", "CAST([", "NULL", "'{"))]
     rows = server.db.sql("SELECT " + ", ".join(asked)).arrow()
     for column, shape in zip(rows.columns, shapes(rows.schema), strict=True):
-        text, binary = (value_of(encoded(column, shape, form)[0], shape.oid, form) for form in (0, 1))
+        text, binary = (value_of(encoded(column, shape, form)[0] or b"", shape.oid, form) for form in (0, 1))
         assert str(text) == str(binary)
 
 
@@ -171,7 +171,7 @@ def test_errors_say_what_is_wrong_where_and_what_to_do(client):
     assert (told.message_primary, told.statement_position) == ("there is no table or view 'itm'", "15")
     with pytest.raises(psycopg.Error) as raised:
         client.execute("DROP TABLE item")
-    assert raised.value.diag.message_hint.startswith("drop what uses it first")
+    assert "drop what uses it first" in str(raised.value.diag.message_hint)
     assert client.execute("SELECT 1").fetchone() == (1,)
 
 
@@ -268,7 +268,7 @@ def test_what_takes_too_long_ends(client):
 
 def test_users_roles_and_limits():
     ada, bot = user_with_password("ada", "sesame", "write"), user_with_password("bot", "12345678")
-    limits = Limits(connections=3, result_rows=100, request_bytes=10_000)
+    limits = Limits(connections=2, result_rows=100, request_bytes=10_000)
     with (
         served((ada, bot), limits) as server,
         server.connect(password="sesame") as client,
@@ -277,7 +277,12 @@ def test_users_roles_and_limits():
         client.execute("INSERT INTO item VALUES (3, 'pad', 1)")
         assert reader.execute("SELECT count(*) FROM item").fetchone() == (3,)
         assert reader.execute("SELECT current_user").fetchone() == ("bot",)
-        for text in ("DELETE FROM item", "DELETE FROM item WHERE id = 1", "CREATE TABLE x (i INTEGER)", "BEGIN; DROP VIEW one"):
+        for text in (
+            "DELETE FROM item",
+            "DELETE FROM item WHERE id = 1",
+            "CREATE TABLE x (i INTEGER)",
+            "BEGIN; DROP VIEW one",
+        ):
             with pytest.raises(psycopg.errors.ReadOnlySqlTransaction, match="bot"):
                 reader.execute(text)
         reader.execute("ROLLBACK")
@@ -288,9 +293,8 @@ def test_users_roles_and_limits():
         for name, password in (("ada", "open"), ("nobody", "sesame"), ("bot", "")):
             with pytest.raises(psycopg.OperationalError):
                 server.connect(name, password=password)
-        with server.connect(password="sesame"), server.connect(password="sesame"):
-            with pytest.raises(psycopg.OperationalError, match="too many"):  # noqa: PT012
-                server.connect(password="sesame")
+        with server.connect(password="sesame"), pytest.raises(psycopg.OperationalError, match="too many"):
+            server.connect(password="sesame")
         assert client.execute("SELECT 1").fetchone() == (1,)
 
 

@@ -47,7 +47,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "pg_get_constraintdef": _written("ivm_constraint_texts", ", pretty"),
     "pg_get_indexdef": Function(
         "(o) AS (SELECT any_value(ivm_text) FROM ivm_index_texts WHERE ivm_oid = o AND ivm_number = 0), "
-        "(o, n, pretty) AS (SELECT any_value(ivm_text) FROM ivm_index_texts WHERE ivm_oid = o AND ivm_number = n)", ("ivm_index_texts",)),
+        "(o, n, pretty) AS (SELECT any_value(ivm_text) FROM ivm_index_texts WHERE ivm_oid = o AND ivm_number = n)",
+        ("ivm_index_texts",)),
     "pg_get_viewdef": _written("ivm_view_texts", ", pretty"),
     "pg_get_userbyid": _same("ivm_user()", "o"),
     "pg_table_is_visible": Function(
