@@ -228,12 +228,12 @@ def test_events(client, db):
 def test_events_in_other_forms(client, db):
     path = "/views/revenue/changes?access_token=all"
     anybody = Client(client.address)
-    with anybody.events(f"{path}&form=upserts&every=2&snapshot=true") as events:
+    with anybody.events(f"{path}&form=upserts&every=50ms&snapshot=true") as events:
         assert [row["_deleted"] for row in events.next().data] == [False, False]
         db.sql("UPDATE sale SET price = 9 WHERE id = 2")
         db.sql("UPDATE sale SET price = 8 WHERE id = 2")
         while [row["total"] for row in events.next().data] != [8.0]:
-            pass  # the first commit may be told alone
+            pass  # the first commit may have been told alone
     with anybody.events(f"{path}&progress=1") as events:
         assert events.next().data == []
         db.sql("CREATE TABLE IF NOT EXISTS aside (id INTEGER); INSERT INTO aside VALUES (1)")
