@@ -31,6 +31,23 @@ class Checkpoints(Protocol):
         ...
 
 
+class Follows(Protocol):
+    """What follows the process that writes a directory; see `ivm.durable.following`."""
+
+    def refresh(self) -> int:
+        """Have all commits that there are by now; the time of the last one."""
+        ...
+
+    @property
+    def behind(self) -> tuple[int, int, int, str]:
+        """The time and the record that is reached, how many bytes of the log are left, why it does not go on."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the files. Once is enough."""
+        ...
+
+
 class Loads(Protocol):
     """What loads files without their rows passing through this process, where it can; else nothing has happened."""
 
