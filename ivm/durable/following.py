@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
+from itertools import count
 from threading import Event, Lock, Thread
 from time import sleep
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from weakref import finalize, ref
 
 import pyarrow as pa
 
-from catalog.errors import Error, StorageError
+from catalog.errors import Error, InterfaceError, StorageError
 from ivm.durable.payload import COMMIT, catalog_of, read_head
 from ivm.durable.recovery import Known, Reached, reached
 from ivm.durable.restore import install_at_once
@@ -144,16 +145,18 @@ class Following:
         What looks damaged may be a commit that is decided just then: it is looked at again. StorageError if it stays.
         """
         assert self._tail is not None, "there is a file"
-        for tried in range(_TRIES):
+        for tried in count():
             found = list(whole_records(self._tail.read(self._at), self._number + 1))
             gap = next((each for each in found if isinstance(each, Gap)), None)
+            if gap is not None and tried == _TRIES:
+                raise StorageError(
+                    f"cannot follow database {self.directory.where()}: record {gap.number} of its log is damaged, and "
+                    f"record {gap.found} behind it is whole; see `ivm check`"
+                )
             if gap is None:
-                return (each for each in found if isinstance(each, Record))
+                break
             sleep(0.001 * tried)
-        raise StorageError(
-            f"cannot follow database {self.directory.where()}: record {gap.number} of its log is damaged, and record "
-            f"{gap.found} behind it is whole; see `ivm check`"
-        )
+        return (each for each in found if isinstance(each, Record))
 
     def _has_taken(self, records: Sequence[Record]) -> bool:
         """Let some records take effect, at once; False if that is not possible, and some of them may have."""
@@ -268,9 +271,9 @@ def _follow_on(of: ref[Core], ended: Event, every: float) -> None:
         try:
             core.follows.refresh()
             wait = every
+        except InterfaceError:
+            continue  # it was closed meanwhile
         except Error as error:
-            if core.lock.closed:
-                continue
             if wait == every:
                 _log.warning("a database that follows another process has to wait: %s", error)
             wait = min(max(2 * wait, 1.0), 60.0)

@@ -202,27 +202,25 @@ db = ivm.connect(sys.argv[1], compile="off", durability="off")
 db.sql("CREATE TABLE IF NOT EXISTS a (i BIGINT); CREATE TABLE IF NOT EXISTS b (i BIGINT)")
 for number in range(1_000_000):
     db.apply({table: [{"i": number}] for table in "ab"})
-    if number % 10 == 9:
+    if number % 12 == 11:
         db.sql("CHECKPOINT; ALTER TABLE a ADD COLUMN x INTEGER; ALTER TABLE a DROP COLUMN x")
 """
 
 
-def test_writers_that_are_killed(path: Path) -> None:
+def test_a_writer_that_is_killed(path: Path) -> None:
     with writer(path) as shop:
         shop.sql("CREATE TABLE a (i BIGINT); CREATE TABLE b (i BIGINT)")
         shop.sql("CREATE MATERIALIZED VIEW same AS SELECT (SELECT count(*) FROM a) - (SELECT count(*) FROM b) AS x")
     with ivm.connect(path, compile="off", read_only=True, follow=True) as db:
-        for _ in range(2):  # the second one finds what the first has left
-            before = db.time
-            process = subprocess.Popen([sys.executable, "-c", PROGRAM, path], cwd=Path(__file__).parents[2])
-            deadline = time.monotonic() + 60
-            while db.time < before + 25 and time.monotonic() < deadline:
-                assert db.view("same").fetchall() == [(0,)]
-                seen = db.time
-                assert db.refresh() >= seen
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            assert db.refresh() >= before + 25
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM, path], cwd=Path(__file__).parents[2])
+        deadline = time.monotonic() + 60
+        while db.time < 25 and time.monotonic() < deadline:
+            assert db.view("same").fetchall() == [(0,)]
+            seen = db.time
+            assert db.refresh() >= seen
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert db.refresh() >= 25
         with writer(path) as shop:
             assert contents(shop) == contents(db)
 
