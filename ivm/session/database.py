@@ -28,6 +28,7 @@ from ivm.session.statements import (
 from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions
 from ivm.session.with_changes import WithChanges
+from ivm.session.with_deliveries import WithDeliveries
 from ivm.session.with_functions import WithFunctions
 from ivm.session.with_subscriptions import WithSubscriptions
 from sql.macros import with_macros
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from ivm.session.what_if import WhatIf
 
 
-class Database(WithFunctions, WithChanges, WithSubscriptions):
+class Database(WithFunctions, WithChanges, WithSubscriptions, WithDeliveries):
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
 
     Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a

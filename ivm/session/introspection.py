@@ -4,7 +4,8 @@ and views that `Database.tables` and `Database.views` list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 
@@ -15,6 +16,7 @@ from catalog.schema import Schema
 from catalog.zones import UTC
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
+from ivm.deliveries.target import Delivered
 from ivm.engine.engine import Engine
 from ivm.kernels.memory.allocator import resident_bytes
 from ivm.operators.operator import StateSize
@@ -144,11 +146,38 @@ def _commits(engine: Engine) -> Reading:
     return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL)
 
 
+def deliveries(delivered: Sequence[Delivered], time: int) -> pa.Table:
+    """The rows of ivm_deliveries, where the last commit has this time."""
+    rows = [
+        (
+            each.view,
+            each.to,
+            each.form,
+            each.time,
+            max(time - each.time, 0),
+            each.rows,
+            each.state,
+            each.failures,
+            each.error,
+        )
+        for each in delivered
+    ]
+    return table_of(
+        rows, view=TEXT, to=TEXT, form=TEXT, time=NUMBER, behind=NUMBER, rows=NUMBER, state=TEXT, failures=NUMBER,
+        error=TEXT,
+    )  # fmt: skip
+
+
+def _deliveries(engine: Engine) -> Reading:
+    return partial(deliveries, tuple(map(copy, engine.listeners.delivered)), engine.time)
+
+
 RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_views": _views,
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
     "ivm_commits": _commits,
+    "ivm_deliveries": _deliveries,
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 
