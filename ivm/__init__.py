@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ivm.session.delivering import Delivery
     from ivm.session.introspection import TableInfo, ViewInfo
     from ivm.session.oracle import VerificationError, Verified
+    from ivm.session.snapshot import Snapshot
     from ivm.session.what_if import WhatIf
     from ivm.subscriptions.subscription import Subscription
 
@@ -62,6 +63,7 @@ __all__ = [
     "Progress",
     "RecursionLimitError",
     "Result",
+    "Snapshot",
     "StorageError",
     "Subscription",
     "TableInfo",
@@ -84,6 +86,7 @@ _PLACES = {
     "Delivery": "ivm.session.delivering",
     "Progress": "ivm.engine.installing",
     "Result": "ivm.results.result",
+    "Snapshot": "ivm.session.snapshot",
     "Subscription": "ivm.subscriptions.subscription",
     "WhatIf": "ivm.session.what_if",
     "TableInfo": "ivm.session.introspection",

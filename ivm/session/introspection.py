@@ -1,11 +1,10 @@
-"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators and ivm_commits, and the tables
-and views that `Database.tables` and `Database.views` list.
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators, ivm_commits and ivm_snapshots,
+and the tables and views that `Database.tables` and `Database.views` list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,10 +13,12 @@ import pyarrow as pa
 from catalog.clock import is_own
 from catalog.schema import Schema
 from catalog.zones import UTC
+from ivm.dataflow.graph import StillRead
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
 from ivm.deliveries.target import Delivered
 from ivm.engine.engine import Engine
+from ivm.engine.past import Past
 from ivm.kernels.memory.allocator import resident_bytes
 from ivm.operators.operator import StateSize
 from ivm.plan.arrangement import ArrangementPlan
@@ -27,6 +28,7 @@ from ivm.results.result import table_of
 from ivm.session.core import Core
 
 TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
+MOMENT = pa.timestamp("us", "UTC")
 Reading = Callable[[], pa.Table]
 """Makes an Arrow table of rows that nobody writes to any more."""
 _PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
@@ -142,34 +144,39 @@ def _counted(node: Node, more: str) -> tuple[str, int, int, int, float]:
 
 
 def _commits(engine: Engine) -> Reading:
-    commits = tuple(engine.commits)
-    return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL)
+    return commits_of(engine.past)
 
 
-def deliveries(delivered: Sequence[Delivered], time: int) -> pa.Table:
-    """The rows of ivm_deliveries, where the last commit has this time."""
-    rows = [
-        (
-            each.view,
-            each.to,
-            each.form,
-            each.time,
-            max(time - each.time, 0),
-            each.rows,
-            each.state,
-            each.failures,
-            each.error,
-        )
-        for each in delivered
-    ]
-    return table_of(
-        rows, view=TEXT, to=TEXT, form=TEXT, time=NUMBER, behind=NUMBER, rows=NUMBER, state=TEXT, failures=NUMBER,
-        error=TEXT,
-    )  # fmt: skip
+def commits_of(past: Past) -> Reading:
+    """The last commits."""
+    commits = tuple(past.commits)
+    return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL, at=MOMENT)
+
+
+def _snapshots(engine: Engine) -> Reading:
+    return snapshots_of(engine.renderer.graph.still_read.each())
+
+
+def snapshots_of(held: Iterable[StillRead]) -> Reading:
+    """Who keeps what there was at which time."""
+    rows = [(each.time, each.holder, each.thread, each.begun) for each in held]
+    return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
 
 
 def _deliveries(engine: Engine) -> Reading:
-    return partial(deliveries, tuple(map(copy, engine.listeners.delivered)), engine.time)
+    return deliveries_of(engine.listeners.delivered, engine.time)
+
+
+def deliveries_of(delivered: Iterable[Delivered], time: int) -> Reading:
+    """How far deliveries are, when the last commit has this time."""
+    rows = [
+        (at.view, at.to, at.form, at.time, max(time - at.time, 0), at.rows, at.state, at.failures, at.error)
+        for at in delivered
+    ]
+    return lambda: table_of(
+        rows, view=TEXT, to=TEXT, form=TEXT, time=NUMBER, behind=NUMBER, rows=NUMBER, state=TEXT, failures=NUMBER,
+        error=TEXT,
+    )  # fmt: skip
 
 
 RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
@@ -178,6 +185,7 @@ RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_operators": _operators,
     "ivm_commits": _commits,
     "ivm_deliveries": _deliveries,
+    "ivm_snapshots": _snapshots,
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 
