@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,9 +31,7 @@ def files(to: str) -> list[str]:
     """The files that a folder or a table of Delta's consists of."""
     if not to.startswith("delta:"):
         return sorted(map(str, Path(to).glob("*.parquet")))
-    from deltalake import DeltaTable
-
-    return DeltaTable(to.removeprefix("delta:")).file_uris()
+    return deltalake.DeltaTable(to.removeprefix("delta:")).file_uris()
 
 
 def added(to: str) -> Counter[tuple[Any, ...]]:
@@ -248,7 +247,7 @@ def test_a_folder_that_fails_at_any_step_has_each_change_once(tmp_path, monkeypa
 
 @pytest.mark.parametrize("arrives", [False, True])
 def test_a_table_of_deltas_has_what_arrived_though_it_failed_once(db, tmp_path, monkeypatch, arrives):
-    done, fails, to = delta.write_deltalake, [1], f"delta:{tmp_path / 'out'}"
+    done, fails, to = deltalake.write_deltalake, [1], f"delta:{tmp_path / 'out'}"
 
     def fail(*given: Any, **more: Any) -> None:
         if arrives or not fails[0]:
@@ -273,4 +272,4 @@ def test_duckdb_reads_what_is_delivered(db, tmp_path):
         sell(db, 2)
         assert delivery.wait(10)
     query = f"SELECT city, n FROM '{tmp_path}/*.parquet' GROUP BY ALL HAVING sum(_diff) > 0"
-    assert duckdb.sql(query).fetchall() == [("Bern", 2)]
+    assert duckdb.execute(query).fetchall() == [("Bern", 2)]
