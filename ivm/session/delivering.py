@@ -13,7 +13,8 @@ from time import monotonic, sleep
 import pyarrow as pa
 
 from catalog.errors import Error, InterfaceError
-from ivm.deliveries.target import Delivered, Function, Mark, Target
+from ivm.deliveries.target import Delivered, Mark, Target
+from ivm.deliveries.targets import Function
 from ivm.session.core import Core
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.subscription import Subscription, Wish

@@ -48,7 +48,7 @@ class WithDeliveries(ABC):
         reaches back to it (BindError). InterfaceError if what is there is of another view, or of a later time;
         StorageError if the target cannot be reached, and UnsupportedError for a column that it has no type for.
         """
-        from ivm.deliveries.target import target_of  # noqa: PLC0415  which few need
+        from ivm.deliveries.targets import target_of  # noqa: PLC0415  which few need
         from ivm.session.delivering import Delivery  # noqa: PLC0415  as above
 
         core, wish = self._open, wish_of(every, form, True, 1000, "coalesce")
