@@ -31,6 +31,14 @@ class Checkpoints(Protocol):
         ...
 
 
+class Closes(Protocol):
+    """What ends with the database."""
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
 class Loads(Protocol):
     """What loads files without their rows passing through this process, where it can; else nothing has happened."""
 
