@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ivm.results.result import Result
     from ivm.session.cursor import Cursor
     from ivm.session.database import Database
+    from ivm.session.delivering import Delivery
     from ivm.session.introspection import TableInfo, ViewInfo
     from ivm.session.oracle import VerificationError, Verified
     from ivm.session.snapshot import Snapshot
@@ -52,6 +53,7 @@ __all__ = [
     "ConstraintError",
     "Cursor",
     "Database",
+    "Delivery",
     "Error",
     "InterfaceError",
     "LagError",
@@ -82,6 +84,7 @@ __all__ = [
 _PLACES = {
     "Cursor": "ivm.session.cursor",
     "Database": "ivm.session.database",
+    "Delivery": "ivm.session.delivering",
     "Progress": "ivm.engine.installing",
     "Result": "ivm.results.result",
     "Snapshot": "ivm.session.snapshot",

@@ -37,7 +37,7 @@ from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
-from ivm.session.serving import Checkpoints, Follows, Loads, SomeRows
+from ivm.session.serving import Checkpoints, Closes, Follows, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
@@ -75,6 +75,8 @@ class Core:
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
         """What makes those of a database that outlives its process."""
+        self.deliveries: list[Closes] = []
+        """Those that deliver what changes in views."""
         self.relations: Mapping[str, Callable[[Any], Callable[[], pa.Table]]] | None = None
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
@@ -156,6 +158,8 @@ class Core:
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        for each in tuple(self.deliveries):
+            each.close()
         self.numbers.close()
         if self.checkpoints is not None and not self.lock.closed:
             self.checkpoints.close()

@@ -30,6 +30,7 @@ from ivm.session.statements import (
 from ivm.session.ticking import tick
 from ivm.session.transactions import Transactions, at_time
 from ivm.session.with_changes import WithChanges
+from ivm.session.with_deliveries import WithDeliveries
 from ivm.session.with_functions import WithFunctions
 from ivm.session.with_moments import WithMoments
 from ivm.session.with_subscriptions import WithSubscriptions
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from ivm.session.oracle import Verified
 
 
-class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions):
+class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithDeliveries):
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
 
     Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a

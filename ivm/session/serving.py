@@ -31,7 +31,15 @@ class Checkpoints(Protocol):
         ...
 
 
-class Follows(Protocol):
+class Closes(Protocol):
+    """What ends with the database."""
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+class Follows(Closes, Protocol):
     """What follows the process that writes a directory; see `ivm.durable.following`."""
 
     def refresh(self) -> int:
@@ -41,10 +49,6 @@ class Follows(Protocol):
     @property
     def behind(self) -> tuple[int, int, int, str]:
         """The time and the record that is reached, how many bytes of the log are left, why it does not go on."""
-        ...
-
-    def close(self) -> None:
-        """Let go of the files. Once is enough."""
         ...
 
 
