@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
 from ivm.serve.errors import LimitError
+from ivm.serve.inside import Inside
 from ivm.serve.postgres import messages
 from ivm.serve.postgres.copy_words import Copy, copy_of
 from ivm.serve.postgres.copying import begins, ends, given_out
@@ -17,14 +18,34 @@ from ivm.serve.postgres.encoding import encoded
 from ivm.serve.postgres.errors import CANCELLED, SqlStateError
 from ivm.serve.postgres.following import Following, Wanted, wanted
 from ivm.serve.postgres.messages import MalformedError
+from ivm.serve.postgres.session import PgSession
+from ivm.serve.postgres.startup import Streams
 from ivm.session.script import without_comments
 
-if TYPE_CHECKING:
-    from ivm.serve.postgres.connection import Connection
-
+T = TypeVar("T")
 _AT_ONCE = 5000
 _MOST_MESSAGES = 16
 """So many times as large as one message may be what a COPY brings."""
+
+
+class Client(Protocol):
+    """A connection, as far as it has to do with what goes on for long."""
+
+    streams: Streams
+    session: PgSession
+    inside: Inside
+
+    async def message(self) -> tuple[bytes, bytes]:
+        """The next message."""
+        ...
+
+    async def work(self, work: Callable[[], T]) -> T:
+        """Have a thread do something."""
+        ...
+
+    async def unless_ended(self, coming: Awaitable[T]) -> T:
+        """What comes, unless somebody ends that first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +67,7 @@ def transfer_of(word: str, text: str) -> Transfer | None:
     return None
 
 
-async def transferred(to: Connection, transfer: Transfer, *, described: bool, forms: Sequence[int]) -> None:
+async def transferred(to: Client, transfer: Transfer, *, described: bool, forms: Sequence[int]) -> None:
     """Carry it out. `described`: whether the columns of rows are told first."""
     copy, follows = transfer.copy, transfer.follows
     if copy is not None and described:
@@ -60,7 +81,7 @@ async def transferred(to: Connection, transfer: Transfer, *, described: bool, fo
         await _copied_out(to, copy)
 
 
-async def _copied_in(to: Connection, copy: Copy) -> None:
+async def _copied_in(to: Client, copy: Copy) -> None:
     target = await to.work(partial(to.session.copy_into, copy))
     form = int(copy.format == "binary")
     await to.streams.send(messages.copy_response(b"G", len(target.fields), form))
@@ -84,7 +105,7 @@ async def _copied_in(to: Connection, copy: Copy) -> None:
     to.streams.writer.write(messages.complete(f"COPY {rows}"))
 
 
-async def _copied_out(to: Connection, copy: Copy) -> None:
+async def _copied_out(to: Client, copy: Copy) -> None:
     outcome = await to.work(partial(to.session.run, copy.asked))
     rows = outcome.rows
     if rows is None:
@@ -106,7 +127,7 @@ Tell = Callable[[Following, pa.Table | None], Awaitable[None]]
 
 
 async def _rows_told(
-    to: Connection, described: bool, forms: Sequence[int], following: Following, rows: pa.Table | None
+    to: Client, described: bool, forms: Sequence[int], following: Following, rows: pa.Table | None
 ) -> None:
     count = len(following.shapes)
     chosen = list(forms) if len(forms) == count else [forms[0] if forms else 0] * count
@@ -119,7 +140,7 @@ async def _rows_told(
     await to.streams.send(messages.data_rows([encoded(*each, zone) for each in given], rows.num_rows))
 
 
-async def _copied_lines(to: Connection, copy: Copy, following: Following, rows: pa.Table | None) -> None:
+async def _copied_lines(to: Client, copy: Copy, following: Following, rows: pa.Table | None) -> None:
     if rows is None:
         head = messages.copy_response(b"H", len(following.shapes), int(copy.format == "binary"))
         await to.streams.send(head + messages.message(b"d", begins(copy, following.schema.names)))
@@ -128,7 +149,7 @@ async def _copied_lines(to: Connection, copy: Copy, following: Following, rows: 
         await to.streams.send(messages.message(b"d", given))
 
 
-async def _followed(to: Connection, follows: Wanted, copy: Copy | None, tell: Tell) -> None:
+async def _followed(to: Client, follows: Wanted, copy: Copy | None, tell: Tell) -> None:
     """Tell what changes until the view ends, or somebody ends this."""
     following = await to.work(partial(to.session.subscribed, follows))
     count = 0
