@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ivm.session.database import Database
     from ivm.session.introspection import TableInfo, ViewInfo
     from ivm.session.oracle import VerificationError, Verified
+    from ivm.session.snapshot import Snapshot
     from ivm.session.what_if import WhatIf
     from ivm.subscriptions.subscription import Subscription
 
@@ -60,6 +61,7 @@ __all__ = [
     "Progress",
     "RecursionLimitError",
     "Result",
+    "Snapshot",
     "StorageError",
     "Subscription",
     "TableInfo",
@@ -81,6 +83,7 @@ _PLACES = {
     "Database": "ivm.session.database",
     "Progress": "ivm.engine.installing",
     "Result": "ivm.results.result",
+    "Snapshot": "ivm.session.snapshot",
     "Subscription": "ivm.subscriptions.subscription",
     "WhatIf": "ivm.session.what_if",
     "TableInfo": "ivm.session.introspection",

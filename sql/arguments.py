@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from sql.aggregate_nodes import OWN
 from sql.ir.functions import FUNCTIONS, Function
+from sql.past_words import AS_OF
 from sql.reader import AS_WRITTEN, LOST
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.tree import ENDINGS
@@ -194,6 +195,14 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.CTE, "key_expressions"): "USING KEY is not maintained; write WITH MUTUALLY RECURSIVE with GROUP BY the key",
     (exp.With, "search"): "SEARCH is not maintained; compute what rows are to be ordered by in a column",
     (exp.With, "cycle"): "CYCLE is not maintained; UNION ends on cycles by itself",
+    **dict.fromkeys(
+        (
+            (exp.Table, "version"),
+            (exp.Table, "when"),
+            *((kind, AS_OF) for kind in (exp.Select, exp.Subquery, exp.Union, exp.Intersect, exp.Except)),
+        ),
+        "a view shows the present; read the past in a SELECT, which is answered once",
+    ),
     (exp.Select, "sample"): "a sample changes without a change to a table; filter with WHERE instead",
     (exp.Select, "into"): "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",

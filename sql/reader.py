@@ -17,6 +17,7 @@ from sql.aggregate_nodes import OWN
 from sql.chains import Chained, unchained
 from sql.ir.functions.json import NAMES as JSON
 from sql.ir.functions.nested import LAMBDAS, NAMES
+from sql.past_words import Past
 from sql.signs import Signs, as_here
 from sql.unpacked import Build, kept_if_unpacked, unpacked
 from sql.words_kept import Words
@@ -68,7 +69,7 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
         members["LAMBDAS"] = {token: parse for token, parse in base.LAMBDAS.items() if token != TokenType.ARROW}
         members |= as_here(base)
     members["STATEMENT_PARSERS"] = {**base.STATEMENT_PARSERS, **_PIVOTS}
-    return type(f"Keeping{base.__name__}", (_Keeping, Words, *((Signs,) if others else ()), base), members)
+    return type(f"Keeping{base.__name__}", (_Keeping, Past, Words, *((Signs,) if others else ()), base), members)
 
 
 def _kept(build: Build) -> Build:

@@ -47,6 +47,7 @@ class ShardedCore(Core):
         super().__init__(cast(Engine, driver), external_access=external_access)
         self.driver = driver
         self.relations = SHARDED
+        driver.past.present = self.clock.present
         self.distribution = partial(explained, driver)
         self.some_rows = partial(some_rows, driver)
         self.comes_with = Coming

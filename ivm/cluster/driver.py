@@ -6,7 +6,6 @@ takes effect when its version is published, and never, if that does not happen.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -39,6 +38,7 @@ from ivm.distribute.placement import Placement
 from ivm.durable.payload import Batch
 from ivm.engine.decided import Also
 from ivm.engine.installing import Pause, put_or_drop
+from ivm.engine.past import Past
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
@@ -49,7 +49,6 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.turns import Aside, at_once
 from sql.ir.relation import Relation
 
-_COMMITS = 10_000
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
@@ -72,12 +71,11 @@ class Driver:
         """What checks constraints between shards, by the table, and by its own name; see `ivm.cluster.guards`."""
         self.oracle_sql: dict[str, str] = {}
         self.channels = Channels()
-        self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         self.listeners = Listeners()
         self.journal = Definitions(self)
         self.ledger = ledger
-        self._history = history
-        self._begins = self.time
+        self.past = Past(history)
+        self.past.begin_at(self.time)
         self._beside: Beside | None = None
         """The views that come with the next definition."""
         self.beginnings: Mapping[str, Any] = {}
@@ -101,7 +99,7 @@ class Driver:
     @property
     def since(self) -> int:
         """The earliest time that can still be read."""
-        return max(self.time - self._history, self._begins)
+        return self.past.since(self.time)
 
     @property
     def is_installing(self) -> bool:
@@ -313,7 +311,8 @@ class Driver:
         self.transport, self.channels, self.ledger = other.transport, other.channels, other.ledger
         self.views, self.guards = other.views, other.guards
         self.tables.shards = other.transport.shards
-        self._sizes, self._begins = None, other.time
+        self._sizes = None
+        self.past.begin_at(other.time)
         self.version, self._unsure = replace(other.version, again=False), False
 
     def tidy(self) -> None:
@@ -345,8 +344,7 @@ class Driver:
         """Tell who listens of a commit that is published. It may be interrupted, and called again."""
         self.listeners.tell(self.listeners.told(partial(self._changes, commit.time), commit.watched), commit.time)
         self.tables.changed(commit.names, commit.time)
-        if not self.commits or self.commits[-1][0] != commit.time:
-            self.commits.append((commit.time, commit.updates, (perf_counter_ns() - commit.started) / 1e6))
+        self.past.note(commit.time, self.since, commit.updates, commit.started)
 
     def _tried(
         self, what: bytes, levels: int, given: Given, frames: Mapping[str, Any], mode: str

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
 from ivm.results.result import table_of
-from ivm.session.introspection import NUMBER, REAL, TEXT, Reading
+from ivm.session.introspection import NUMBER, REAL, TEXT, Reading, commits_of, snapshots_of
 
 _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
 
@@ -63,7 +63,7 @@ def _exchanges(driver: Driver) -> pa.Table:
 
 
 def _commits(driver: Driver) -> pa.Table:
-    return table_of(driver.commits, time=NUMBER, updates=NUMBER, millis=REAL)
+    return commits_of(driver.past)()
 
 
 def _at_once(rows: Callable[[Driver], pa.Table], driver: Driver) -> Reading:
@@ -77,6 +77,7 @@ SHARDED: Mapping[str, Callable[[Driver], Reading]] = {
     "ivm_arrangements": partial(_at_once, partial(_of_shards, "ivm_arrangements")),
     "ivm_operators": partial(_at_once, partial(_of_shards, "ivm_operators")),
     "ivm_commits": partial(_at_once, _commits),
+    "ivm_snapshots": lambda driver: snapshots_of(()),
     "ivm_exchanges": partial(_at_once, _exchanges),
 }
 """What takes hold of each as it is, by its name."""

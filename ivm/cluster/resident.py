@@ -30,6 +30,7 @@ from ivm.distribute.distribute import Distributed
 from ivm.distribute.exchange import Channel, Channels
 from ivm.distribute.placement import is_repeated
 from ivm.durable.restore import bound_again
+from ivm.engine.past import History
 from ivm.engine.transaction import Change
 from ivm.operators.exchange import nothing
 from ivm.render.scalars.compiler import Compiler
@@ -41,7 +42,7 @@ class Resident:
     """See `ivm.cluster.protocol.Shard`. `number` is its own, of so many `shards`."""
 
     def __init__(
-        self, number: int, shards: int, compiler: Compiler | None = None, history: int = 0, *, sharing: bool = True
+        self, number: int, shards: int, compiler: Compiler | None = None, history: History = 0, *, sharing: bool = True
     ) -> None:
         self.engine = Shard(compiler, history, sharing=sharing)
         self.catalog = Catalog()

@@ -21,6 +21,7 @@ from ivm.engine.applying import applied
 from ivm.engine.decided import Decided
 from ivm.engine.engine import Engine
 from ivm.engine.installing import Planned, Progress
+from ivm.engine.past import History
 from ivm.engine.transaction import Change
 from ivm.engine.view import Installed
 from ivm.operators.exchange import Channel as Arriving
@@ -55,7 +56,7 @@ class _Commit:
 class Shard(Engine):
     """See above. Of a commit it is told `begin`, `go_on` for each further level, then `ready` and `keep`; or `undo`."""
 
-    def __init__(self, compiler: Compiler | None, history: int, *, sharing: bool = True) -> None:
+    def __init__(self, compiler: Compiler | None, history: History, *, sharing: bool = True) -> None:
         super().__init__(compiler, history, sharing=sharing)
         self.arriving: dict[str, Node] = {}
         self.leaving: dict[str, Node] = {}
@@ -163,7 +164,7 @@ class Shard(Engine):
     def reach(self, time: int) -> None:
         """Nothing has happened here up to this time."""
         if self.time < time:
-            since = max(time - self.history, self._begins)
+            since = self.past.since(time)
             self._decided = Decided(time, since, 0, perf_counter_ns(), ())
             self.settle()
 
@@ -172,7 +173,7 @@ class Shard(Engine):
 
         Raises as `Engine.commit` does; `undo` must follow then.
         """
-        since = BEGINNING if self.is_filling else max(time - self.history, self._begins)
+        since = BEGINNING if self.is_filling else self.past.since(time)
         started, under_way = perf_counter_ns(), _Commit(time, since)
         self._under_way = under_way
         graph = self.renderer.graph

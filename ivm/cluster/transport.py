@@ -80,7 +80,7 @@ class InProcess:
         """See `Transport.anew`."""
         engine = self.residents[0].engine
         compiler, sharing = engine.renderer.compiler, engine.renderer.sharing
-        residents = [Resident(n, shards, compiler, engine.history, sharing=sharing) for n in range(shards)]
+        residents = [Resident(n, shards, compiler, engine.past.history, sharing=sharing) for n in range(shards)]
         for each in residents:
             each.engine.begin_at(time)
         share_functions(residents, engine.renderer.functions)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
+from threading import current_thread
 from time import perf_counter_ns
 from types import MappingProxyType
 
@@ -89,10 +90,11 @@ class _Way:
 
 
 class StillRead:
-    """A time of which somebody reads, for as long as he holds this."""
+    """A time of which somebody reads, for as long as he holds this. `holder`: what he is; `begun`: since when."""
 
-    def __init__(self, time: int) -> None:
-        self.time = time
+    def __init__(self, time: int, holder: str, begun: int) -> None:
+        self.time, self.holder, self.begun = time, holder, begun
+        self.thread = current_thread().name
 
 
 class Graph:

@@ -227,5 +227,5 @@ class _Known:
         for name, table in put.items():
             engine.put_table(name, table)
         self._catalog = catalog
-        if engine.history:  # so that it is known what has changed in new views since
+        if engine.past.history:  # so that it is known what has changed in new views since
             self.finish()

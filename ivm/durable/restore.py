@@ -66,7 +66,7 @@ def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
         sizes = manifest.planned.get(view.name, {})
         on_disk.lacks |= _restore_view(core, catalog, view, bound[view.name], sizes, saved)
     indexes.clear()  # views have those that they need
-    if core.engine.history:  # each view knows by itself since when it can be read
+    if core.engine.past.history:  # each view knows by itself since when it can be read
         kept = [view.log.sealed.since for view in core.engine.views.values()]
         core.engine.begin_at(manifest.time, max(0, min(kept, default=manifest.time)))
     on_disk.states = saved.restored

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from itertools import chain
@@ -21,6 +20,7 @@ from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
 from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
+from ivm.engine.past import History, Past
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
 from ivm.engine.view import Contents, Installed
@@ -47,7 +47,6 @@ from ivm.trace.view_log import ViewLog
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 
-_COMMITS = 10_000
 _NONE: Mapping[str, float] = MappingProxyType({})
 
 
@@ -58,7 +57,7 @@ class Engine:
     """All rows are here, not spread over shards; there, what is loaded is planned again by the texts of views."""
 
     def __init__(
-        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
+        self, compiler: Compiler | None, history: History, *, sharing: bool = True, memory_limit: int | None = None,
         helpers: Helpers | None = None,
     ) -> None:  # fmt: skip
         self.dictionary = TextDictionary()
@@ -70,10 +69,7 @@ class Engine:
         self.oracle_sql: dict[str, str] = {}
         self.channels: dict[str, Schema] = {}
         """The columns of what comes from other shards, where this is one."""
-        self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
-        """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds."""
-        self.history = history
-        self._begins = 0
+        self.past = Past(history)
         self._sharing = sharing
         self._memory_limit = memory_limit
         self._apart: list[Renderer] = []
@@ -104,11 +100,12 @@ class Engine:
     @property
     def since(self) -> int:
         """The earliest time that can still be read."""
-        return max(self.time - self.history, self._begins)
+        return self.past.since(self.time)
 
     def begin_at(self, time: int, since: int | None = None) -> None:
         """Nothing has happened yet at this time, and nothing is known of what was before it, or before `since`."""
-        self.renderer.graph.time, self._begins = time, time if since is None else since
+        self.renderer.graph.time = time
+        self.past.begin_at(time, since)
 
     def put_table(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on, and its rows are those of a commit; None: there is none.
@@ -346,7 +343,7 @@ class Engine:
     def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> Decided:
         """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph = self.renderer.graph
-        since = graph.kept_since(max(time - self.history, self._begins))
+        since = graph.kept_since(self.past.since(time))
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
@@ -384,8 +381,7 @@ class Engine:
         self.listeners.tell(decided.told, decided.time)
         if decided.work is not None:
             decided.work()
-        if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
-            self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
+        self.past.note(decided.time, decided.since, decided.updates, decided.started)
         self._decided = None
 
     def _readers_of(self, table: str) -> list[str]:

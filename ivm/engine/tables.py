@@ -170,6 +170,7 @@ class Tables(dict[str, TableStore]):
         if rows is not None and rows.num_rows:
             store.apply(rows, None, time)
             store.seal(time + 1, time)
+        store.begins = max(store.last_time, self.time())
         return self.declared(table, store, others=others)
 
     def indexed(self, table: Table, others: Mapping[str, Declared] = _NONE) -> Declared:
@@ -259,6 +260,7 @@ class Tables(dict[str, TableStore]):
                 yield pa.RecordBatch.from_arrays(arrays, names=names)
 
         store = TableStore(change.table, self._dictionary)
+        store.begins = time
         store.load(batches(), np.empty(0, np.int64), time)
         return store
 

@@ -26,12 +26,14 @@ from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS, Reading
 from ivm.session.loop_answers import LoopBase
 from ivm.session.own_catalog import catalogued, reads_catalog
+from ivm.session.past import core_of_past
 from ivm.session.settings import TIME_ZONE
 from ivm.session.where import say_where
 from sql.bind.query import has_answer
 from sql.duckdb_text import translated
 from sql.sql_text import SqlText
 from sql.statements import AskedLoop, Describe, Query, Show, Summarize
+from sql.times import Moment, past_of
 
 T = TypeVar("T")
 _NONE: Mapping[str, pa.Table] = {}
@@ -119,10 +121,10 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
     that have changed since they were read last are consolidated when they are read, without the lock.
     """
     catalog = core.catalog
-    stored: dict[str, Reading] = {}
     definitions: dict[str, tuple[View, str]] = {}
     limit = core.engine.renderer.recursion_limit if core.engine.is_whole else MOST_ROUNDS
     base = LoopBase(limit, core.settings.zone)
+    stored = {key(name): _of_past(core, name, *past) for name in names if (past := past_of(name)) is not None}
 
     def uses(name: str) -> Sequence[str]:
         entry = catalog.find(name)
@@ -150,6 +152,17 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = (), loops: S
         below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
         versions = {name: _version(name, core) for name in below}
         return Snapshot(stored, definitions, versions, core.clock.unknown)
+
+
+def _of_past(core: Core, name: str, relation: str, moment: Moment) -> Reading:
+    """What makes the rows of a relation as of a time, under the name that `sql.times` has made for it."""
+    before = core_of_past(core, relation, moment, lambda text: query(core, text, ()))
+    try:
+        held = seen(before, (relation,))
+    finally:
+        before.pending.let_go()
+    read = held.stored.get(key(relation))
+    return read or cache(lambda: _answer(before, (relation,), held, f"SELECT * FROM {quoted(relation)}"))
 
 
 def _version(name: str, core: Core) -> tuple[Table | View | None, int]:

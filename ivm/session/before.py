@@ -1,26 +1,60 @@
-"""What there was when a transaction began, however others have changed it since."""
+"""What there was when a transaction began, or at a time that is asked for, however others have changed it since."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from catalog.errors import TransactionError
+from catalog.errors import BindError, TransactionError
 from catalog.schema import Table, View
 from ivm.engine.view import Contents
 from ivm.session.conflicts import met_by
 from ivm.session.core import Core
 
 
+@dataclass(frozen=True, slots=True)
+class AsOf:
+    """The time of what is read: the present when a transaction began, or `asked` for. What errors say of it."""
+
+    time: int
+    asked: bool = False
+
+    @property
+    def said(self) -> str:
+        """Where, or as of when, something cannot be read."""
+        return f"as of time {self.time}" if self.asked else "in this transaction"
+
+    @property
+    def since(self) -> str:
+        """Since when things may have changed."""
+        return "then" if self.asked else "it began"
+
+    @property
+    def again(self) -> str:
+        """What to do."""
+        return "read what there is now" if self.asked else "ROLLBACK and run it again"
+
+    def check(self, core: Core) -> None:
+        """BindError for a time that is asked for, and is not kept any more, or not there yet."""
+        first, present = core.engine.since, core.engine.time
+        if self.asked and not first <= self.time <= present:
+            raise BindError(
+                f"cannot read {self.said}: times from {first} to {present} can be read; "
+                "connect with a larger `history` to keep more of the past"
+            )
+
+
 class Before:
     """A table as it was at a time, which is kept; over shards, where it is not, as long as nobody changes the table."""
 
-    def __init__(self, core: Core, table: Table, time: int) -> None:
+    def __init__(self, core: Core, table: Table, as_of: AsOf) -> None:
         self._core = core
         self._table = table
-        self._time = time
+        self._as_of = as_of
+        self._time = as_of.time
 
     @property
     def count(self) -> int:
@@ -37,6 +71,7 @@ class Before:
         with self._core.lock:
             store = self._store()
             if self._core.engine.is_whole:
+                self._check_known(store.begins)
                 return store.reading(self._time)
             self._check_unchanged()
             return store.reading()
@@ -58,38 +93,45 @@ class Before:
             return met_by(store, self._core.engine.dictionary, keys, rows)
 
     def _store(self) -> Any:
-        check_same(self._core, self._table)
+        check_same(self._core, self._table, self._as_of)
         return self._core.engine.tables[self._table.name]
 
     def _check_unchanged(self) -> None:
         if self.has_changed:
             raise TransactionError(
-                f"cannot read table {self._table.name} in this transaction: others have changed it since it began, "
-                "and shards keep no past; ROLLBACK and run it again"
+                f"cannot read table {self._table.name} {self._as_of.said}: it has changed since {self._as_of.since}, "
+                f"and shards keep no past of tables; {self._as_of.again}"
+            )
+
+    def _check_known(self, begins: int) -> None:
+        if begins > self._time:
+            raise BindError(
+                f"cannot read table {self._table.name} {self._as_of.said}: its past is known since time {begins}, when "
+                "it was created, written anew, or opened from a checkpoint; read a later time"
             )
 
 
-def contents_before(core: Core, view: View, time: int) -> Contents:
+def contents_before(core: Core, view: View, as_of: AsOf) -> Contents:
     """What a maintained view held at a time; see `Before`."""
-    engine = core.engine
+    engine, time = core.engine, as_of.time
     with core.lock:
-        check_same(core, view)
+        check_same(core, view, as_of)
         if engine.time == time:
             return engine.contents(view.name)
         if engine.is_whole:
             installed = engine.views[view.name]
             return installed.shown(installed.log.sealed, engine.dictionary.now(), time)
     raise TransactionError(
-        f"cannot read view {view.name} in this transaction: others have committed since it began, and shards keep no "
-        "past; ROLLBACK and run it again"
+        f"cannot read view {view.name} {as_of.said}: others have committed since {as_of.since}, and shards keep no "
+        f"past that SELECT reads; {as_of.again}"
     )
 
 
-def check_same(core: Core, entry: Table | View) -> None:
-    """Raise TransactionError unless a table or view is the one that there was when the transaction began."""
+def check_same(core: Core, entry: Table | View, as_of: AsOf) -> None:
+    """Raise TransactionError unless a table or view is the one that there was when somebody began to read or change."""
     if core.catalog.find(entry.name) is not entry:
         kind = "table" if isinstance(entry, Table) else "view"
         raise TransactionError(
-            f"cannot use {kind} {entry.name} in this transaction: others have dropped or replaced it since it began; "
-            "ROLLBACK and run it again"
+            f"cannot use {kind} {entry.name} {as_of.said}: others have dropped or replaced it since "
+            f"{'this was begun' if as_of.asked else as_of.since}; {as_of.again}"
         )

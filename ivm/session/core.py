@@ -67,6 +67,7 @@ class Core:
         self.lock.within = self.functions.within
         if engine.is_whole:
             engine.renderer.functions = self.functions
+            engine.past.present = self.clock.present
         self.read_only = ""
         """Of a database that is only read: where it is."""
         self.definitions, self._copies = Turns(self._clear), Turns()
@@ -86,6 +87,8 @@ class Core:
         """What loads files where rows are elsewhere; for texts that may reach files."""
         self.comes_with: Callable[[Any, Any], Any] | None = None
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
+        self.at: Callable[[int], Any] | None = None
+        """The `ivm.session.open_transaction.OpenTransaction` that reads as of a time."""
         self.is_copied = True
         """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
         self.is_left = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -26,19 +27,19 @@ from ivm.session.statements import (
     statements_of,
 )
 from ivm.session.ticking import tick
-from ivm.session.transactions import Transactions
+from ivm.session.transactions import Transactions, at_time
 from ivm.session.with_changes import WithChanges
 from ivm.session.with_functions import WithFunctions
+from ivm.session.with_moments import WithMoments
 from ivm.session.with_subscriptions import WithSubscriptions
 from sql.macros import with_macros
 from sql.parameters import Parameters, filled
 
 if TYPE_CHECKING:
     from ivm.session.oracle import Verified
-    from ivm.session.what_if import WhatIf
 
 
-class Database(WithFunctions, WithChanges, WithSubscriptions):
+class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions):
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
 
     Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a
@@ -50,6 +51,7 @@ class Database(WithFunctions, WithChanges, WithSubscriptions):
 
     def __init__(self, core: Core, transactions: Transactions | None = None) -> None:
         self._core = core
+        core.at = partial(at_time, core)
         self._transactions = transactions or Transactions(core)
 
     @property
@@ -201,12 +203,8 @@ class Database(WithFunctions, WithChanges, WithSubscriptions):
         """Whether this thread has begun a transaction that has not ended."""
         return self._transactions.begun is not None
 
-    def what_if(self) -> WhatIf:
-        """What would be if something were changed, without changing it: see `WhatIf`."""
-        from ivm.session.what_if import Imagined, WhatIf  # noqa: PLC0415  DuckDB, which few wait for
-
-        core, transactions = self._open, Imagined(self._open)
-        return WhatIf(core, transactions, Database(core, transactions))
+    def _over(self, transactions: Transactions) -> Database:
+        return Database(self._core, transactions)
 
     def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
         """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.

@@ -1,10 +1,10 @@
-"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators and ivm_commits, and the tables
-and views that `Database.tables` and `Database.views` list.
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators, ivm_commits and ivm_snapshots,
+and the tables and views that `Database.tables` and `Database.views` list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,9 +13,11 @@ import pyarrow as pa
 from catalog.clock import is_own
 from catalog.schema import Schema
 from catalog.zones import UTC
+from ivm.dataflow.graph import StillRead
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
 from ivm.engine.engine import Engine
+from ivm.engine.past import Past
 from ivm.kernels.memory.allocator import resident_bytes
 from ivm.operators.operator import StateSize
 from ivm.plan.arrangement import ArrangementPlan
@@ -25,6 +27,7 @@ from ivm.results.result import table_of
 from ivm.session.core import Core
 
 TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
+MOMENT = pa.timestamp("us", "UTC")
 Reading = Callable[[], pa.Table]
 """Makes an Arrow table of rows that nobody writes to any more."""
 _PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
@@ -140,8 +143,23 @@ def _counted(node: Node, more: str) -> tuple[str, int, int, int, float]:
 
 
 def _commits(engine: Engine) -> Reading:
-    commits = tuple(engine.commits)
-    return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL)
+    return commits_of(engine.past)
+
+
+def commits_of(past: Past) -> Reading:
+    """The last commits."""
+    commits = tuple(past.commits)
+    return lambda: table_of(commits, time=NUMBER, updates=NUMBER, millis=REAL, at=MOMENT)
+
+
+def _snapshots(engine: Engine) -> Reading:
+    return snapshots_of(engine.renderer.graph.still_read.each())
+
+
+def snapshots_of(held: Iterable[StillRead]) -> Reading:
+    """Who keeps what there was at which time."""
+    rows = [(each.time, each.holder, each.thread, each.begun) for each in held]
+    return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
 
 
 RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
@@ -149,6 +167,7 @@ RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
     "ivm_commits": _commits,
+    "ivm_snapshots": _snapshots,
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 

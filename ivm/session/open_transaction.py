@@ -29,13 +29,14 @@ class OpenTransaction(Core):
     One thread uses it. What there was is kept meanwhile, so others commit, and read, as if it were not there.
     """
 
-    def __init__(self, base: Core, *, read_only: bool) -> None:
+    def __init__(self, base: Core, *, read_only: bool, time: int | None = None, holder: str = "transaction") -> None:
+        """`time`: of which it is, if not of the present; BindError if that is not kept. `holder`: what it is for."""
         with base.lock:
-            self.pending = Pending(base)
+            self.pending = Pending(base, time, holder)
         # It answers what statements ask of an engine; what goes further asks `is_whole` first.
         super().__init__(cast(Engine, self.pending), external_access=base.external_access)
         self.base = base
-        self.clock.stand_at(base.clock.present())
+        self.clock.stand_at(base.clock.present() if time is None else base.engine.past.moment_of(time))
         self.catalog = self.incoming.catalog = self.pending.catalog
         self.numbers = self.incoming.numbers = self.pending.numbers
         self.functions = base.functions
@@ -44,11 +45,14 @@ class OpenTransaction(Core):
         self.some_rows = self.pending.some_rows
         self.relations = self.pending.relations()
         self.has_rows = self.pending.has_rows
+        self.at = base.at
         self._only_reads = read_only
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only, TransactionError if the transaction was begun so."""
         self.base.check_writable()
+        if self.pending.as_of.asked:
+            raise TransactionError("cannot change anything in the past; a snapshot is to be read only")
         if self._only_reads:
             raise TransactionError(
                 "cannot change anything in this transaction: it was begun with READ ONLY; ROLLBACK, and write BEGIN"

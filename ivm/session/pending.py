@@ -24,7 +24,7 @@ from ivm.engine.transaction import Change
 from ivm.engine.view import Contents, Installed
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
-from ivm.session.before import Before, contents_before
+from ivm.session.before import AsOf, Before, contents_before
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
 from ivm.session.pending_table import PendingTable
@@ -97,11 +97,14 @@ class Pending:
     texts_owed = 0
     journal = None
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, time: int | None, holder: str) -> None:
+        """`time`: of which this is, if it is not to be the present; BindError if that is not kept."""
         engine = core.engine
         self._core = core
-        self.time = engine.time
-        self.since = engine.time
+        self.as_of = AsOf(engine.time if time is None else time, time is not None)
+        self.as_of.check(core)
+        self.time = self.since = self.as_of.time
+        self.past = engine.past
         self.helpers = engine.helpers
         self.dictionary = engine.dictionary
         self.listeners = Listeners()
@@ -119,15 +122,20 @@ class Pending:
         """None: those that are filled anew are so by COMMIT."""
         self._anew: set[str] = set()
         """The marks of those."""
-        self._still_read = StillRead(engine.time)
+        self._still_read = StillRead(self.time, holder, core.clock.present())
         if engine.is_whole:
             engine.renderer.graph.still_read.hold(self._still_read)
+
+    def let_go(self) -> None:
+        """Keep nothing of the past any more. Once is enough; nobody reads from then on."""
+        if self._core.engine.is_whole:
+            self._core.engine.renderer.graph.still_read.let_go(self._still_read)
 
     def contents(self, view: str) -> Contents:
         """The rows of a view that no change of the transaction reaches."""
         was = self.was(self.catalog.view(view))
         assert was is not None, "it is kept"
-        return contents_before(self._core, was, self.time)
+        return contents_before(self._core, was, self.as_of)
 
     def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> None:
         """Raise what planning a view raises. When it is filled it is planned again, by what there is then."""
@@ -165,10 +173,18 @@ class Pending:
             entry = self.catalog.find(name)
             return entry.uses if isinstance(entry, View) else ()
 
-        if not view.maintained or not self.is_kept(view):
+        if not view.maintained or not self.is_kept(view) or not self._reaches(view):
             return False
         changed = {key(name) for name, table in self.tables.items() if table.is_changed}
         return changed.isdisjoint(reached((view.name,), uses))
+
+    def _reaches(self, view: View) -> bool:
+        """Whether the view was there at the time; else it is computed of what there was of tables."""
+        engine = self._core.engine
+        if not self.as_of.asked or not engine.is_whole:
+            return True
+        installed = engine.views.get(view.name)
+        return installed is None or installed.log.sealed.since <= self.time
 
     def is_kept(self, view: View) -> bool:
         """Whether it is one that there was before, and means the same, whatever its text and name are by now."""
@@ -242,5 +258,5 @@ class Pending:
     def table_before(self, name: str) -> PendingTable:
         """A table of which the transaction has changed no row, as it is declared by now."""
         table, now = self.before.table(name), self.catalog.table(name)
-        found = PendingTable(table, Before(self._core, table, self.time), self.own, self.time)
+        found = PendingTable(table, Before(self._core, table, self.as_of), self.own, self.time)
         return found if now is table else found.altered(Altered(table, now, tuple(range(len(now.fields)))), ())

@@ -76,7 +76,7 @@ def changes_of(core: Core, pending: Pending) -> list[Change]:
         pending.tables[name].check_first(rows, diffs)
         table = pending.tables[name].table
         if not pending.tables[name].is_new:
-            check_same(core, pending.tables[name].change.old)
+            check_same(core, pending.tables[name].change.old, pending.as_of)
         # Rows that go may be from before a column was NOT NULL; those that come have been checked.
         fields = tuple(replace(field, nullable=True) for field in table.fields)
         stored, addresses = Intake(fields, f"table {name}", table.primary_key).rows(rows)

@@ -58,6 +58,7 @@ from sql.statements import (
     WithChanges,
 )
 from sql.syntax import chunks, dialect_named, statement_tokens
+from sql.times import with_times
 
 MOST_FRAMES = 5000
 """Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
@@ -94,7 +95,7 @@ def statements_of(text: str, dialect: str, names: Names) -> Sequence[Statement |
         plain = [each for each in inserts if each is not None]
         if inserts and len(plain) == len(inserts):
             return plain
-    text = renamed(text, names, dialect)
+    text = with_times(renamed(text, names, dialect), dialect)
     if dialect == "duckdb":
         rows = plain_rows(text)
         if rows is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from catalog.errors import TransactionError
 from catalog.paths import Names
@@ -13,6 +13,7 @@ from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.statements import run_statement
 from sql.connection_statements import Begin, Commit, Load, Rollback
+from sql.parameters import Parameters
 from sql.plain_insert import PlainInsert
 from sql.plain_rows import PlainRows
 from sql.statements import Analyze, Explain, Statement
@@ -21,12 +22,29 @@ if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
 
 
+class Runs(Protocol):
+    """A database, whose statements work on a transaction."""
+
+    def sql(self, text: str, params: Parameters | None = None, *, dialect: str = "duckdb") -> Result:
+        """Run statements."""
+        ...
+
+
+def at_time(core: Core, time: int) -> OpenTransaction:
+    """What reads as of a time. BindError if that is not kept."""
+    from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
+
+    return OpenTransaction(core, read_only=True, time=time, holder="query")
+
+
 class Begun:
     """A transaction between BEGIN and its end. It sees what was there when its first statement ran."""
 
-    def __init__(self, core: Core, *, read_only: bool) -> None:
+    def __init__(self, core: Core, *, read_only: bool, time: int | None = None) -> None:
+        """`time`: which a snapshot shows."""
         self._core = core
         self._read_only = read_only
+        self._time = time
         self._open: OpenTransaction | None = None
         self.error = ""
         """What has aborted it; empty as long as it can go on."""
@@ -40,12 +58,19 @@ class Begun:
         if self._open is None:
             from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
 
-            self._open = OpenTransaction(self._core, read_only=self._read_only)
+            holder = "transaction" if self._time is None else "snapshot"
+            self._open = OpenTransaction(self._core, read_only=self._read_only, time=self._time, holder=holder)
         return self._open
 
     def abort(self, error: BaseException) -> None:
         """It cannot go on: a statement has failed. What it had is let go."""
         self.error = self.error or str(error).partition("\n")[0] or type(error).__name__
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Let go of what it had, and of what was kept for it."""
+        if self._open is not None:
+            self._open.pending.let_go()
         self._open = None
 
     def publish(self) -> None:
@@ -106,12 +131,18 @@ class Transactions:
             begun.publish()
         finally:
             if not begun.error:
-                self.of_thread.begun = None
+                self.end()
 
     def rollback(self) -> None:
         """Let go of all that the transaction has changed."""
         self._found("rollback")
-        self.of_thread.begun = None
+        self.end()
+
+    def end(self) -> None:
+        """Whatever is begun is over."""
+        begun, self.of_thread.begun = self.of_thread.begun, None
+        if begun is not None:
+            begun.let_go()
 
     def check_none(self, what: str) -> None:
         """Raise TransactionError if this thread has one, of which `what` would be no part."""

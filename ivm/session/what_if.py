@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Protocol, get_args
+from typing import get_args
 
 import pyarrow as pa
 
@@ -14,19 +14,11 @@ from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.publishing import changes_of
 from ivm.session.subscribing import subscribe
-from ivm.session.transactions import Holder, Transactions
+from ivm.session.transactions import Holder, Runs, Transactions
 from ivm.subscriptions.listeners import Told
 from ivm.subscriptions.subscription import Wish
 from ivm.trace.rows.table_store import Mode
 from sql.parameters import Parameters
-
-
-class Runs(Protocol):
-    """A database, whose statements work on a transaction."""
-
-    def sql(self, text: str, params: Parameters | None = None, *, dialect: str = "duckdb") -> Result:
-        """Run statements."""
-        ...
 
 
 class WhatIf:
@@ -80,7 +72,7 @@ class WhatIf:
         """Let go of all. Once is enough."""
         with self._lock:
             self._database = None
-            self._transactions.of_thread.begun = None
+            self._transactions.end()
 
     def __enter__(self) -> WhatIf:
         return self

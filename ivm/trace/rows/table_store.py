@@ -50,6 +50,8 @@ class TableStore(Rows):
     def __init__(self, table: Table, dictionary: TextDictionary) -> None:
         super().__init__([field.type for field in table.fields], dictionary, cold=True)
         self.table = table
+        self.begins = BEGINNING
+        """The first time of which its rows are known."""
         self._dictionary = dictionary
         self._read_as(self.store.types, [Reader(each, dictionary) for each in self.store.types])
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])

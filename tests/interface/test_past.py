@@ -1,0 +1,249 @@
+"""SELECT as of a time, and several reads at one: what there was, whatever has been committed since."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import ivm
+
+SETUP = """
+CREATE TABLE city (name VARCHAR PRIMARY KEY, tax INTEGER);
+CREATE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price INTEGER);
+CREATE TABLE log (what VARCHAR);
+CREATE MATERIALIZED VIEW revenue AS SELECT city, sum(price + tax) AS total FROM sale JOIN city ON city = name GROUP BY city;
+CREATE MATERIALIZED VIEW bag AS SELECT what FROM log;
+CREATE VIEW few AS SELECT count(*) AS n, max(what) AS last FROM sale, log;
+"""
+RELATIONS = {"city": "*", "sale": "id, city, price", "log": "*", "revenue": "*", "bag": "*", "few": "*"}
+OTHERS = [("SELECT city, count(*) AS n, min(price) AS least FROM sale GROUP BY city", "late"), ("FROM few", "later")]
+
+
+def rows(found: Any) -> Counter[str]:
+    return Counter(map(str, found.fetchall()))
+
+
+def statement(chance: Random) -> str:
+    key, name = chance.randrange(6), chance.choice("abc")
+    return chance.choice(
+        [
+            f"INSERT OR REPLACE INTO sale (id, city, price) VALUES ({key}, '{name}', {chance.randint(1, 9)})",
+            f"INSERT OR REPLACE INTO city VALUES ('{name}', {chance.randrange(4)})",
+            f"DELETE FROM sale WHERE id = {key}",
+            f"DELETE FROM city WHERE name = '{name}'",
+            f"INSERT INTO log VALUES ('{name}'), ('{name}')",
+            f"DELETE FROM log WHERE what = '{name}'",
+            f"UPDATE sale SET price = price + 1 WHERE city = '{name}'",
+            f"BEGIN; DELETE FROM sale; INSERT INTO city VALUES ('n{key}', 1); ROLLBACK",
+            f"BEGIN; DELETE FROM sale WHERE id = {key}; INSERT INTO sale (id, city, price) VALUES ({key}, '{name}', 3); COMMIT",
+            f"INSERT INTO sale (id, city, price) VALUES ({key + 9}, NULL, 0)",
+        ]
+    )
+
+
+def told(db: ivm.Database, relations: dict[str, str], suffix: str = "") -> dict[str, Counter[str]]:
+    return {name: rows(db.sql(f"SELECT {of} FROM {name}{suffix}")) for name, of in relations.items()}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_every_time_of_a_random_program(seed: int, tmp_path: Path) -> None:
+    chance, twin, relations = Random(seed), dict[int, dict[str, Counter[str]]](), dict(RELATIONS)
+    with ivm.connect(tmp_path / "db" if seed else None, history=100, compile="off") as db:
+        db.sql(SETUP)
+        begun = set[str]()
+        held: list[tuple[ivm.Snapshot, dict[str, Counter[str]]]] = []
+        for step in range(15):
+            with suppress(ivm.ConstraintError):
+                db.sql(statement(chance))
+            if step == 5:
+                db.sql(
+                    "ALTER TABLE sale ADD COLUMN note VARCHAR DEFAULT 'x'; ALTER TABLE sale RENAME COLUMN note TO text"
+                )
+            if step in (6, 9):
+                text, name = OTHERS[step > 6]
+                db.sql(f"CREATE {'MATERIALIZED ' if step == 6 else ''}VIEW {name} AS {text}")
+                begun.add(name)
+                relations[name] = "*"
+            twin[db.time] = told(db, relations)
+            if step % 5 == 4:
+                held.append((db.snapshot(), twin[db.time]))
+        for time, expected in twin.items():
+            assert told(db, {name: relations[name] for name in expected}, f" AS OF {time}") == expected, time
+            with db.snapshot(time) as then:
+                assert rows(then.view("revenue")) == expected["revenue"]
+        first, last = min(twin), max(twin)
+        assert rows(db.sql(f"SELECT least FROM late AS OF {first}")) == rows(
+            db.sql(f"SELECT min(price) FROM sale AS OF {first} GROUP BY city")
+        )
+        for snapshot, expected in held:
+            with snapshot as then:
+                if "late" in expected:  # since then nothing was altered
+                    assert {
+                        name: rows(then.sql(f"SELECT {relations[name]} FROM {name}")) for name in expected
+                    } == expected
+        both = f"SELECT count(*), (SELECT count(*) FROM sale AT (VERSION => {first})) FROM sale AS s AT (VERSION => {last})"
+        assert db.sql(both).fetchall() == [(twin[last]["sale"].total(), twin[first]["sale"].total())]
+
+
+def test_what_is_held_is_kept_and_told() -> None:
+    with ivm.connect(compile="off") as db:
+        db.sql(SETUP)
+        db.sql("INSERT INTO city VALUES ('a', 0); INSERT INTO sale VALUES (1, 'a', 5); INSERT INTO log VALUES ('x')")
+        db.begin()
+        assert db.sql("SELECT count(*) FROM sale").fetchall() == [(1,)]
+        with db.snapshot() as then:
+            threading.Thread(target=db.sql, args=["DELETE FROM sale; DELETE FROM city; DELETE FROM log"]).start()
+            while db.time < 6:
+                pass
+            read = "SELECT total, n, last, price FROM revenue, few, sale"
+            assert then.sql(read).fetchall() == [(5, 1, "x", 5)]
+            assert then.view("revenue").fetchall() == [("a", 5)]
+            held = "SELECT time, holder, thread FROM ivm_snapshots ORDER BY ALL"
+            assert db.sql(held).fetchall() == [(3, "snapshot", "MainThread"), (3, "transaction", "MainThread")]
+            for wrong in ("DELETE FROM sale", "CREATE TABLE x (i INTEGER)", "BEGIN", "COMMIT", "ROLLBACK"):
+                with pytest.raises(ivm.TransactionError, match="snapshot"):
+                    then.sql(wrong)
+            with pytest.raises(ivm.BindError, match="nothing"):
+                then.sql("SELECT nothing FROM sale")
+            assert then.sql(read).fetchall() == [(5, 1, "x", 5)]
+            view = then.view("revenue")
+            for ask in (lambda: view.arrow(2), lambda: view.changes(2)):
+                with pytest.raises(ivm.BindError, match="snapshot of time 3"):
+                    ask()
+        db.rollback()
+        assert db.sql(held).fetchall() == []
+        for read_on in (lambda: then.sql("FROM sale"), view.fetchall, lambda: then.view("revenue")):
+            with pytest.raises(ivm.InterfaceError, match="closed"):
+                read_on()
+        assert repr(then) == "<ivm.Snapshot, closed>"
+
+
+def test_what_is_gone_meanwhile_is_refused() -> None:
+    with ivm.connect(compile="off", history=5) as db:
+        db.sql(SETUP)
+        db.sql("INSERT INTO sale VALUES (1, 'a', 5)")
+        then = db.snapshot()
+        view = then.view("bag")
+        db.sql("DROP VIEW bag; DROP VIEW few; DROP TABLE log; CREATE TABLE log (i INTEGER); INSERT INTO log VALUES (1)")
+        refused(lambda: then.sql("FROM log"), ivm.TransactionError, "dropped or replaced")
+        refused(view.fetchall, ivm.TransactionError, "dropped or replaced")
+        refused(lambda: db.sql("FROM log AS OF 0"), ivm.BindError, "past is known since time 1")
+        assert then.sql("SELECT id FROM sale").fetchall() == [(1,)]
+        db.sql("ALTER TABLE sale ALTER price TYPE BIGINT USING price * 2")
+        refused(lambda: db.sql("FROM sale AS OF 1"), ivm.BindError, "written anew")
+        assert db.sql("SELECT price FROM sale AS OF 2").fetchall() == [(10,)]
+
+
+def refused(act: Callable[[], object], error: type[ivm.Error], why: str) -> None:
+    with pytest.raises(error, match=why):
+        act()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "why"),
+    [
+        ("FROM sale AS OF 9", ivm.BindError, "times from 1 to 3 can be read"),
+        ("FROM sale AT (VERSION => 0)", ivm.BindError, "larger `history`"),
+        ("FROM sale AT (TIMESTAMP => '2000-01-01')", ivm.BindError, "times from 1 to 3"),
+        ("FROM sale AT (TIMESTAMP => now() + INTERVAL 1 DAY)", ivm.BindError, "still to come"),
+        ("FROM sale AT (VERSION => NULL)", ivm.BindError, "is NULL"),
+        ("FROM sale AT (VERSION => 'x')", ivm.NumericError, "convert"),
+        ("FROM nothing AS OF 2", ivm.BindError, "no table or view 'nothing'"),
+        ("FROM ivm_commits AS OF 2", ivm.BindError, "has no past"),
+        ("CREATE VIEW v AS FROM sale AS OF 2", ivm.UnsupportedError, "shows the present"),
+        (
+            "CREATE MATERIALIZED VIEW v AS SELECT * FROM sale AT (VERSION => 2)",
+            ivm.UnsupportedError,
+            "shows the present",
+        ),
+        ("EXPLAIN SELECT * FROM sale AT (VERSION => 2)", ivm.UnsupportedError, "shows the present"),
+        ("SELECT * FROM sale FOR SYSTEM_TIME BETWEEN 1 AND 2", ivm.UnsupportedError, "only one time"),
+        ("UPDATE sale AT (VERSION => 2) SET price = 1", ivm.UnsupportedError, "as it is now"),
+    ],
+)
+def test_refusals(past: ivm.Database, text: str, error: type[ivm.Error], why: str) -> None:
+    refused(lambda: past.sql(text), error, why)
+
+
+@pytest.fixture(scope="module")
+def past() -> Any:
+    with ivm.connect(compile="off", history=2) as db:
+        db.tick("2024-01-01 10:00")
+        db.sql("CREATE TABLE sale (id BIGINT PRIMARY KEY, price INTEGER)")
+        for price in (1, 2, 3):
+            db.sql(f"INSERT OR REPLACE INTO sale VALUES (1, {price})")
+            db.tick(f"2024-01-0{price + 1} 10:00")
+        db.sql("CREATE SCHEMA s; CREATE TABLE s.sale (id INTEGER)")
+        yield db
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SELECT price FROM sale AT (VERSION => 1 + 1)", 2),
+        ("SELECT price FROM sale FOR SYSTEM_TIME AS OF 2", 2),
+        ("SELECT price FROM sale FOR VERSION AS OF 2", 2),
+        ("SELECT x.price FROM sale AS x AT (TIMESTAMP => '2024-01-02 12:00')", 2),
+        ("SELECT price FROM sale AS OF TIMESTAMP '2024-01-02 12:00'", 2),
+        ("SELECT price FROM sale AS OF TIMESTAMP now() - INTERVAL 2 DAY", 2),
+        ("SELECT sale.price - now.price FROM sale AS OF 2, sale AS now", -1),
+        ("SELECT a.price + b.price FROM sale AS a, sale AS b AS OF 2", 4),
+        ("SELECT a.price + b.price FROM sale AS a JOIN sale AS b USING (id) AS OF 2", 4),
+        ("SELECT a.price + b.price FROM sale AS a, sale AS b AT (VERSION => 2)", 5),
+        ("WITH c AS (SELECT price FROM sale) SELECT sum(price) FROM (FROM c UNION ALL FROM c) AS OF 2", 4),
+        ("SELECT price + (SELECT max(price) FROM sale AS OF 2) FROM sale", 5),
+        ("SELECT of.price FROM sale AS of", 3),
+        ("SELECT main.sale.price FROM main.sale AT (VERSION => 2)", 2),
+        ("SELECT count(*) FROM s.sale AS OF 3", 0),
+        ("BEGIN; DELETE FROM sale; SELECT price FROM sale AS OF '2024-01-03 12:00'", 3),
+    ],
+)
+def test_spellings(past: ivm.Database, text: str, expected: int) -> None:
+    assert past.sql(text).fetchall() == [(expected,)]
+    if past.in_transaction:
+        past.rollback()
+
+
+def test_statements_that_read_the_past(past: ivm.Database) -> None:
+    with past.what_if() as would:
+        would.sql("INSERT OR REPLACE INTO sale SELECT * FROM sale AS OF 2")
+        assert would.sql("SELECT price FROM sale").fetchall() == [(2,)]
+        would.sql("CREATE TABLE copy AS SELECT * FROM sale AT (VERSION => 3)")
+        would.sql("UPDATE copy SET price = 7 FROM sale AS old AT (VERSION => 2) WHERE old.id = copy.id")
+        assert would.sql("FROM copy").fetchall() == [(1, 7)]
+    assert past.sql("PREPARE p AS SELECT price FROM sale AT (VERSION => $1); EXECUTE p(2)").fetchall() == [(2,)]
+    assert past.sql("SELECT price FROM sale VERSION AS OF 2", dialect="spark").fetchall() == [(2,)]
+    with past.snapshot("2024-01-02 12:00") as then:
+        assert then.time == 2
+        assert then.sql("SELECT price, now()::DATE::VARCHAR FROM sale").fetchall() == [(2, "2024-01-02")]
+
+
+def test_after_it_was_opened_again(tmp_path: Path) -> None:
+    with ivm.connect(tmp_path / "db", compile="off", history=9) as db:
+        db.sql(SETUP)
+        db.sql("INSERT INTO log VALUES ('x'); INSERT INTO log VALUES ('y')")
+    with ivm.connect(tmp_path / "db", compile="off", history=9) as db:
+        assert db.sql("FROM bag AS OF 1").fetchall() == [("x",)]
+        refused(lambda: db.sql("FROM log AS OF 1"), ivm.BindError, "known since time 2")
+        db.sql("DELETE FROM log")
+        assert rows(db.sql("FROM log AS OF 2")) == rows(db.sql("FROM bag AS OF 2")) == Counter(["('x',)", "('y',)"])
+
+
+def test_over_shards() -> None:
+    with ivm.connect(shards=2, compile="off", history=9) as db:
+        db.sql(SETUP)
+        db.sql("INSERT INTO log VALUES ('x')")
+        with db.snapshot() as then:
+            assert then.sql("FROM log").fetchall() == [("x",)] == db.sql("FROM bag AS OF 1").fetchall()
+            db.sql("INSERT INTO log VALUES ('y')")
+            refused(lambda: then.sql("FROM log"), ivm.TransactionError, "shards keep no past")
+        refused(lambda: db.sql("FROM log AS OF 1"), ivm.TransactionError, "shards keep no past")
+        refused(lambda: db.sql("FROM bag AS OF 1"), ivm.TransactionError, "shards keep no past")
+        assert db.sql("SELECT count(*) FROM sale AS OF 1, bag AS OF 2").fetchall() == [(0,)]
