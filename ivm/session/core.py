@@ -39,6 +39,7 @@ from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
+from ivm.session.sources import Sources
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
@@ -58,7 +59,7 @@ class Core:
         self.settings = Settings(Names(self.catalog))
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.clock, self.numbers = Clock(self.catalog), Numbers(self)
+        self.clock, self.numbers, self.sources = Clock(self.catalog), Numbers(self), Sources(self)
         self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers, lambda: self.settings.zone)
         self.external_access = external_access
         self.functions = Functions(self.catalog)
