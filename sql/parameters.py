@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import BindError
+from catalog.errors import BindError, TypeMismatchError
 from catalog.names import as_literal, suggestion
 from sql.edits import edited
 from sql.parameter_values import NoLiteralError, literal_of
@@ -141,6 +141,22 @@ def filled_with_texts(text: str, values: Sequence[str] | Mapping[str, str]) -> s
     places = _places_in(text, "duckdb")
     chosen = _chosen(SqlText(text), places, values)
     return edited(text, [(start, end, value) for (start, end, _), value in zip(places, chosen, strict=True)])
+
+
+def sql_of(value: object) -> str:
+    """The SQL of a value, as `filled_with_texts` takes it; TypeMismatchError for one that has none."""
+    plain = _PLAIN.get(type(value))
+    found = None if plain is None else plain(value)
+    try:
+        return literal_of(value).sql("duckdb") if found is None else found
+    except NoLiteralError as error:
+        raise TypeMismatchError(f"this parameter {error}") from error
+
+
+def parameters_in(text: str) -> int:
+    """How many parameters a text has that count them: the highest of its $1, $2, .., or its ?s."""
+    places = _places_in(text, "duckdb") if "$" in text or "?" in text else ()
+    return max((int(name) for _, _, name in places if name.isdecimal()), default=len(places))
 
 
 _ONLY_PLACES = re.compile(r"\(\s*\?\s*(?:,\s*\?\s*)*\)")

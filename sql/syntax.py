@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -148,10 +149,33 @@ def _without_explain(source: SqlText, reader: Dialect) -> tuple[str, list[Token]
 
 def _tokens(reader: Dialect, text: str, source: SqlText) -> list[Token]:
     try:
+        if _IN_A_ROW.search(text) is not None:
+            return _apart(reader, text)
         return _opened(reader, reader.tokenize(text), text)
     except TokenError as error:
         start = _unclosed(text)
         raise ParseError(source.locate("a quote or comment is opened and not closed", start)) from error
+
+
+_IN_A_ROW = re.compile(r"\$\d+[^\s\w$]+\$")
+_PARTS = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?P<tag>[^\W\d]\w*|)\$.*?\$(?P=tag)\$|--[^\n]*|/\*.*?\*/|(?P<number>\$\d+)(?=[^\s\w])""",
+    re.DOTALL,
+)
+
+
+def _apart(reader: Dialect, text: str) -> list[Token]:
+    """The tokens of a text with parameters such as $1,$2, in which sqlglot would take $1,$ for the beginning of a text:
+    it is given a space behind each, of which the places of tokens tell nothing.
+    """
+    ends = [found.end() for found in _PARTS.finditer(text) if found["number"]]
+    pieces = [text[start:end] for start, end in pairwise([0, *ends, len(text)])]
+    read = _opened(reader, reader.tokenize(" ".join(pieces)), " ".join(pieces))
+    spaces = [end + before for before, end in enumerate(ends)]
+    for token in read:
+        begun, ended = bisect_left(spaces, token.start), bisect_left(spaces, token.end)
+        token.start, token.end = token.start - begun, token.end - ended
+    return read
 
 
 def _opened(reader: Dialect, read: list[Token], text: str) -> list[Token]:

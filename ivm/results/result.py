@@ -184,6 +184,11 @@ class Result(Rows):
             return self._changed
         return self._table.num_rows if self._table.num_columns else -1
 
+    @property
+    def is_count(self) -> bool:
+        """Whether it only says how many rows were changed."""
+        return self._changed is not None
+
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row as a Python tuple; None after the last."""
         return next(self._left, None)

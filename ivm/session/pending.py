@@ -13,6 +13,7 @@ import pyarrow as pa
 from catalog.altering import Altered
 from catalog.catalog import Catalog
 from catalog.clock import CLOCK
+from catalog.errors import TransactionError
 from catalog.names import key, reached
 from catalog.schema import Table, View
 from ivm.analysis.tables import tables_of
@@ -77,6 +78,14 @@ class _Tables(dict[str, PendingTable]):
     def referring(self, catalog: Catalog, declared: PendingTable) -> dict[str, PendingTable]:
         """None: foreign keys are checked by COMMIT."""
         return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a transaction had changed by a moment: rows of tables, and what existed then."""
+
+    tables: Mapping[str, tuple[pa.Table, pa.Table] | None]
+    catalog: Catalog
 
 
 @dataclass(slots=True)
@@ -203,6 +212,20 @@ class Pending:
             self.tables[change.table.name].take_in(change)
         self.own.commit(changes)
         return self.time
+
+    def saved(self) -> Saved:
+        """What has been changed by now, for `restore`. Cost: that of the transaction's own rows."""
+        return Saved({name: table.saved() for name, table in self.tables.items()}, self.catalog.fixed())
+
+    def restore(self, saved: Saved) -> None:
+        """Let go of what rows were changed since this was `saved`. TransactionError if other things exist than then."""
+        if not self.catalog.is_like(saved.catalog):
+            raise TransactionError(
+                "cannot roll back to this savepoint: something was created, altered or dropped since; ROLLBACK the "
+                "whole transaction"
+            )
+        for name, table in self.tables.items():
+            table.restore(saved.tables.get(name))
 
     def settle(self) -> None:
         """See `Engine.settle`."""

@@ -133,6 +133,22 @@ class PendingTable:
         for each in (self._gone, self.table):
             self._own.put_table(each.name, None)
 
+    def saved(self) -> tuple[pa.Table, pa.Table] | None:
+        """The rows that are gone, and the transaction's own, for `restore`; None where there are none yet."""
+        if self.table.name not in self._own.tables:
+            return None
+        return self._of(self._gone).arrow(), self._of(self.table).arrow()
+
+    def restore(self, saved: tuple[pa.Table, pa.Table] | None) -> None:
+        """Be as when this was `saved`. Cost: that of the transaction's own rows."""
+        self._left = None
+        if self.table.name in self._own.tables:
+            self.drop()
+        if saved is not None:
+            self._of(self.table)
+            given = zip((self._gone, self.table), saved, strict=True)
+            self._own.commit([Change(table, rows) for table, rows in given if rows.num_rows])
+
     @property
     def count(self) -> int:
         """How many rows there are, roughly where others have changed them since."""

@@ -20,6 +20,7 @@ from sql.statements import Analyze, Explain, Statement
 
 if TYPE_CHECKING:
     from ivm.session.open_transaction import OpenTransaction
+    from ivm.session.pending import Saved
 
 
 class Runs(Protocol):
@@ -48,6 +49,7 @@ class Begun:
         self._open: OpenTransaction | None = None
         self.error = ""
         """What has aborted it; empty as long as it can go on."""
+        self._savepoints: list[tuple[str, Saved]] = []
 
     def core(self) -> OpenTransaction:
         """What its statements work on. TransactionError if it is aborted."""
@@ -65,7 +67,34 @@ class Begun:
     def abort(self, error: BaseException) -> None:
         """It cannot go on: a statement has failed. What it had is let go."""
         self.error = self.error or str(error).partition("\n")[0] or type(error).__name__
-        self.let_go()
+        if not self._savepoints:
+            self.let_go()
+
+    def save(self, name: str) -> None:
+        """Have a savepoint of a name, to which `restore` leads back. Cost: that of the rows changed by now."""
+        self._savepoints.append((name, self.core().pending.saved()))
+
+    def release(self, name: str) -> None:
+        """Forget a savepoint, and those after it; what was changed since stays. TransactionError if there is none."""
+        self.core()
+        del self._savepoints[self._place(name) :]
+
+    def restore(self, name: str) -> None:
+        """Let go of what was changed since a savepoint, which stays; those after it go. An aborted transaction goes on
+        again. TransactionError if there is none, or if other things exist than then.
+        """
+        place = self._place(name)
+        assert self._open is not None, "a savepoint keeps it"
+        self._open.pending.restore(self._savepoints[place][1])
+        del self._savepoints[place + 1 :]
+        self.error = ""
+
+    def _place(self, name: str) -> int:
+        """Where the last savepoint of a name stands."""
+        found = [place for place, (each, _) in enumerate(self._savepoints) if each == name]
+        if not found:
+            raise TransactionError(f"there is no savepoint {name!r} in this transaction; SAVEPOINT makes one")
+        return found[-1]
 
     def let_go(self) -> None:
         """Let go of what it had, and of what was kept for it."""

@@ -53,7 +53,7 @@ PLACES = (
     # pandas and polars are the types of what .df() and .pl() return; they are optional.
     _place("ivm", 5, "duckdb", "typer", "rich", "prompt_toolkit", "pyarrow", "numpy", "pandas", "polars"),
     # What a server speaks by; it stands around the face, and nothing else of the engine knows of it.
-    _place("ivm.serve", 6, "pyarrow", "starlette", "typer", "rich", "uvicorn"),
+    _place("ivm.serve", 6, "duckdb", "numpy", "pyarrow", "starlette", "typer", "rich", "uvicorn"),
     # Section 12: Spark's own interfaces, which nothing else of the engine sees. py4j is what pyspark raises errors of.
     _place("ivm.spark", 6, "pyspark", "py4j", "pyarrow", "numpy"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.

@@ -1,0 +1,318 @@
+"""One connection from its first byte to its last: messages in, messages out, in the order of the protocol.
+
+The loop of events does what takes no time. Statements, and the encoding of rows, are done by threads, of which a
+connection that waits has none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import pyarrow as pa
+
+from catalog.errors import Error
+from ivm.serve.inside import Inside, log
+from ivm.serve.postgres import errors, messages
+from ivm.serve.postgres.encoding import encoded
+from ivm.serve.postgres.errors import SqlStateError, error_message
+from ivm.serve.postgres.messages import Body, MalformedError
+from ivm.serve.postgres.outcome import Outcome
+from ivm.serve.postgres.prepared import Portal, Prepared, bound, parsed
+from ivm.serve.postgres.session import PgSession
+from ivm.serve.postgres.startup import Streams
+from ivm.serve.postgres.variables import TOLD
+from ivm.session.script import is_blank, split
+
+T = TypeVar("T")
+_AT_ONCE = 5000
+"""Rows that are encoded and sent together."""
+_MOST_AHEAD = 1000
+"""Messages that are taken while a statement is carried out; more wait outside."""
+_LOOKS_AFTER = 0.5
+"""After so many seconds of a statement it is looked whether its client is there still."""
+_FEW = 200
+"""Values that are encoded at once, as handing them to a thread takes longer."""
+_SYNC, _END = b"S", b"X"
+
+
+class GoneError(Exception):
+    """The client has gone, or said that it goes."""
+
+
+@dataclass
+class Connection:
+    """One client's, once it is known who it is."""
+
+    streams: Streams
+    session: PgSession
+    inside: Inside
+    threads: Executor
+    process: int
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(4))
+    portals: dict[str, Portal] = field(default_factory=dict)
+    _ahead: deque[tuple[bytes, bytes]] = field(default_factory=deque)
+    _reading: asyncio.Future[tuple[bytes, bytes]] | None = None
+    """What waits for a message that is to be kept when it comes; never cancelled, as half a message would be lost."""
+    _described: Portal | None = None
+    """A portal whose columns are to be told, which is done with its rows if these are asked for next."""
+    _fails: bool = False
+    """Whether a statement has failed, so that all is passed over until the client says Sync."""
+
+    async def run(self) -> None:
+        """Tell the client that it may begin, and do what it says, until it goes."""
+        told = [messages.parameter_status(name, self.session.spoken.shown(name) or "") for name in TOLD]
+        key = messages.key_data(self.process, self.secret)
+        self.streams.writer.write(b"".join(told) + key)
+        await self._ready()
+        with suppress(GoneError):
+            while True:
+                await self._next(*await self._message())
+
+    def close(self) -> None:
+        """Let go of all, once what is carried out has ended."""
+        if self._reading is not None:
+            self._reading.cancel()
+        self.session.close()
+
+    def cancel(self, why: str) -> None:
+        """End what is carried out, if something is."""
+        self.session.session.cancel(why)
+
+    async def _next(self, kind: bytes, data: bytes) -> None:
+        if self._fails and kind not in (_SYNC, _END):
+            return
+        text = ""
+        try:
+            body = Body(data)
+            if self._described is not None and kind != b"E":
+                await self._describe_now()
+            match kind:
+                case b"Q":
+                    text = body.text()
+                    await self._simple(text)
+                case b"P":
+                    self._parse(body)
+                case b"B":
+                    self._bind(body)
+                case b"D":
+                    await self._describe(body)
+                case b"E":
+                    await self._execute(body)
+                case b"C":
+                    self._close(body)
+                case b"H":
+                    await self.streams.writer.drain()
+                case b"S":
+                    self._fails = False
+                    self.portals.clear()
+                    await self._ready()
+                case b"X":
+                    raise GoneError
+                case b"d" | b"c" | b"f":
+                    pass  # what is left of a COPY that has failed
+                case _:
+                    raise MalformedError(f"there is no message of kind {kind!r}")
+        except (GoneError, MalformedError, ConnectionError):
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it is, the client is told, and goes on
+            await self._failed(error, text, kind)
+
+    async def _failed(self, error: Exception, text: str, kind: bytes) -> None:
+        if not isinstance(error, Error):
+            log.error("a fault of the door of Postgres", exc_info=error)
+        self._described = None
+        self.session.transactions.failed(error)
+        self.streams.writer.write(error_message(error, text))
+        if kind == b"Q":
+            await self._ready()
+        else:
+            self._fails = True
+            await self.streams.writer.drain()
+
+    async def _ready(self) -> None:
+        await self.streams.send(messages.ready(self.session.status))
+
+    # What comes.
+
+    async def _message(self) -> tuple[bytes, bytes]:
+        """The next message; GoneError if there is none any more."""
+        if self._ahead:
+            return self._ahead.popleft()
+        reading, self._reading = self._reading, None
+        return await (self._read() if reading is None else reading)
+
+    async def _read(self) -> tuple[bytes, bytes]:
+        try:
+            return await self.streams.message(self.inside.settings.limits.request_bytes)
+        except (asyncio.IncompleteReadError, ConnectionError) as error:
+            raise GoneError from error
+
+    # Simple queries.
+
+    async def _simple(self, text: str) -> None:
+        if is_blank(text.strip().rstrip(";")):
+            self.streams.writer.write(messages.EMPTY_QUERY)
+        for statement in split(text).all if ";" in text else (text,):
+            outcome = await self._work(partial(self.session.run, statement))
+            await self._tell(Portal(Prepared(statement, ()), (), (), outcome), described=outcome.rows is not None)
+        await self._ready()
+
+    # Extended queries.
+
+    def _parse(self, body: Body) -> None:
+        name, statement = parsed(body)
+        if len(split(statement.text).all) > 1:
+            raise SqlStateError("42601", "cannot prepare several statements at once; prepare each by itself")
+        if name and name in self.session.spoken.prepared:
+            raise SqlStateError("42P05", f"there is a prepared statement {name!r} already; close it first")
+        self.session.spoken.prepared[name] = statement
+        self.streams.writer.write(messages.PARSE_COMPLETE)
+
+    def _statement(self, name: str) -> Prepared:
+        found = self.session.spoken.prepared.get(name)
+        if not isinstance(found, Prepared):
+            raise SqlStateError(errors.UNKNOWN_STATEMENT, f"there is no prepared statement {name!r}; prepare it first")
+        return found
+
+    def _portal(self, name: str) -> Portal:
+        found = self.portals.get(name)
+        if found is None:
+            raise SqlStateError(errors.UNKNOWN_CURSOR, f"there is no portal {name!r}; bind a statement first")
+        return found
+
+    def _bind(self, body: Body) -> None:
+        name, statement = body.text(), self._statement(body.text())
+        self.portals[name] = bound(body, statement)
+        self.streams.writer.write(messages.BIND_COMPLETE)
+
+    async def _describe(self, body: Body) -> None:
+        kind, name = body.taken(1), body.text()
+        if kind == b"P":
+            self._described = self._portal(name)
+            return
+        statement = self._statement(name)
+        shape = await self._work(lambda: self.session.described(statement))
+        self.streams.writer.write(messages.parameter_description(shape.parameters))
+        columns = None if shape.columns is None else messages.row_description(shape.columns, [0] * len(shape.columns))
+        self.streams.writer.write(messages.NO_DATA if columns is None else columns)
+
+    async def _describe_now(self) -> None:
+        """Tell what columns a portal has whose rows are not asked for yet; it is not carried out for that."""
+        portal, self._described = self._described, None
+        assert portal is not None, "one is to be described"
+        if portal.outcome is not None:
+            self.streams.writer.write(_columns_of(portal, portal.outcome))
+            return
+        shape = await self._work(lambda: self.session.described(portal.statement, portal.values))
+        columns = shape.columns
+        self.streams.writer.write(
+            messages.NO_DATA if columns is None else messages.row_description(columns, portal.forms_of(len(columns)))
+        )
+
+    async def _execute(self, body: Body) -> None:
+        portal, most = self._portal(body.text()), body.int32()
+        described, self._described = self._described is portal, None
+        text = portal.statement.text
+        if is_blank(text.strip().rstrip(";")):
+            self.streams.writer.write((messages.NO_DATA if described else b"") + messages.EMPTY_QUERY)
+            return
+        if portal.outcome is None:
+            portal.outcome = await self._work(lambda: self.session.run(text, portal.values))
+        await self._tell(portal, described=described, most=most)
+
+    def _close(self, body: Body) -> None:
+        kind, name = body.taken(1), body.text()
+        if kind == b"S":
+            self.session.spoken.prepared.pop(name, None)
+        else:
+            self.portals.pop(name, None)
+        self.streams.writer.write(messages.CLOSE_COMPLETE)
+
+    # What goes.
+
+    async def _tell(self, portal: Portal, *, described: bool, most: int = 0) -> None:
+        """Send rows of a portal, at `most` so many if that is not 0, and what they are if that is to be `described`."""
+        outcome = portal.outcome
+        assert outcome is not None, "it was carried out"
+        write = self.streams.writer.write
+        for each in outcome.notices if portal.sent == 0 else ():
+            write(each)
+        if described:
+            write(_columns_of(portal, outcome))
+        rows = outcome.rows
+        if rows is None:
+            write(messages.complete(outcome.tag))
+            return
+        begun, forms = portal.sent, portal.forms_of(rows.num_columns)
+        end = min(rows.num_rows, begun + most) if most > 0 else rows.num_rows
+        zone = self.session.core.settings.zone
+        while portal.sent < end:
+            part = rows.slice(portal.sent, min(_AT_ONCE, end - portal.sent))
+            small = part.num_rows * part.num_columns <= _FEW
+            write(_encoded(portal, part, forms, zone) if small else
+                  await self._work(partial(_encoded, portal, part, forms, zone)))  # fmt: skip
+            portal.sent += part.num_rows
+            await self.streams.writer.drain()
+        is_over = portal.sent >= rows.num_rows
+        write(messages.complete(outcome.tag_of(portal.sent - begun)) if is_over else messages.SUSPENDED)
+
+    async def _work(self, work: Callable[[], T]) -> T:
+        """Have a thread do something; what the client has set, or that it goes, ends it."""
+        doing = asyncio.get_running_loop().run_in_executor(self.threads, work)
+        seconds = self.session.variables.seconds
+        if not await _is_done(doing, min(seconds or _LOOKS_AFTER, _LOOKS_AFTER)):
+            await self._watched(doing, max(seconds - _LOOKS_AFTER, 0.001) if seconds else 0)
+        return await doing
+
+    async def _watched(self, doing: asyncio.Future[T], seconds: float) -> None:
+        """Return when something is done; cancel it if the client goes, or after so many seconds unless they are 0."""
+        clock = asyncio.get_running_loop().time
+        until = clock() + seconds if seconds else float("inf")
+        while not doing.done():
+            if self._reading is None and len(self._ahead) < _MOST_AHEAD:
+                self._reading = asyncio.ensure_future(self._read())
+            waits = [each for each in (doing, self._reading) if each is not None]
+            left = None if until == float("inf") else max(until - clock(), 0)
+            await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if clock() >= until:
+                self.cancel("it took longer than statement_timeout lets it")
+                until = float("inf")
+            if self._reading is not None and self._reading.done():
+                self._keep(self._reading)
+
+    def _keep(self, reading: asyncio.Future[tuple[bytes, bytes]]) -> None:
+        """Keep a message that has come meanwhile; cancel what is done if it is that the client goes."""
+        self._reading = None
+        gone = reading.exception()
+        found = (_END, b"") if gone is not None else reading.result()
+        self._ahead.append(found)
+        if found[0] == _END:
+            self.cancel("the client has gone")
+
+
+async def _is_done(doing: asyncio.Future[T], seconds: float) -> bool:
+    done, _ = await asyncio.wait([doing], timeout=seconds)
+    return bool(done)
+
+
+def _columns_of(portal: Portal, outcome: Outcome) -> bytes:
+    """What tells the columns of what a portal gives."""
+    if outcome.rows is None:
+        return messages.NO_DATA
+    columns = outcome.described(portal.statement.shapes)
+    return messages.row_description(columns, portal.forms_of(len(columns)))
+
+
+def _encoded(portal: Portal, rows: pa.Table, forms: Sequence[int], zone: str) -> bytes:
+    assert portal.outcome is not None, "these are its rows"
+    shapes = portal.outcome.told(portal.statement.shapes)
+    columns = [encoded(*each, zone) for each in zip(rows.columns, shapes, forms, strict=True)]
+    return messages.data_rows(columns, rows.num_rows)

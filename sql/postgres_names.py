@@ -1,0 +1,152 @@
+"""Queries about what there is, as Postgres's clients write them, in DuckDB's dialect: relations and functions of
+pg_catalog under names of their own, and what Postgres alone has (regclass, OPERATOR(..), collations of pg_catalog) so
+that DuckDB reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import cast
+
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
+
+from catalog.errors import ParseError
+from catalog.names import key
+
+CATALOG, INFORMATION = "pg_catalog", "information_schema"
+OWN = "ivm_"
+"""What the names of functions begin with, so that they are not those of DuckDB's."""
+_NODES: dict[type[exp.Expr], str] = {
+    exp.CurrentUser: "current_user", exp.SessionUser: "session_user", exp.CurrentCatalog: "current_catalog",
+    exp.CurrentSchema: "current_schema", exp.CurrentDatabase: "current_database", exp.CurrentVersion: "version",
+}  # fmt: skip
+"""Functions that sqlglot has nodes for, under names of its own."""
+_AS_TEXT = frozenset(["name", "char", "regproc", "regprocedure", "regoper", "regnamespace", "regrole", "cstring"])
+_AS_NUMBER = frozenset(["oid", "xid", "cid", "regclass_oid"])
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogQuery:
+    """A query as DuckDB reads it, and what relations and functions of pg_catalog it names; `others` are relations that
+    it reads beside, those of information_schema not among them, which `informs` tells of.
+    """
+
+    text: str
+    relations: frozenset[str]
+    functions: frozenset[str]
+    others: tuple[str, ...]
+    informs: bool
+
+
+def catalog_query(text: str, relations: Collection[str], functions: Collection[str]) -> CatalogQuery | None:
+    """The query, if it reads some of these relations or information_schema, or reads nothing and calls one of these
+    functions. None for any other text. ParseError for one that cannot be read.
+    """
+    try:
+        tree = parse_one(text, read="postgres")
+    except (SqlglotError, RecursionError) as error:
+        raise ParseError(f"cannot read this query about what there is: {str(error).partition(chr(10))[0]}") from error
+    if not isinstance(tree, exp.Query):
+        return None
+    for select in tree.find_all(exp.Select):
+        if select.parent is None or isinstance(select.parent, exp.SetOperation):
+            _name_columns(select)
+    for node in reversed(list(tree.walk())):  # what is within comes first
+        plain = _plain(node)
+        if plain is not node:
+            node.replace(plain)
+    read, others, informs = _relations(tree, relations)
+    called = set[str]()
+    for node in reversed(list(tree.find_all(exp.Func))):
+        name = _called(node)
+        if name in functions:
+            called.add(name)
+            arguments = node.expressions if isinstance(node, exp.Anonymous) else list(node.iter_expressions())
+            own = name if name.startswith(OWN) else OWN + name
+            node.replace(exp.Anonymous(this=own, expressions=arguments))
+    if not read and not informs and (others or not called):
+        return None
+    return CatalogQuery(tree.sql("duckdb"), frozenset(read), frozenset(called), tuple(others), informs)
+
+
+def _relations(tree: exp.Query, known: Collection[str]) -> tuple[set[str], list[str], bool]:
+    """Those of pg_catalog that it reads, the others, and whether it reads information_schema."""
+    named = {key(each.alias_or_name) for each in tree.find_all(exp.CTE)}
+    read, others, informs = set[str](), list[str](), False
+    for table in tree.find_all(exp.Table):
+        name, schema = key(table.name), key(table.db)
+        if name in known and schema in ("", CATALOG):
+            table.set("db", None)
+            table.set("catalog", None)
+            read.add(name)
+        elif schema == INFORMATION:
+            informs = True
+        elif isinstance(table.this, exp.Identifier) and (schema or name not in named):
+            others.append(table.name)
+    return read, others, informs
+
+
+def _called(node: exp.Func) -> str:
+    return key(node.name) if isinstance(node, exp.Anonymous) else _NODES.get(type(node)) or key(node.sql_name())
+
+
+def _name_columns(select: exp.Select) -> None:
+    """Give columns that are calls or casts the names that Postgres gives them."""
+    for each in list(select.expressions):
+        inner: exp.Expr = each
+        while isinstance(inner, exp.Cast | exp.Dot):
+            inner = inner.expression if isinstance(inner, exp.Dot) else inner.this
+        if inner is each and not isinstance(inner, exp.Func):
+            continue
+        name = _called(inner) if isinstance(inner, exp.Func) else inner.name if isinstance(inner, exp.Column) else ""
+        if name:
+            each.replace(exp.alias_(each.copy(), name, quoted=True))
+
+
+def _plain(node: exp.Expr) -> exp.Expr:
+    """A node as DuckDB has it."""
+    if isinstance(node, exp.Dot) and key(node.this.name) == CATALOG and isinstance(node.expression, exp.Func):
+        return node.expression
+    if isinstance(node, exp.Table) and key(node.db) == CATALOG and not isinstance(node.this, exp.Identifier):
+        node.set("db", None)  # a function
+    if isinstance(node, exp.Table) and key(node.this.name) == "pg_partition_ancestors":
+        node.set("this", exp.func("generate_series", exp.Literal.number(1), exp.Literal.number(0)))
+    if isinstance(node, exp.Anonymous) and key(node.name) in _CALLED_SO:
+        return exp.Anonymous(this=_CALLED_SO[key(node.name)], expressions=node.expressions)
+    if isinstance(node, exp.Column) and key(node.db) == CATALOG:
+        node.set("db", None)
+    if isinstance(node, exp.Collate):
+        return cast(exp.Expr, node.this)
+    if isinstance(node, exp.Operator):
+        sign = node.text("operator").rpartition(".")[2]
+        kind = _OPERATORS.get(sign.removeprefix("!"))
+        if kind is not None:
+            found = kind(this=node.this, expression=node.expression)
+            return exp.not_(found) if sign.startswith("!") else found
+    if isinstance(node, exp.Cast):
+        return _cast(node)
+    return node
+
+
+_CALLED_SO = {"json_build_object": "json_object", "json_build_array": "json_array", "json_agg": "json_group_array"}
+_OPERATORS: dict[str, type[exp.Expr]] = {
+    "~": exp.RegexpLike, "~*": exp.RegexpILike, "=": exp.EQ, "~~": exp.Like, "~~*": exp.ILike,
+}  # fmt: skip
+
+
+def _cast(node: exp.Cast) -> exp.Expr:
+    said = node.to.sql("postgres").lower().replace(f"{CATALOG}.", "").strip('"')
+    if said in ("regclass", "regtype"):
+        is_name = isinstance(node.this, exp.Literal) and node.this.is_string
+        if is_name and node.this.name.isdecimal():
+            return exp.cast(node.this, "BIGINT")
+        return exp.Anonymous(this=f"{OWN}{said}{'' if is_name else '_name'}", expressions=[node.this])
+    if said in _AS_NUMBER:
+        return exp.cast(node.this, "BIGINT")
+    if said in _AS_TEXT or said.startswith(("char(", f"{INFORMATION}.")):
+        return exp.cast(node.this, "VARCHAR")
+    if said in ("int2vector", "oidvector", "pg_node_tree", "aclitem[]"):
+        return cast(exp.Expr, node.this)
+    return exp.cast(node.this, said, dialect="postgres") if said != node.to.sql("postgres").lower() else node
