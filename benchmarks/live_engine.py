@@ -29,7 +29,6 @@ _BATCHES = (1_000, 100_000)
 _TURNS = 5
 _BESIDE_COMMITS = 3
 """How many times as many commits there are beside others, for a 99th percentile that holds."""
-_TOUCHED = 10
 _REST_SECONDS = 0.002
 
 
@@ -61,26 +60,6 @@ def _listeners(asked: Task) -> Iterator[dict[str, Any]]:
             took.append(_median(_commits(db, rows, asked.commits)))
             yield _figure(f"a commit of one row, {there:,} listen", took[-1], "us")
     yield _figure(f"{asked.listeners:,} listeners, times nobody", took[-1] / took[0], "", 1.5)
-
-
-def _tenants(asked: Task) -> Iterator[dict[str, Any]]:
-    """Commits that touch ten tenants of a view while each of many tenants listens to rows of his own."""
-    db, rows = _shop(_COPY), _Sales(max(asked.listeners, 1))
-    for _ in range(0, asked.rows, 100_000):
-        db.apply({"sale": rows.next(min(100_000, asked.rows))})
-    commit = partial(_commits, db, rows, asked.commits, _TOUCHED)
-    commit()
-    alone = _median(commit())
-    with ExitStack() as stack:
-        begun = time.perf_counter()
-        for shop in range(asked.listeners):
-            query = "SELECT id, price FROM sold WHERE shop = ?"
-            stack.enter_context(db.subscribe(query, [shop], snapshot=False))
-        yield _figure(f"{asked.listeners:,} tenants begin to listen", time.perf_counter() - begun, "s")
-        commit()
-        beside = _median(commit())
-    yield _figure(f"a commit of {_TOUCHED} rows, nobody listens", alone, "us")
-    yield _figure(f"{asked.listeners:,} tenants listen, more than that", (beside - alone) / 1e3, "ms", 2.0)
 
 
 def _reader(asked: Task) -> Iterator[dict[str, Any]]:
@@ -122,7 +101,6 @@ def _beside(asked: Task) -> Iterator[dict[str, Any]]:
 
 KINDS: dict[str, Callable[[Task], Iterator[dict[str, Any]]]] = {
     "listeners": _listeners,
-    "tenants": _tenants,
     "reader": _reader,
     "beside": _beside,
 }

@@ -39,7 +39,6 @@ from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
 from ivm.session.serving import Checkpoints, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
-from ivm.session.sources import Sources
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
 from ivm.trace.columns.exported import ArrowRows
@@ -59,7 +58,7 @@ class Core:
         self.settings = Settings(Names(self.catalog))
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.clock, self.numbers, self.sources = Clock(self.catalog), Numbers(self), Sources(self)
+        self.clock, self.numbers = Clock(self.catalog), Numbers(self)
         self.incoming = Incoming(self.catalog, engine.helpers, self.clock, self.numbers, lambda: self.settings.zone)
         self.external_access = external_access
         self.functions = Functions(self.catalog)
@@ -90,6 +89,8 @@ class Core:
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
         self.at: Callable[[int], Any] | None = None
         """The `ivm.session.open_transaction.OpenTransaction` that reads as of a time."""
+        self.sources: Any = None
+        """The `ivm.session.sources.Sources`, once there are some."""
         self.is_copied = True
         """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
         self.is_left = False

@@ -6,33 +6,202 @@ earliest time of which it may bring changes yet, and a time is complete when the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from heapq import heapify, heappop, heappush
 from itertools import count
 from operator import itemgetter
 from threading import RLock
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, get_args
 
 import numpy as np
-import pyarrow as pa
 
-from catalog.errors import BindError, ConstraintError, InterfaceError
-from ivm.arguments import Documents, at_least_one, one_of, period
+from catalog.errors import BindError, ConstraintError, InterfaceError, LagError
+from ivm.arguments import Documents, at_least_one, moment, one_of, period, rows_by_table, whole_number
 from ivm.engine.transaction import Change
 from ivm.intake.formats import Format, taken
-from ivm.session.source import LATE, Late, Source, SourceInfo, times_of
-from ivm.trace.columns.column import Array, Ints
+from ivm.session.core import Core
+from ivm.session.timed import batches, placed, rows_of, times_of
 from ivm.trace.rows.table_store import Mode
 from ivm.trace.time import LAST
 
-if TYPE_CHECKING:
-    from ivm.session.core import Core
-
+Late = Literal["refuse", "move"]
+LATE: tuple[Late, ...] = get_args(Late)
+LIMIT = 10_000_000
+"""How many changes of a source may wait for others, unless it says otherwise."""
 MARK = "ivm_sources"
 """The source of batches by whose number a database remembers up to which time all was complete."""
-_Waiting = tuple[int, int, Source, Change]
+_log = logging.getLogger("ivm.sources")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A source: the time from which on it may bring changes yet, and how many that it has brought wait, or were late.
+
+    `holds_back`: whether others have passed it. `idle`: seconds since it was last heard of.
+    """
+
+    name: str
+    frontier: int
+    waiting: int
+    late: int
+    holds_back: bool
+    idle: float
+
+
+_Waiting = tuple[int, int, "Source", Change]
 """Changes that wait: the first of their times, their number as they came, whose they are, and what."""
+
+
+class Source:
+    """A source of changes with a clock of its own; see `Database.source`. Thread-safe.
+
+    As a context manager it is closed when the block ends; if the block raises it stays as it is, and `Database.source`
+    gives it back under its name.
+    """
+
+    def __init__(self, sources: Sources, name: str, late: Late, stalls_after: float, limit: int) -> None:
+        self.name = name
+        self.options = late, stalls_after, limit
+        self.late = 0
+        """How many changes came late, and were moved to the present."""
+        self.waiting = 0
+        """How many changes wait to be committed."""
+        self._sources = sources
+        self._frontier = sources.complete
+        self._heard = monotonic()
+        self._is_named = False
+        self._is_open = True
+
+    @property
+    def frontier(self) -> int:
+        """The earliest time of which it may bring changes yet. One that begins again goes on from here."""
+        return self._frontier
+
+    def apply(
+        self, changes: Mapping[str, Documents], *, time: int | datetime | str | None = None, mode: Mode = "diff",
+        format: Format = "rows",
+    ) -> None:  # fmt: skip
+        """Take changes, as `Database.apply` does, each of a time of its own, or all of `time`. They are checked now.
+
+        They are committed when their time is complete: see `advance`. Times are whole numbers, datetimes or ISO texts;
+        these two count as microseconds since 1970, and name UTC if no zone. ConstraintError for a time that the source
+        has passed, unless it moves such changes to the present; LagError if more wait than its limit.
+        """
+        at, sources = None if time is None else time_of(time), self._sources
+        found = [sources.change(name, data, mode, format, at) for name, data in rows_by_table(changes).items()]
+        found = [each for each in found if each.data.num_rows]
+        with sources.lock:
+            self._check_open()
+            self._check_room(sum(each.data.num_rows for each in found))
+            those = [self._in_time(each) for each in found]
+            self._heard = monotonic()
+            for change, late in those:
+                self.late += late
+                sources.wait(self, change)
+
+    def advance(self, time: int | datetime | str) -> int:
+        """Say that all changes of times before `time` were brought; returns the logical time of the last commit.
+
+        What is complete by that is committed: all times that every source has passed, in their order, in one batch.
+        Views see each of them as if it had been committed alone. If the commit raises nothing is changed, the source is
+        where it was, and the changes wait: `discard` lets go of them. InterfaceError for a time that it has passed.
+        """
+        to, sources = time_of(time), self._sources
+        with sources.lock:
+            self._check_open()
+            if to < self._frontier:
+                raise InterfaceError(
+                    f"cannot set source {self.name} back to {to}: it is at {self._frontier} already, and time never "
+                    "falls; give a later one"
+                )
+            before, self._frontier = self._frontier, to
+            self._heard, self._is_named = monotonic(), False
+            try:
+                sources.commit()
+            except BaseException:
+                self._frontier = before
+                raise
+            sources.name_stalled()
+        return sources.settled()
+
+    def discard(self) -> int:
+        """Let go of the changes of this source that wait; how many there were."""
+        with self._sources.lock:
+            count = self.waiting
+            self._sources.forget(self)
+        return count
+
+    def close(self) -> None:
+        """Say that it brings nothing more, so that others need not wait for it. Once is enough.
+
+        What is complete by that is committed; what it has brought itself, if its time is.
+        """
+        sources = self._sources
+        with sources.lock:
+            if not self._is_open:
+                return
+            sources.remove(self)
+            try:
+                sources.commit()
+            except BaseException:
+                sources.add(self)
+                raise
+            self._is_open = False
+        sources.settled()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *raised: object) -> None:
+        if kind is None:
+            self.close()
+
+    def info(self, now: float) -> SourceInfo:
+        """How it stands at a moment."""
+        holds_back = self._frontier < self._sources.first()
+        return SourceInfo(self.name, self._frontier, self.waiting, self.late, holds_back, now - self._heard)
+
+    def name_if_stalled(self, now: float) -> None:
+        """Say in the log that it holds others back, once, if it has for long."""
+        stalled = self.info(now)
+        if not self._is_named and stalled.holds_back and stalled.idle >= self.options[1]:
+            self._is_named = True
+            _log.warning(
+                "source %s holds others back: it is at %d, and was last heard of %.0f s ago", self.name,
+                self._frontier, stalled.idle,
+            )  # fmt: skip
+
+    def _in_time(self, change: Change) -> tuple[Change, int]:
+        """A change with what is late moved to the present, and how much that is. ConstraintError if it is refused."""
+        times = times_of(change)
+        is_late = times < self._frontier
+        if not is_late.any():
+            return change, 0
+        if self.options[0] == "refuse":
+            raise ConstraintError(
+                f"cannot take changes of table {change.table.name} from source {self.name} at time {times.min()}: the "
+                f'source has passed it, and is at {self._frontier}; give later times, or open it with late="move"'
+            )
+        return change._replace(times=np.where(is_late, self._frontier, times)), int(is_late.sum())
+
+    def _check_room(self, more: int) -> None:
+        limit = self.options[2]
+        if self.waiting and self.waiting + more > limit:
+            last = self._sources.last()
+            raise LagError(
+                f"cannot take {more:,} more changes of source {self.name}: {self.waiting:,} wait already, for source "
+                f"{last.name}, which is at {last.frontier}; advance or close that one, or open {self.name} with a "
+                "larger limit"
+            )
+
+    def _check_open(self) -> None:
+        self._sources.check()
+        if not self._is_open:
+            raise InterfaceError(f"cannot use source {self.name}: it was closed; open it again with db.source()")
 
 
 class Sources:
@@ -150,7 +319,7 @@ class Sources:
             raise
         self._complete = to
         for _, number, source, change in came:
-            later = _rows_of(change, times_of(change) >= to)
+            later = rows_of(change, times_of(change) >= to)
             source.waiting -= change.data.num_rows - later.data.num_rows
             if later.data.num_rows:
                 self._push(number, source, later)
@@ -165,10 +334,10 @@ class Sources:
         core = self._core
         with core.lock:
             since = core.engine.batches.get(MARK, 0)
-            done = [_rows_of(each, (times_of(each) >= since) & (times_of(each) < to)) for each in changes]
+            done = [rows_of(each, (times_of(each) >= since) & (times_of(each) < to)) for each in changes]
             done = [self._as_declared(each) for each in done if each.data.num_rows]
-            for together, end in _batches(done, to):
-                core.commit(_placed(together, core.engine.time), (MARK, end), settles=False)
+            for together, end in batches(done, to):
+                core.commit(placed(together, core.engine.time), (MARK, end), settles=False)
 
     def _as_declared(self, change: Change) -> Change:
         """A change of a table as it is declared by now. Raises what `Incoming.rows` raises."""
@@ -187,56 +356,17 @@ class Sources:
         return self._core.readable()[1]
 
 
-def _rows_of(change: Change, which: Array) -> Change:
-    """Some rows of a change."""
-    if which.all():
-        return change
-    return change._replace(
-        data=change.data.filter(pa.array(which)), addresses=None,
-        diffs=None if change.diffs is None else change.diffs[which], times=times_of(change)[which],
-    )  # fmt: skip
+def sources_of(core: Core) -> Sources:
+    """Those of a database."""
+    with core.lock:
+        if core.sources is None:
+            core.sources = Sources(core)
+        found: Sources = core.sources
+    return found
 
 
-def _batches(changes: Sequence[Change], to: int) -> Iterator[tuple[list[Change], int]]:
-    """What is committed together, each table's changes in one, and the time up to which all is complete then.
-
-    That is all of it; where a table is changed in several modes, each time.
-    """
-    modes = {(each.table.name, each.mode) for each in changes}
-    if len(modes) == len({name for name, _ in modes}):
-        if changes:
-            yield _joined(changes), to
-        return
-    for time in np.unique(np.concatenate(list(map(times_of, changes)))).tolist():
-        each = [_rows_of(change, times_of(change) == time) for change in changes]
-        yield [change for change in each if change.data.num_rows], time + 1
-
-
-def _joined(changes: Sequence[Change]) -> list[Change]:
-    """The changes of each table in one, in their order."""
-    by_table: dict[str, list[Change]] = {}
-    for each in changes:
-        by_table.setdefault(each.table.name, []).append(each)
-    return [those[0] if len(those) == 1 else _one(those) for those in by_table.values()]
-
-
-def _one(changes: Sequence[Change]) -> Change:
-    data = pa.concat_tables([pa.table(each.data) for each in changes])
-    ones = [np.ones(each.data.num_rows, np.int64) if each.diffs is None else each.diffs for each in changes]
-    plain = all(each.diffs is None for each in changes)
-    return changes[0]._replace(
-        data=data, addresses=None, diffs=None if plain else np.concatenate(ones),
-        times=np.concatenate(list(map(times_of, changes))),
-    )  # fmt: skip
-
-
-def _placed(changes: Sequence[Change], present: int) -> list[Change]:
-    """Changes at logical times: those of the sources, or as soon after each other and the present as can be."""
-    times = list(map(times_of, changes))
-    distinct: Ints = np.unique(np.concatenate(times))
-    places = np.arange(len(distinct))
-    placed = np.maximum(np.maximum.accumulate(distinct - places), present + 1) + places
-    return [
-        change._replace(times=placed[np.searchsorted(distinct, each)])
-        for change, each in zip(changes, times, strict=True)
-    ]
+def time_of(given: int | datetime | str) -> int:
+    """A time of a source as a number; TypeMismatchError for what is none."""
+    if isinstance(given, datetime | str):
+        return whole_number(moment(given, "time"), "time")
+    return whole_number(given, "time")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from ivm.arguments import Documents, batch_of, one_of, rows_by_table
 from ivm.intake.formats import FORMATS, Format, taken
 from ivm.session.core import Core
-from ivm.session.source import LIMIT, Late, Source, SourceInfo
+from ivm.session.sources import LIMIT, Late, Source, SourceInfo, sources_of
 from ivm.session.taking import commit_taken
 from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
@@ -130,11 +130,11 @@ class WithChanges(ABC):
         ("move"). `stalls_after`: if the others have waited so long for it, the log names it (`ivm.sources`). `limit`:
         how many of its changes may wait for others. BindError if it is there with other options.
         """
-        return self._open.sources.open(name, late, stalls_after, limit)
+        return sources_of(self._open).open(name, late, stalls_after, limit)
 
     def sources(self) -> list[SourceInfo]:
         """The sources that are open, and how they stand."""
-        return self._open.sources.infos()
+        return sources_of(self._open).infos()
 
     def batches(self) -> dict[str, int]:
         """Of each source that numbers its batches the number of the last one that was committed."""
