@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
 from ivm.results.result import table_of
-from ivm.session.introspection import NUMBER, REAL, TEXT, Reading, commits_of, snapshots_of
+from ivm.session.introspection import NUMBER, REAL, TEXT, Reading, commits_of, deliveries_of, snapshots_of
 
 _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
 
@@ -77,6 +77,7 @@ SHARDED: Mapping[str, Callable[[Driver], Reading]] = {
     "ivm_arrangements": partial(_at_once, partial(_of_shards, "ivm_arrangements")),
     "ivm_operators": partial(_at_once, partial(_of_shards, "ivm_operators")),
     "ivm_commits": partial(_at_once, _commits),
+    "ivm_deliveries": lambda driver: deliveries_of(driver.listeners.delivered, driver.time),
     "ivm_snapshots": lambda driver: snapshots_of(()),
     "ivm_exchanges": partial(_at_once, _exchanges),
 }

@@ -37,7 +37,7 @@ from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
-from ivm.session.serving import Checkpoints, Loads, SomeRows
+from ivm.session.serving import Checkpoints, Closes, Follows, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
@@ -75,6 +75,8 @@ class Core:
         self._progress: Callable[[Progress], None] | None = None
         self.checkpoints: Checkpoints | None = None
         """What makes those of a database that outlives its process."""
+        self.deliveries: list[Closes] = []
+        """Those that deliver what changes in views."""
         self.relations: Mapping[str, Callable[[Any], Callable[[], pa.Table]]] | None = None
         """How `ivm_*` relations are computed of the engine, where that is no plain one."""
         self.distribution: Callable[[Relation], str] | None = None
@@ -87,6 +89,8 @@ class Core:
         """What loads files where rows are elsewhere; for texts that may reach files."""
         self.comes_with: Callable[[Any, Any], Any] | None = None
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
+        self.follows: Follows | None = None
+        """What brings it to where the process is that writes its directory."""
         self.at: Callable[[int], Any] | None = None
         """The `ivm.session.open_transaction.OpenTransaction` that reads as of a time."""
         self.sources: Any = None
@@ -156,6 +160,8 @@ class Core:
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        for each in tuple(self.deliveries):
+            each.close()
         self.numbers.close()
         if self.checkpoints is not None and not self.lock.closed:
             self.checkpoints.close()
@@ -320,7 +326,7 @@ class Core:
         """What reads a maintained view. Raises BindError."""
         with self.lock:
             name = self.maintained(name).definition.name
-            return View(name, self.installed, self.engine.dictionary, self.readable, self.lock)
+            return View(name, self.installed, lambda: self.engine.dictionary, self.readable, self.lock)
 
     def installed(self, name: str) -> Installed:
         """The maintained view that is called `name` now, where there was one before. ViewDroppedError if there is none.

@@ -16,6 +16,7 @@ from catalog.zones import UTC
 from ivm.dataflow.graph import StillRead
 from ivm.dataflow.loop import Iterate
 from ivm.dataflow.node import Node
+from ivm.deliveries.target import Delivered
 from ivm.engine.engine import Engine
 from ivm.engine.past import Past
 from ivm.kernels.memory.allocator import resident_bytes
@@ -25,6 +26,7 @@ from ivm.plan.node import Plan
 from ivm.plan.text import costs, remarks
 from ivm.results.result import table_of
 from ivm.session.core import Core
+from ivm.session.serving import Follows
 
 TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
 MOMENT = pa.timestamp("us", "UTC")
@@ -162,11 +164,34 @@ def snapshots_of(held: Iterable[StillRead]) -> Reading:
     return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
 
 
+def following_of(follows: Follows) -> Reading:
+    """How far a database is that follows another process; see `ivm.durable.following.Behind`."""
+    behind = follows.behind
+    return lambda: table_of([tuple(behind)], time=NUMBER, record=NUMBER, bytes_behind=NUMBER, error=TEXT)
+
+
+def _deliveries(engine: Engine) -> Reading:
+    return deliveries_of(engine.listeners.delivered, engine.time)
+
+
+def deliveries_of(delivered: Iterable[Delivered], time: int) -> Reading:
+    """How far deliveries are, when the last commit has this time."""
+    rows = [
+        (at.view, at.to, at.form, at.time, max(time - at.time, 0), at.rows, at.state, at.failures, at.error)
+        for at in delivered
+    ]
+    return lambda: table_of(
+        rows, view=TEXT, to=TEXT, form=TEXT, time=NUMBER, behind=NUMBER, rows=NUMBER, state=TEXT, failures=NUMBER,
+        error=TEXT,
+    )  # fmt: skip
+
+
 RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_views": _views,
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
     "ivm_commits": _commits,
+    "ivm_deliveries": _deliveries,
     "ivm_snapshots": _snapshots,
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""

@@ -183,7 +183,8 @@ class SparkDatabase(ShardedDatabase):
         core = self._open
         with core.lock:
             name = core.maintained(name).definition.name
-        return SparkView(name, core.installed, core.engine.dictionary, core.readable, core.lock, self._driver)
+            dictionary = core.engine.dictionary
+        return SparkView(name, core.installed, lambda: dictionary, core.readable, core.lock, self._driver)
 
 
 class FrameSink(BatchSink):

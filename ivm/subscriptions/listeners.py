@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from ivm.deliveries.target import Delivered
 from ivm.subscriptions.backlog import Netted
 from ivm.subscriptions.feed import Feed, Mark, Reached
 from ivm.subscriptions.piece import Piece
@@ -59,6 +60,8 @@ class Listeners(Held[Subscription]):
         self._of: dict[str, Listened] = {}
         self._blocking = Held[Subscription]()
         self.reached = Reached()
+        self.delivered: list[Delivered] = []
+        """How far those are that deliver what changes."""
 
     def feed(self, view: str) -> Feed:
         """What is told of a view from now on."""

@@ -52,6 +52,8 @@ PLACES = (
     # Section 4: exchange with the outside is Arrow, which the face takes and gives, and in which streams are read.
     # pandas and polars are the types of what .df() and .pl() return; they are optional.
     _place("ivm", 5, "duckdb", "typer", "rich", "prompt_toolkit", "pyarrow", "numpy", "pandas", "polars"),
+    # What writes tables of Delta's; it is optional.
+    _place("ivm.deliveries", 4, "pyarrow", "deltalake"),
     # What a server speaks by; it stands around the face, and nothing else of the engine knows of it.
     _place("ivm.serve", 6, "duckdb", "numpy", "pyarrow", "starlette", "typer", "rich", "uvicorn"),
     # Section 12: Spark's own interfaces, which nothing else of the engine sees. py4j is what pyspark raises errors of.

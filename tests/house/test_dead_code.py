@@ -19,6 +19,8 @@ FACE = {
     "ivm.cluster.database.ShardedDatabase",
     "ivm.session.cursor.Cursor",
     "ivm.session.database.Database",
+    "ivm.session.delivering.Delivery",
+    "ivm.session.with_deliveries.WithDeliveries",
     "ivm.results.result.Rows",
     "ivm.spark.database.SparkDatabase",
     "ivm.spark.database.SparkView",
