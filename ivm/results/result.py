@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 40
 REPR_ROWS = 10
 _REPR_WIDTH = 120
-_REPR_COLUMNS = 50
+MOST_COLUMNS = 50
 _TAKEN_AT_ONCE = 10_000
 
 
@@ -133,7 +133,7 @@ class Rows(ABC):
         return html(self._short(), self._title)
 
     def _short(self) -> Head:
-        return head_of(*self._first(REPR_ROWS), _REPR_COLUMNS)
+        return head_of(*self._first(REPR_ROWS), MOST_COLUMNS)
 
     def _drawn(self, head: Head, width: int | None) -> str:
         from ivm.results.boxes import box  # noqa: PLC0415  as above

@@ -183,7 +183,9 @@ class SparkDatabase(ShardedDatabase):
         core = self._open
         with core.lock:
             name = core.maintained(name).definition.name
-        return SparkView(name, core.installed, core.engine.dictionary, core.readable, core.lock, self._driver)
+        found = SparkView(name, core.installed, core.engine.dictionary, core.readable, core.lock, self._driver)
+        found.listened = self.subscribe
+        return found
 
 
 class FrameSink(BatchSink):
