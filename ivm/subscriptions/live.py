@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from importlib import import_module
 from threading import Thread, current_thread
 from typing import Any
@@ -19,10 +20,10 @@ class Live:
 
     def __init__(self, draw: Callable[[], str], subscribe: Callable[[], Subscription]) -> None:
         """`draw` gives the view as HTML. InterfaceError where no notebook runs; raises what `subscribe` raises."""
-        show = _display()
-        self._draw, self._subscription = draw, subscribe()
+        self._notebook, self._draw = _notebook(), draw
+        self._subscription = subscribe()
         try:
-            self._shown = show(_Html(draw()), display_id=True)
+            self._shown = self._notebook.display(self._notebook.HTML(draw()), display_id=True)
         except BaseException:
             self._subscription.close()
             raise
@@ -49,24 +50,14 @@ class Live:
     def _follow(self) -> None:
         try:
             for _ in self._subscription:
-                self._shown.update(_Html(self._draw()))
+                self._shown.update(self._notebook.HTML(self._draw()))
         except Error as error:
-            self._shown.update(_Html(f"<small>{error}</small>"))
+            self._shown.update(self._notebook.HTML(f"<small>{escape(str(error))}</small>"))
         finally:
             self._subscription.close()
 
 
-class _Html:
-    """What a notebook shows as it is written."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def _repr_html_(self) -> str:
-        return self._text
-
-
-def _display() -> Callable[..., Any]:
+def _notebook() -> Any:
     """What shows something in the notebook that runs."""
     try:
         ipython = import_module("IPython")
@@ -74,5 +65,4 @@ def _display() -> Callable[..., Any]:
         raise InterfaceError("cannot show a view that changes: IPython is not there; do it in a notebook") from error
     if ipython.get_ipython() is None:
         raise InterfaceError("cannot show a view that changes: no notebook runs here; read it, or subscribe to it")
-    found: Callable[..., Any] = import_module("IPython.display").display
-    return found
+    return import_module("IPython.display")
