@@ -28,6 +28,7 @@ from catalog.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import timedelta
     from os import PathLike
 
     from ivm.engine.installing import Progress
@@ -103,9 +104,10 @@ def connect(
     path: str | PathLike[str] | None = None,
     *,
     read_only: bool = False,
+    follow: bool = False,
     durability: Literal["commit", "interval", "off"] = "commit",
     interval: float = 0.1,
-    history: int = 0,
+    history: int | str | timedelta = 0,
     compile: Literal["background", "wait", "off"] = "background",
     sharing: bool = True,
     memory_limit: int | None = None,
@@ -128,6 +130,9 @@ def connect(
         path: A directory, which is made if it is not there. None (default) or ":memory:": in memory.
         read_only: True opens a directory that is there to read what it holds now, beside a process that changes it.
             Nothing can be changed (AccessError), and what others commit from now on is not seen. Default: False.
+        follow: True lets a database that is opened with `read_only` go on as that process does: a thread of its own
+            looks every 20 ms for what has been committed, and lets views and who listens know; `Database.refresh`
+            looks at once. `ivm_following` tells how far it is. Default: False.
         durability: When a commit survives a loss of power: "commit" (default), when it returns; "interval", after
             `interval` seconds and the time that the disk takes, as a thread of its own writes it; "off", when the
             operating system has written it. With the last two a process that is killed may lose the last commits,
@@ -135,9 +140,10 @@ def connect(
             `close` and the normal end of a process write all of them. Whatever is chosen, the commits up to one of
             them are there, whole.
         interval: The seconds of "interval". Default: 0.1.
-        history: For how many logical times before the present views can be read as of (`View.arrow(as_of=...)`), and
-            their changes be asked for (`View.changes`). A database that is opened again has as much of the past as was
-            kept before. Default: 0.
+        history: For how many logical times before the present, or for how long as a timedelta or text such as "1 hour",
+            tables and views can be read as of (`SELECT .. AS OF`, `snapshot`, `View.arrow(as_of=...)`), and changes of
+            views be asked for (`View.changes`). A database that is opened again has as much of the past of views as was
+            kept before, and begins to keep that of tables. Default: 0.
         compile: "background" (default): expressions are interpreted until they have seen enough rows to be worth a
             kernel, which a process of its own then compiles. "wait": they are compiled before they first run. "off":
             they are always interpreted. The answers are the same.
@@ -176,9 +182,19 @@ def connect(
             `compile` or `durability` is none of those.
         BindError: There is no such `timezone`; or views call functions that are declared in another way.
         MissingFunctionError: Commits since the last checkpoint need functions that are not given.
-        UnsupportedError: `memory_limit` or `recursion_limit` with `shards`; `ticks` with `read_only`.
+        UnsupportedError: `memory_limit`, `recursion_limit` or a length of time as `history` with `shards`; `ticks` with
+            `read_only`, or `follow` without.
     """
-    from ivm.arguments import at_least_one, callback, duration, one_of, period, whole_number, zone_named  # noqa: PLC0415
+    from ivm.arguments import (  # noqa: PLC0415
+        at_least_one,
+        callback,
+        duration,
+        history_of,
+        one_of,
+        period,
+        whole_number,
+        zone_named,
+    )
     from ivm.engine.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
@@ -188,7 +204,7 @@ def connect(
     from ivm.session.ticking import begin_ticks  # noqa: PLC0415
     from ivm.trace.helpers import Helpers, cores  # noqa: PLC0415
 
-    history = whole_number(history, "history")
+    kept = history_of(history)
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
     recursion_limit = None if recursion_limit is None else at_least_one(recursion_limit, "recursion_limit")
     helpers = Helpers(cores() if threads is None else at_least_one(threads, "threads"))
@@ -198,6 +214,8 @@ def connect(
     seconds = None if ticks is None else period(ticks, "ticks")
     callback(progress, "progress")
     called = declared_all(functions or {})
+    if follow and not read_only:
+        raise UnsupportedError("cannot follow a database that is opened to be written; give read_only=True too")
     if seconds is not None and read_only:
         raise UnsupportedError("cannot let time pass in a database that is only read; leave ticks out")
     zone = zone_named(timezone)
@@ -205,7 +223,7 @@ def connect(
 
     def new() -> Core:
         compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-        engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
+        engine = Engine(compiler, kept, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
         if recursion_limit is not None:
             engine.renderer.recursion_limit = recursion_limit
         core = Core(engine, external_access=external_access)
@@ -228,7 +246,9 @@ def connect(
             raise UnsupportedError("cannot limit the memory of a database over shards; leave memory_limit out")
         if recursion_limit is not None:
             raise UnsupportedError("cannot limit recursion of a database over shards; give views a RECURSION LIMIT")
-        sharded = in_process(at_least_one(shards, "shards"), history, compile, sharing, external_access)
+        if not isinstance(kept, int):
+            raise UnsupportedError("cannot keep history for a length of time over shards; give a number of times")
+        sharded = in_process(at_least_one(shards, "shards"), kept, compile, sharing, external_access)
         for each in called:
             create_function(core_of(sharded), each)
         return set_up(sharded)
@@ -241,7 +261,7 @@ def connect(
     from catalog.names import database_name  # noqa: PLC0415
     from ivm.durable.opening import held, seen  # noqa: PLC0415
 
-    core = seen(new, path, progress) if read_only else held(new, path, durability, interval, progress)
+    core = seen(new, path, progress, follow=follow) if read_only else held(new, path, durability, interval, progress)
     core.catalog.database = database_name(fspath(path))
     return set_up(Database(core))
 

@@ -116,6 +116,15 @@ def period(value: Any, name: str) -> float:
     return micros / 1e6
 
 
+def history_of(value: Any) -> int | timedelta:
+    """How much of the past is to be kept: a number of times, or a length of time; TypeMismatchError."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    elif not isinstance(value, str):
+        return whole_number(value, "history")
+    return timedelta(seconds=period(value, "history"))
+
+
 def zone_named(value: Any) -> str:
     """The time zone that is called so, in any case; TypeMismatchError for no text, BindError if there is none."""
     if not isinstance(value, str):

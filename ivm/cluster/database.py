@@ -23,7 +23,7 @@ from ivm.cluster.meeting import some_rows
 from ivm.cluster.placing import placement_of
 from ivm.cluster.planning import Gone, is_kept
 from ivm.cluster.questions import Question
-from ivm.cluster.reading import ShardedView, replaced, whole_changes
+from ivm.cluster.reading import ShardedView, whole_changes
 from ivm.cluster.rescaling import rescale
 from ivm.cluster.resident import Resident
 from ivm.cluster.tables import NewTable
@@ -32,6 +32,7 @@ from ivm.durable.restore import bound_again
 from ivm.engine.engine import Engine
 from ivm.engine.view import Contents, Installed, View
 from ivm.render.scalars.compiler import Compiler
+from ivm.results.difference import replaced
 from ivm.session.core import Core
 from ivm.session.database import Database
 from ivm.trace.helpers import Helpers
@@ -56,7 +57,8 @@ class ShardedCore(Core):
         """What reads a maintained view. Raises BindError."""
         with self.lock:
             name = self.maintained(name).definition.name
-            return ShardedReader(name, self.installed, self.engine.dictionary, self.readable, self.lock, self.driver)
+            dictionary = self.engine.dictionary
+            return ShardedReader(name, self.installed, lambda: dictionary, self.readable, self.lock, self.driver)
 
     def moves(self, change: Altered) -> bool:
         """Whether a row goes to another shard by the columns that the table is to have."""
@@ -76,7 +78,7 @@ class ShardedReader(View):
         self,
         name: str,
         installed: Callable[[str], Installed],
-        dictionary: TextDictionary,
+        dictionary: Callable[[], TextDictionary],
         readable: Callable[[], tuple[int, int]],
         lock: Turns,
         driver: Driver,

@@ -22,9 +22,9 @@ from ivm.cluster.feeds import read_feed
 from ivm.cluster.files import Files
 from ivm.cluster.history import History, Stretch
 from ivm.cluster.protocol import Feed, Stored
-from ivm.cluster.reading import added_up
 from ivm.cluster.snapshots import pieces_under, read_snapshot, snapshots_of
 from ivm.cluster.versions import Version, number_of
+from ivm.results.difference import added_up
 
 T = TypeVar("T")
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 
 from catalog.errors import Error, MissingFunctionError, StorageError
 from ivm.durable import ending
-from ivm.durable.recovery import Told, open_storage, recover
+from ivm.durable.following import Following, follow_on
+from ivm.durable.recovery import Told, open_storage, reached
 from ivm.engine.installing import Progress
 from ivm.session.core import Core
+from ivm.session.introspection import RELATIONS, following_of
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
 from ivm.storage.pinned import pinned
@@ -35,17 +37,27 @@ def held(
     return core
 
 
-def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | None) -> Core:
-    """A `new` database that is what a directory holds now, whoever writes to it meanwhile."""
-    with closing(Directory(path, writable=False)) as directory:
-        storage = pinned(directory)
+def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | None, *, follow: bool) -> Core:
+    """A `new` database that is what a directory holds now, whoever writes to it meanwhile; to `follow` it, as it goes
+    on.
+    """
     with ExitStack() as undo:
+        directory = Directory(path, writable=False)
+        undo.callback(directory.close)
+        storage = pinned(directory)
         core = new()
         undo.callback(core.close)
         with _recovering(core, storage, progress) as told:
-            recover(core, storage, told)
+            there = reached(core, storage, told)
+        core.read_only = storage.where()
+        if follow:
+            following = Following(core, new, directory, there)
+            core.relations = {**RELATIONS, "ivm_following": lambda _: following_of(following)}
+            follow_on(core, following)
+            undo.pop_all()
+            return core
         undo.pop_all()
-    core.read_only = storage.where()
+    directory.close()
     return core
 
 

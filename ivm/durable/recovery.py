@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from catalog.catalog import Catalog
 from catalog.errors import ConstraintError, Error, MissingFunctionError, NumericError, StorageError
 from catalog.names import key
 from catalog.schema import View
@@ -65,14 +66,47 @@ def open_storage(
         raise
 
 
+class Reached(NamedTuple):
+    """Where a database ends: what there is of its checkpoint, the file of the log that is written, "" if there is none,
+    what that has, the number of its last record, the byte behind that, and what else was there.
+    """
+
+    on_disk: OnDisk
+    name: str
+    data: pa.Buffer | None
+    number: int
+    size: int
+    torn: Torn | None
+
+
 def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple[Log | None, OnDisk]:
-    """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
+    """Bring a new, empty database to where `storage` ends, see `reached`.
 
     Returns the log, to be written further, if it may be, and what there is of the checkpoint. What a crash left behind
     the last whole record is cut off, kept beside, and said; where nothing may be written it is left alone, since
-    another process may just be writing it. StorageError for anything else that is wrong, and for a log that ends before
-    what is known to have been certain. `progress` is told how many bytes were read, as of
-    a view without a name, and how far views are that are filled; if it raises, so does this.
+    another process may just be writing it.
+    """
+    there = reached(core, storage, progress)
+    if not storage.writable:
+        return None, there.on_disk
+    if there.data is None:
+        return _begin(storage), there.on_disk
+    file = storage.open(there.name)
+    if there.torn is not None:
+        _cut_off(storage, there.name, there.data, there.number, there.size)
+        file.truncate(there.size)
+    file.sync()  # whoever wrote it may not have come to that, and from now on somebody sees it
+    storage.sync_names()  # a manifest may have its name for a moment only
+    remove_others(storage, read_manifest(storage))
+    return Log(storage, there.name, file, there.number, there.size), there.on_disk
+
+
+def reached(core: Core, storage: Storage, progress: Told | None) -> Reached:
+    """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
+
+    Nothing is written. StorageError for what is wrong, but for what a crash may leave at the end of a log, and for one
+    that ends before what is known to have been certain. `progress` is told how many bytes were read, as of a view
+    without a name, and how far views are that are filled; if it raises, so does this.
     Cost: that of `restore`, reads the log; the changes of many commits are applied together, each at its times. Views
     that are new since are filled last; where history is kept, when they were defined.
     """
@@ -90,8 +124,8 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
         )
     on_disk = OnDisk() if manifest is None else restore(core, storage, manifest)
     if not files:
-        return _begin(storage) if storage.writable else None, on_disk
-    known = _Known(core, sum(data.size for data in files.values()), progress)
+        return Reached(on_disk, "", None, record, 0, None)
+    known = Known(core, sum(data.size for data in files.values()), progress)
     end, last = _End(record, 0, None), min(files)
     for name, data in files.items():
         first = first_of(name)
@@ -114,23 +148,14 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple
             f"{error}. Earlier releases could leave a commit there that they were about to refuse: `ivm recover --to` "
             "the time before that makes a copy without it"
         ) from error
-    if not storage.writable:
-        return None, on_disk
-    file = storage.open(last)
-    if end.torn is not None:
-        _cut_off(storage, last, files[last], end)
-        file.truncate(end.size)
-    file.sync()  # whoever wrote it may not have come to that, and from now on somebody sees it
-    storage.sync_names()  # a manifest may have its name for a moment only
-    remove_others(storage, manifest)
-    return Log(storage, last, file, end.number, end.size), on_disk
+    return Reached(on_disk, last, files[last], *end)
 
 
-def _cut_off(storage: Storage, name: str, data: pa.Buffer, end: _End) -> None:
+def _cut_off(storage: Storage, name: str, data: pa.Buffer, number: int, size: int) -> None:
     """Keep what is behind the end of a log's file, and say that it is not of the log any more."""
-    where, left = storage.where(name), data.size - end.size
+    where, left = storage.where(name), data.size - size
     try:
-        kept = keep_remains(storage, end.number + 1, data.slice(end.size))
+        kept = keep_remains(storage, number + 1, data.slice(size))
         beside = f", and kept as {storage.where(kept)}" if kept else ": zeros"
     except OSError as error:
         beside = f", and could not be kept: {reason(error)}"
@@ -146,7 +171,7 @@ def _begin(storage: Storage) -> Log:
     return Log(storage, name, file, 0, 0)
 
 
-def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: _Known) -> _End:
+def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: Known) -> _End:
     """Take over the records of a file, which follow record `number`."""
     where, size = storage.where(name), 0
     for record in records(data, number + 1, where):
@@ -165,11 +190,20 @@ def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: _Kno
     return _End(number, size, None)
 
 
-class _Known:
-    """What exists by the records that were read so far. Tables are there already; views that are new come last."""
+class Known:
+    """What exists by the records that were read so far. Tables are there already; views that are new come last.
 
-    def __init__(self, core: Core, size: int, progress: Told | None) -> None:
-        self._core = core
+    `install` installs one of these; see `install_again`.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        size: int,
+        progress: Told | None,
+        install: Callable[[Core, Catalog, View], None] = install_again,
+    ) -> None:
+        self._core, self._install = core, install
         self._size, self._done, self._told = size, 0, 0
         self._progress = progress
         self._catalog = core.catalog.fixed()
@@ -198,6 +232,10 @@ class _Known:
             self._told = self._done
             self._progress(Progress("", self._done, self._size))
 
+    def flush(self) -> None:
+        """Have all commits take effect."""
+        self._replay.flush()
+
     def finish(self) -> None:
         """Fill the views that are not there yet, each after those that it reads."""
         self._replay.flush()
@@ -207,7 +245,7 @@ class _Known:
         core.catalog.become(catalog)
         for view in catalog.views:
             if there.get(key(view.name)) is not view:
-                install_again(core, catalog, view)
+                self._install(core, catalog, view)
         core.begin_defining(None)
 
     def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:

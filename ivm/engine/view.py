@@ -166,11 +166,11 @@ class View(Rows):
         self,
         name: str,
         installed: Callable[[str], Installed],
-        dictionary: TextDictionary,
+        dictionary: Callable[[], TextDictionary],
         readable: Callable[[], tuple[int, int]],
         lock: Turns,
     ) -> None:
-        """`installed`: the view of a name, at present."""
+        """`installed`: the view of a name, at present, and `dictionary` that of its texts."""
         self._name = name
         self._of_name = installed
         self._dictionary = dictionary
@@ -245,8 +245,8 @@ class View(Rows):
         self._lock.check_open()
         if as_of is not None:
             self._check_readable(as_of, 0)
-        strings, (installed, sealed) = self._dictionary.now(), self._sealed()
-        while strings is not (known := self._dictionary.now()):  # codes may have been given out again meanwhile
+        strings, (installed, sealed) = self._dictionary().now(), self._sealed()
+        while strings is not (known := self._dictionary().now()):  # codes may have been given out again meanwhile
             strings, (installed, sealed) = known, self._sealed()
         if as_of is not None:
             self._check_readable(as_of, sealed.since)  # a commit may have let go of it meanwhile

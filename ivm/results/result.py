@@ -65,6 +65,10 @@ class Rows(ABC):
     def _first(self, rows: int) -> tuple[pa.Table, int]:
         """The first rows, and how many there are in all."""
 
+    def head(self, rows: int) -> pa.Table:
+        """The first `rows` rows, or as many as there are, as an Arrow table. Cost: less than that of all, of a view."""
+        return self._first(whole_number(rows, "rows"))[0]
+
     @property
     def _title(self) -> str:
         """What is said above the rows."""
@@ -120,6 +124,16 @@ class Rows(ABC):
             width = shutil.get_terminal_size().columns
         table, total = self._first(whole_number(rows, "rows"))
         say(self._drawn(head_of(table, total), None if width is None else whole_number(width, "width")))
+
+    def json(self, *, lines: bool = False) -> str:
+        """The rows as JSON: an array of objects, or `lines` of one object each.
+
+        Numbers have all of their digits. NaN, dates, moments and all else are texts, as DuckDB writes them; so they
+        come in again by `apply` with `format="json"`, but for BLOB.
+        """
+        from ivm.results.written import json_lines, json_parts  # noqa: PLC0415  which few programs need
+
+        return "".join(json_lines(self.arrow()) if lines else json_parts(self.arrow()))
 
     def __repr__(self) -> str:
         """The first rows as a table. Cost: follows what is shown."""

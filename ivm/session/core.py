@@ -37,7 +37,7 @@ from ivm.intake.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.session.clock import Clock
 from ivm.session.sequences import Numbers
-from ivm.session.serving import Checkpoints, Closes, Loads, SomeRows
+from ivm.session.serving import Checkpoints, Closes, Follows, Loads, SomeRows
 from ivm.session.settings import Named, Settings, as_it_is
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.columns.column import Ints
@@ -89,6 +89,8 @@ class Core:
         """What loads files where rows are elsewhere; for texts that may reach files."""
         self.comes_with: Callable[[Any, Any], Any] | None = None
         """The `ivm.session.coming.Coming` of a transaction on it, where rows are elsewhere."""
+        self.follows: Follows | None = None
+        """What brings it to where the process is that writes its directory."""
         self.at: Callable[[int], Any] | None = None
         """The `ivm.session.open_transaction.OpenTransaction` that reads as of a time."""
         self.is_copied = True
@@ -322,7 +324,7 @@ class Core:
         """What reads a maintained view. Raises BindError."""
         with self.lock:
             name = self.maintained(name).definition.name
-            return View(name, self.installed, self.engine.dictionary, self.readable, self.lock)
+            return View(name, self.installed, lambda: self.engine.dictionary, self.readable, self.lock)
 
     def installed(self, name: str) -> Installed:
         """The maintained view that is called `name` now, where there was one before. ViewDroppedError if there is none.

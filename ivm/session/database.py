@@ -8,6 +8,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from catalog.errors import InterfaceError
 from ivm.arguments import batch_of, callback, moment, sql_text
 from ivm.engine.installing import Progress
 from ivm.engine.transaction import Transaction
@@ -236,6 +237,16 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         with core.lock:
             core.clock.give(core.engine, given)
         return tick(core)
+
+    def refresh(self) -> int:
+        """Of a database that was opened with `follow`: have all that is committed by now; the time of the last commit.
+
+        StorageError if the log cannot be followed any more; InterfaceError where nothing is followed.
+        """
+        core = self._open
+        if core.follows is None:
+            raise InterfaceError("cannot refresh: this follows nobody; connect with read_only=True and follow=True")
+        return core.follows.refresh()
 
     def view(self, name: str) -> View:
         """A maintained view, to be read any number of times, each time as of the last commit.

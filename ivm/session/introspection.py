@@ -26,6 +26,7 @@ from ivm.plan.node import Plan
 from ivm.plan.text import costs, remarks
 from ivm.results.result import table_of
 from ivm.session.core import Core
+from ivm.session.serving import Follows
 
 TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
 MOMENT = pa.timestamp("us", "UTC")
@@ -161,6 +162,12 @@ def snapshots_of(held: Iterable[StillRead]) -> Reading:
     """Who keeps what there was at which time."""
     rows = [(each.time, each.holder, each.thread, each.begun) for each in held]
     return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
+
+
+def following_of(follows: Follows) -> Reading:
+    """How far a database is that follows another process; see `ivm.durable.following.Behind`."""
+    behind = follows.behind
+    return lambda: table_of([tuple(behind)], time=NUMBER, record=NUMBER, bytes_behind=NUMBER, error=TEXT)
 
 
 def _deliveries(engine: Engine) -> Reading:

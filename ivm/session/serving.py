@@ -39,6 +39,19 @@ class Closes(Protocol):
         ...
 
 
+class Follows(Closes, Protocol):
+    """What follows the process that writes a directory; see `ivm.durable.following`."""
+
+    def refresh(self) -> int:
+        """Have all commits that there are by now; the time of the last one."""
+        ...
+
+    @property
+    def behind(self) -> tuple[int, int, int, str]:
+        """The time and the record that is reached, how many bytes of the log are left, why it does not go on."""
+        ...
+
+
 class Loads(Protocol):
     """What loads files without their rows passing through this process, where it can; else nothing has happened."""
 

@@ -108,7 +108,7 @@ class _View(View):
     """Reads a maintained view as of the time of a snapshot."""
 
     def __init__(self, core: Core, name: str, time: int, contents: Callable[[], Contents]) -> None:
-        super().__init__(name, core.installed, core.engine.dictionary, lambda: (time, time), core.lock)
+        super().__init__(name, core.installed, lambda: core.engine.dictionary, lambda: (time, time), core.lock)
         self._before = contents
 
     def _contents(self, as_of: int | None = None) -> Contents:

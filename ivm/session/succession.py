@@ -44,7 +44,7 @@ def _heard(core: Core, view: str) -> bool:
 def _told(
     core: Core, catalog: Catalog, old: Definition, new: object, installed: Installed | None
 ) -> Callable[[], None]:
-    reason = _reason(old, new if isinstance(new, Definition) else None)
+    reason = reason_to_end(old, new)
     listened = core.engine.listeners.to(old.name)
     if reason or installed is None or listened is None:
         return partial(core.end_subscriptions, old.name, reason)
@@ -66,12 +66,12 @@ def _tell(
         listened.push(piece_of(found, time), mark)
 
 
-def _reason(old: Definition, new: Definition | None) -> str:
+def reason_to_end(old: Definition, new: object) -> str:
     """Why nobody is told of changes of a view any more; empty if one of the same columns takes its place."""
     what = f"cannot tell more changes of view {old.name}: it was"
     if new is None:
         return f"{what} dropped; subscribe to one that is there"
-    if not new.maintained:
+    if not isinstance(new, Definition) or not new.maintained:
         return f"{what} replaced by one that is not MATERIALIZED; create it as that, and subscribe again"
     if _columns(old) != _columns(new):
         return f"{what} replaced by one of other columns, {_columns(new)} in place of {_columns(old)}; subscribe again"

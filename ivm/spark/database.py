@@ -183,7 +183,8 @@ class SparkDatabase(ShardedDatabase):
         core = self._open
         with core.lock:
             name = core.maintained(name).definition.name
-        found = SparkView(name, core.installed, core.engine.dictionary, core.readable, core.lock, self._driver)
+            dictionary = core.engine.dictionary
+        found = SparkView(name, core.installed, lambda: dictionary, core.readable, core.lock, self._driver)
         found.listened = self.subscribe
         return found
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from catalog.errors import StorageError
 from ivm.storage.entries import absolute, names_in, open_directory, open_file, sync_directory
 from ivm.storage.log import log_files
+from ivm.storage.tail import Tail
 
 HOLDER = "LOCK"
 """The file whose lock says that somebody holds the directory, and which has the number of that process."""
@@ -121,6 +122,10 @@ class Directory:
                 return pa.py_buffer(file.read())
             # All of it is read soon: page by page that would take longer.
             return pa.py_buffer(mmap(file.fileno(), 0, MAP_SHARED | MAP_POPULATE, PROT_READ))
+
+    def tail(self, name: str) -> Tail:
+        """A file that another process writes, to be read as it grows. FileNotFoundError if there is none."""
+        return Tail(open_file(self._at, name, os.O_RDONLY))
 
     def rename(self, old: str, new: str) -> None:
         """See `Storage.rename`."""
