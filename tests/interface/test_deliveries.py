@@ -78,6 +78,10 @@ def test_all_that_is_delivered_comes_to_the_view(db, tmp_path, kind):
         assert delivery.wait(10)
     assert added(to) == Counter(db.view("revenue").fetchall())
     assert len(files(to)) == known + 1
+    sell(db, 100)  # as it is already
+    with db.deliver("revenue", to) as delivery:
+        assert delivery.wait(10)
+    assert len(files(to)) == known + 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
