@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from decimal import Decimal
+from urllib.parse import urlencode
 
 import pyarrow as pa
 import pytest
@@ -273,6 +274,28 @@ def test_events_in_other_forms(client, db):
         "from_time=99999999",
     ):
         assert client.get(f"/views/revenue/changes?{wrong}").status == 400, wrong
+
+
+def test_events_of_a_query(client, db):
+    reader = Client(client.address, {"Authorization": "Bearer bot"})
+    asked = {"sql": "SELECT id, price FROM sale WHERE city = ?", "snapshot": "true"}
+    paths = [f"/changes?{urlencode(asked | {'params': json.dumps([city])})}" for city in ("Bern", "Oslo")]
+    with client.events(paths[0]) as bern, client.events(paths[1]) as oslo:
+        assert [row["id"] for row in bern.next().data] == [1, 3]
+        assert [row["id"] for row in oslo.next().data] == [2]
+        db.sql("UPDATE sale SET city = 'Oslo' WHERE id = 3")
+        assert [(row["id"], row["_diff"]) for row in bern.next().data] == [(3, -1)]
+        assert [(row["id"], row["_diff"]) for row in oslo.next().data] == [(3, 1)]
+    for wrong in (
+        {},
+        {"sql": "SELECT * FROM sals"},
+        asked | {"params": "1"},
+        asked | {"params": "["},
+        {"sql": "DELETE FROM sale"},
+    ):
+        assert client.get(f"/changes?{urlencode(wrong)}").status == 400, wrong
+    assert reader.get(paths[0]).status == 403
+    assert len(db.sql("FROM sale")) == 3
 
 
 def test_messages(client, db):
