@@ -125,9 +125,9 @@ def _one(given: Any, place: int, what: What) -> Any:
 
 
 def _read(text: str) -> Any:
-    return json.loads(text, parse_float=_number)
+    return json.loads(text, parse_float=number_of)
 
 
-def _number(text: str) -> Decimal | float:
+def number_of(text: str) -> Decimal | float:
     """A number with a point with all of its digits; one with an exponent as a float, which may be very large."""
     return float(text) if "e" in text or "E" in text else Decimal(text)

@@ -65,6 +65,10 @@ class Rows(ABC):
     def _first(self, rows: int) -> tuple[pa.Table, int]:
         """The first rows, and how many there are in all."""
 
+    def head(self, rows: int) -> pa.Table:
+        """The first `rows` rows, or as many as there are, as an Arrow table. Cost: less than that of all, of a view."""
+        return self._first(whole_number(rows, "rows"))[0]
+
     @property
     def _title(self) -> str:
         """What is said above the rows."""

@@ -9,6 +9,14 @@ class LimitError(OperationalError):
     """More was asked than one client may have: rows, bytes, seconds or connections; says which limit it is."""
 
 
+class TooLongError(LimitError):
+    """A statement took longer than one may."""
+
+
+class NotFoundError(OperationalError):
+    """There is no table or view of the name that is asked for; names those that are near."""
+
+
 class CancelledError(OperationalError):
     """A statement was ended before it was done, since nobody waits for it any more, or somebody said so."""
 

@@ -9,7 +9,7 @@ from time import monotonic
 
 from catalog.errors import Error
 from ivm.engine.installing import Progress
-from ivm.serve.errors import CancelledError, LimitError
+from ivm.serve.errors import CancelledError, TooLongError
 
 _AGAIN_SECONDS = 0.05
 """So often it is looked who is over his time; DuckDB is told again, as a query that is about to begin forgets it."""
@@ -35,7 +35,7 @@ class Running:
             return CancelledError(f"cannot go on with the statement: {self._cancelled}; nothing of it took effect")
         if monotonic() < self._until:
             return None
-        return LimitError(
+        return TooLongError(
             f"cannot go on with the statement: it took longer than {self._seconds:g} s, as long as one may here; ask "
             "for less, have a view maintain what is asked often, or serve with a larger limit of seconds"
         )
@@ -61,7 +61,7 @@ class Watch:
     def over(self, seconds: float) -> Iterator[Running]:
         """This thread may take so long for what the block does.
 
-        LimitError or CancelledError if DuckDB was told to end for that. What DuckDB has no part in ends by itself, or
+        TooLongError or CancelledError if DuckDB was told to end for that. What DuckDB has no part in ends by itself, or
         asks `Running.check`.
         """
         running = Running(seconds)

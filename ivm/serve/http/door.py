@@ -10,6 +10,7 @@ import uvicorn
 
 from catalog.errors import InterfaceError
 from ivm.serve.http.app import application
+from ivm.serve.http.desk import Desk
 from ivm.serve.inside import Inside
 
 _GRACE_SECONDS = 10
@@ -22,7 +23,7 @@ class HttpDoor:
     def __init__(self, inside: Inside, port: int) -> None:
         self._inside = inside
         self._port = port
-        self._ending = asyncio.Event()
+        self._desk = Desk(inside, asyncio.Event())
         self._loop: asyncio.AbstractEventLoop | None = None
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -34,7 +35,7 @@ class HttpDoor:
         listening = _listening(settings.host, self._port)
         tls = settings.tls()
         config = uvicorn.Config(
-            application(self._inside, self._ending), lifespan="off", log_config=None, access_log=False,
+            application(self._desk), lifespan="off", log_config=None, access_log=False,
             server_header=False, ws="websockets-sansio", ws_max_size=settings.limits.request_bytes,
             limit_concurrency=settings.limits.connections, timeout_graceful_shutdown=_GRACE_SECONDS,
             ssl_context_factory=None if tls is None else lambda *_: tls,
@@ -52,8 +53,9 @@ class HttpDoor:
             return
         self._server.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._ending.set)
+            self._loop.call_soon_threadsafe(self._desk.ending.set)
         self._thread.join()
+        self._desk.threads.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, listening: socket.socket) -> None:
         assert self._server is not None, "it was started"
