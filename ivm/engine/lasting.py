@@ -53,5 +53,5 @@ def log_of(definition: Definition, dictionary: TextDictionary, past: Past, time:
 
 
 def earliest(log: ViewLog, first: int, present: int) -> int:
-    """The earliest time as of which a log may be read, where all else can be from `first` on; see `Sealed.since`, too."""
+    """The earliest time as of which a log may be read, if it is known, where all else can be from `first` on."""
     return min(first, log.since(present)) if isinstance(log, LastingLog) else first
