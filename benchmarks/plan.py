@@ -27,6 +27,7 @@ class Size:
     group_commits: int
     cases: str
     waiting_rows: int
+    listeners: int
     kinds: str
     durable_views: str
     opened_views: str
@@ -42,15 +43,15 @@ class Size:
 FULL = Size(
     views="all", batches="100000,1000", rows="5,100,1000", commits=1_000, stream_batch=1_000, active=10, every=50,
     again=3, keys=10_000_000, rate=1_000_000, rates=4, seconds=10.0, group_rows=1_000_000, group_commits=2_000,
-    cases="all", waiting_rows=2_000_000, kinds="all", durable_views="q1,q3,q9,q18", opened_views="all", log_mib=100,
-    threads=(1, 2), loops="all", loop_scale=1.0, loop_steps=2_000, other_modes=True, demo=True,
+    cases="all", waiting_rows=2_000_000, listeners=1_000, kinds="all", durable_views="q1,q3,q9,q18", opened_views="all",
+    log_mib=100, threads=(1, 2), loops="all", loop_scale=1.0, loop_steps=2_000, other_modes=True, demo=True,
 )  # fmt: skip
 """About an hour and a half at scale factor 1 on two cores."""
 
 SMOKE = Size(
     views="q3,q6", batches="1000", rows="5", commits=5, stream_batch=600, active=1, every=5, again=1, keys=2_000,
     rate=20_000, rates=1, seconds=0.05, group_rows=500, group_commits=5, cases="delete-max", waiting_rows=500,
-    kinds="join", durable_views="q3", opened_views="q3", log_mib=0, threads=(1,),
+    listeners=3, kinds="join", durable_views="q3", opened_views="q3", log_mib=0, threads=(1,),
     loops="reach,triangles-skewed", loop_scale=0.001, loop_steps=20, other_modes=False, demo=False,
 )  # fmt: skip
 """To see that everything works."""
@@ -114,6 +115,8 @@ def runs(asked: Asked, *, takes_threads: bool) -> Iterator[Run]:
     rows = ("--rows", str(size.group_rows), "--commits", str(size.group_commits))
     yield Run("adversarial", "adversarial", ("--cases", size.cases, *rows))
     yield Run("waiting", "waiting", ("--kinds", size.kinds, "--rows", str(size.waiting_rows)))
+    looked_on = ("--listeners", str(size.listeners), "--rows", str(size.waiting_rows // 2))
+    yield Run("live", "live", (*looked_on, "--commits", str(size.commits)))
     lasting = ("--views", size.durable_views, "--batch", size.batches, "--commits", str(size.commits))
     opened = ("--whole", size.opened_views, "--log", str(size.log_mib))
     yield Run("durability", "durability", (*at, *passes, *lasting, *opened))

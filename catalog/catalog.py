@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from catalog.clock import is_own
 from catalog.declared import carried, check_columns, check_key, completed, seen, spelled
 from catalog.errors import BindError
 from catalog.function import PythonFunctions
@@ -236,7 +237,7 @@ class Catalog:
     def lasting(self) -> Catalog:
         """What there is without what ends with the connection. Cost: none, if there is nothing of that."""
         kept = self.fixed()
-        if self.has_temporary:
+        if any(each.temporary for each in (*self.content.values(), *self.sequences.values())):
             kept.content = {name: entry for name, entry in self.content.items() if not entry.temporary}
             kept.schema_names = {name: schema for name, schema in self.schema_names.items() if name != TEMP}
             kept._comments = {each: said for each, said in self._comments.items() if each[0] in kept.content}
@@ -247,7 +248,7 @@ class Catalog:
 
     def _let_in(self, entry: Table | View) -> None:
         """Have the schema of temporary things, if this is one."""
-        if entry.temporary and TEMP not in self.schema_names:
+        if entry.temporary and not is_own(entry.name) and TEMP not in self.schema_names:
             self._check_apart(TEMP, f"cannot create temporary {entry.name!r}")
             self.schema_names = {**self.schema_names, TEMP: TEMP}
 

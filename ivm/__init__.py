@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ivm.session.introspection import TableInfo, ViewInfo
     from ivm.session.oracle import VerificationError, Verified
     from ivm.session.snapshot import Snapshot
+    from ivm.session.sources import Source, SourceInfo
     from ivm.session.what_if import WhatIf
     from ivm.subscriptions.subscription import Subscription
 
@@ -65,6 +66,8 @@ __all__ = [
     "RecursionLimitError",
     "Result",
     "Snapshot",
+    "Source",
+    "SourceInfo",
     "StorageError",
     "Subscription",
     "TableInfo",
@@ -88,6 +91,8 @@ _PLACES = {
     "Progress": "ivm.engine.installing",
     "Result": "ivm.results.result",
     "Snapshot": "ivm.session.snapshot",
+    "Source": "ivm.session.sources",
+    "SourceInfo": "ivm.session.sources",
     "Subscription": "ivm.subscriptions.subscription",
     "WhatIf": "ivm.session.what_if",
     "TableInfo": "ivm.session.introspection",

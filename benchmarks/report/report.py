@@ -29,6 +29,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Found], str]]] = {
     "loops": ("Recursion", loops.loops),
     "durability": ("Durability", lasting.durability),
     "waiting": ("Waiting", single.waiting),
+    "live": ("Looked on", single.live),
     "first-use": ("First use", single.first_use),
 }
 """Heading and contents of each section, by its name."""

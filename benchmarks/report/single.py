@@ -175,6 +175,17 @@ def waiting(found: Found) -> str:
     )
 
 
+def live(found: Found) -> str:
+    """What it costs that others look on."""
+    figures = [figure for each in found.of("live") for figure in each.figures]
+    if not figures:
+        return text("Not measured.")
+    rows = [(str(each.of["kind"]), each.name, number(each), str(each.of.get("asked", ""))) for each in figures]
+    return text("What others cost who listen, read, select or verify meanwhile.") + table(
+        ("kind", "what", "found", "asked at most"), rows
+    )
+
+
 def first_use(found: Found) -> str:
     """What a newcomer waits for."""
     figures = [figure for each in found.of("first-use") for figure in each.figures]

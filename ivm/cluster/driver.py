@@ -42,7 +42,7 @@ from ivm.engine.past import Past
 from ivm.engine.tables import check_static
 from ivm.engine.transaction import Change, last_time
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscriptions.listeners import Listeners, Told
+from ivm.subscriptions.listeners import Listeners
 from ivm.subscriptions.piece import Piece, piece_of
 from ivm.trace.helpers import Helpers
 from ivm.trace.text.dictionary import TextDictionary
@@ -195,7 +195,7 @@ class Driver:
         self.channels = channels.only(view.relation for _, view in self.maintained())
 
     def commit(
-        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: list[Told] | None = None,
+        self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0, trial: object = None,
         also: Also | None = None,
     ) -> int:  # fmt: skip
         """Apply all changes, or none; see `Engine.commit`. StorageError where nobody knows whether it is published."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
 from ivm.engine.transaction import Change
-from ivm.subscriptions.listeners import Told
+from ivm.subscriptions.audience import Told
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
-from ivm.subscriptions.listeners import Listeners, Told
+from ivm.subscriptions.audience import Told
+from ivm.subscriptions.listeners import Listeners
 from ivm.subscriptions.piece import Piece, seen_piece
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.index.arrangement import Arrangement

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import BindError
+from catalog.errors import BindError, InterfaceError
 from catalog.schema import View as Definition
 from ivm.arguments import whole_number
 from ivm.dataflow.node import Node
@@ -19,7 +20,7 @@ from ivm.engine.sorting import first_by, sort_table
 from ivm.plan.node import Plan
 from ivm.plan.renamed import Renaming
 from ivm.results.cells import visible
-from ivm.results.result import Rows, frame_of, polars_of, tuples_of
+from ivm.results.result import MOST_COLUMNS, REPR_ROWS, Rows, frame_of, polars_of, tuples_of
 from ivm.results.view_changes import changes_to_arrow, seen_changes, view_changes
 from ivm.trace.columns.arrow import arrow_type, to_arrow
 from ivm.trace.columns.column import Column, Ints, concat, empty_column
@@ -33,6 +34,9 @@ from ivm.trace.view_log import Sealed, ViewLog
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+    from ivm.subscriptions.live import Live
+    from ivm.subscriptions.subscription import Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,8 @@ class View(Rows):
         self._dictionary = dictionary
         self._readable = readable
         self._lock = lock
+        self.listened: Callable[..., Subscription] | None = None
+        """What subscribes to a view by its name, for who was given this by a database."""
 
     @property
     def name(self) -> str:
@@ -275,6 +281,24 @@ class View(Rows):
     def pl(self, as_of: int | None = None) -> pl.DataFrame:
         """The rows as a polars DataFrame (polars must be installed)."""
         return polars_of(self.arrow(as_of))
+
+    def live(self, rows: int = REPR_ROWS, *, every: int | str | timedelta = "200ms") -> Live:
+        """Show its first rows in a notebook, and draw them again whenever it has changed, at most once in `every`.
+
+        What this returns ends that by `close`; so do the end of the database and of the view. InterfaceError where no
+        notebook runs. Cost: a thread; for each time that it is drawn, that of `head`.
+        """
+        from ivm.results.boxes import html  # noqa: PLC0415  what draws, which few programs need
+        from ivm.results.cells import head_of  # noqa: PLC0415  as above
+        from ivm.subscriptions.live import Live  # noqa: PLC0415  as above
+
+        count, listened = whole_number(rows, "rows"), self.listened
+        if listened is None:
+            raise InterfaceError(f"cannot show view {self.name} as it changes; take it by view() of the database")
+        return Live(
+            lambda: html(head_of(*self._first(count), MOST_COLUMNS), self._title),
+            partial(listened, self.name, every=every),
+        )
 
     def fetchall(self, as_of: int | None = None) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""

@@ -11,6 +11,8 @@ from catalog.schema import Table
 from catalog.types import Kind, SqlType
 from ivm.intake.documents import What, documents
 
+_NO_NUMBERS = ("nan", "inf", "-inf")
+"""Texts that JSON has in the place of numbers."""
 Maker = Callable[[Any], Any]
 """What makes of a value that is not NULL one that a column takes, or leaves it as it is, to be judged by the column."""
 
@@ -50,7 +52,7 @@ def complete(rows: Sequence[Mapping[str, Any]], table: Table) -> list[Mapping[st
 def maker_of(type_: SqlType) -> Maker | None:
     """What makes a column's value of one of JSON; None where nothing is to be done."""
     if type_.kind in (Kind.DOUBLE, Kind.FLOAT):
-        return lambda value: float(value) if isinstance(value, Decimal) else value
+        return lambda value: float(value) if isinstance(value, Decimal) or value in _NO_NUMBERS else value
     return decimal_of if type_.kind is Kind.DECIMAL else None
 
 

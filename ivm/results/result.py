@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 40
 REPR_ROWS = 10
 _REPR_WIDTH = 120
-_REPR_COLUMNS = 50
+MOST_COLUMNS = 50
 _TAKEN_AT_ONCE = 10_000
 
 
@@ -125,6 +125,16 @@ class Rows(ABC):
         table, total = self._first(whole_number(rows, "rows"))
         say(self._drawn(head_of(table, total), None if width is None else whole_number(width, "width")))
 
+    def json(self, *, lines: bool = False) -> str:
+        """The rows as JSON: an array of objects, or `lines` of one object each.
+
+        Numbers have all of their digits. NaN, dates, moments and all else are texts, as DuckDB writes them; so they
+        come in again by `apply` with `format="json"`, but for BLOB.
+        """
+        from ivm.results.written import json_lines, json_parts  # noqa: PLC0415  which few programs need
+
+        return "".join(json_lines(self.arrow()) if lines else json_parts(self.arrow()))
+
     def __repr__(self) -> str:
         """The first rows as a table. Cost: follows what is shown."""
         drawn = self._drawn(self._short(), shutil.get_terminal_size((_REPR_WIDTH, 0)).columns)
@@ -137,7 +147,7 @@ class Rows(ABC):
         return html(self._short(), self._title)
 
     def _short(self) -> Head:
-        return head_of(*self._first(REPR_ROWS), _REPR_COLUMNS)
+        return head_of(*self._first(REPR_ROWS), MOST_COLUMNS)
 
     def _drawn(self, head: Head, width: int | None) -> str:
         from ivm.results.boxes import box  # noqa: PLC0415  as above

@@ -93,6 +93,7 @@ class Core:
         """What brings it to where the process is that writes its directory."""
         self.at: Callable[[int], Any] | None = None
         """The `ivm.session.open_transaction.OpenTransaction` that reads as of a time."""
+        self.sources: Any = None  # the `ivm.session.sources.Sources`, once there are some
         self.is_copied = True
         """Whether a process that is forked has all of it for itself: nothing on disk, nor in other processes."""
         self.is_left = False

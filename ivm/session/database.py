@@ -254,7 +254,9 @@ class Database(WithFunctions, WithChanges, WithMoments, WithSubscriptions, WithD
         Raises BindError for a name that is unknown, or of a view that is not maintained.
         """
         core = self._open
-        return core.view(core.settings.names.given(name))
+        found = core.view(core.settings.names.given(name))
+        found.listened = self.subscribe
+        return found
 
     def tables(self) -> list[TableInfo]:
         """The tables there are, in the order of their creation: names, columns, rows."""

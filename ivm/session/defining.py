@@ -36,6 +36,7 @@ from ivm.session.replacing import replace_below
 from ivm.session.reserved import check_reserved
 from ivm.session.retention import text_of_old_rows, unwatched, view_of_old_rows
 from ivm.session.succession import succession
+from ivm.subscriptions.unnamed import unheard
 from ivm.transform.pipeline import optimize
 from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
@@ -79,7 +80,8 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
         case CreateTableAs():
             result = _create_table_as(core, statement, dialect)
         case CreateView():
-            _create_view(core, statement, dialect)
+            check_reserved(statement.name)
+            create_view(core, statement, dialect)
         case CreateIndex():
             result = create_index(core, statement)
         case CreateType() | Drop(kind="TYPE"):
@@ -162,11 +164,12 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
         old = catalog.find(table.name)
         gone, watching = dict[str, None](), dict[str, None]()
         if replaces and isinstance(old, Table):
-            watching = unwatched(catalog, old)
+            watching = unwatched(catalog, old) | dict.fromkeys(unheard(catalog, old.name))
             gone = {catalog.drop_table(old.name).name: None}
         added = catalog.add_table(table)
         made = tables.made(added, rows, core.engine.time + 1)
-        work = partial(_put, core, catalog, watching, tables=gone | {added.name: made})
+        tell = succession(core, catalog, watching)
+        work = partial(put, core, catalog, watching, tables=gone | {added.name: made}, tell=tell)
         core.carry_out(work, catalog, {added.name: rows})
 
 
@@ -186,16 +189,18 @@ def _watch_old_rows(core: Core, table: Table) -> None:
         raise
 
 
-def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
+def create_view(core: Core, statement: CreateView, dialect: str) -> None:
+    """Create a view; nobody else creates anything."""
     old = core.catalog.find(statement.name)
     if statement.if_not_exists and old is not None:
         return
-    check_reserved(statement.name)
     _check_temporary(core, statement.temporary)
     catalog = core.catalog.fixed()
     name = statement.name
     readers: Sequence[Definition] = ()
+    gone: tuple[str, ...] = ()
     if statement.replace and old is not None:
+        gone = unheard(catalog, old.name)
         readers = catalog.dependents(old.name)
         for reader in readers:
             catalog.drop_view(reader.name)
@@ -221,9 +226,9 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         optimize(bound.relation)  # what cannot be maintained, fails here
     with _clock(core) if begins_clock else nullcontext():
         if readers:
-            replace_below(core, catalog, definition, bound)
+            replace_below(core, catalog, definition, bound, gone)
         else:
-            install(core, catalog, definition, bound)
+            install(core, catalog, definition, bound, gone=gone)
 
 
 def _begins_clock(core: Core, catalog: Catalog) -> bool:
@@ -246,7 +251,7 @@ def _clock(core: Core) -> Iterator[None]:
             catalog = core.catalog.fixed()
             if not catalog.users_of(CLOCK.name):
                 gone = {catalog.drop_table(CLOCK.name).name: None}
-                core.carry_out(partial(_put, core, catalog, tables=gone), catalog)
+                core.carry_out(partial(put, core, catalog, tables=gone), catalog)
         raise
 
 
@@ -257,7 +262,7 @@ def _begin_clock(core: Core) -> None:
             catalog.drop_table(CLOCK.name)
         rows, _ = core.clock.row(core.clock.present())
         made = core.engine.tables.made(catalog.add_table(CLOCK), rows, core.engine.time + 1)
-        core.carry_out(partial(_put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
+        core.carry_out(partial(put, core, catalog, tables={CLOCK.name: made}), catalog, {CLOCK.name: rows})
 
 
 def install(
@@ -268,10 +273,12 @@ def install(
     sizes: Mapping[str, float] = _NO_SIZES,
     *,
     rehearsed: bool = True,
+    gone: Sequence[str] = (),
 ) -> None:
     """Fill a view, if it is maintained; then `catalog`, which has it, is what exists. Nobody creates anything else.
 
-    `sizes`: as `Engine.planned` has them. `rehearsed`: others commit meanwhile, and are not to wait.
+    `sizes`: as `Engine.planned` has them. `rehearsed`: others commit meanwhile, and are not to wait. `gone`: views that
+    go then.
     """
     engine, installed = core.engine, None
     planned = engine.planned(bound.relation, sizes) if definition.maintained else None
@@ -280,13 +287,13 @@ def install(
     with dropping(core), core.lock:  # others see the view of its name, if there is one, until this one is whole
         if planned is not None:
             installed = engine.installed(definition, planned, core.pause, core.lock.aside)
-        views = {definition.name: installed}
+        views = {definition.name: installed, **dict.fromkeys(gone)}
         tell = succession(core, catalog, views)
-        core.carry_out(partial(_put, core, catalog, views, bound.oracle_sql, tell=tell), catalog)
+        core.carry_out(partial(put, core, catalog, views, bound.oracle_sql, tell=tell), catalog)
     core.tidy_texts()
 
 
-def _put(
+def put(
     core: Core,
     catalog: Catalog,
     views: Mapping[str, Installed | None] = _NONE,
@@ -300,7 +307,7 @@ def _put(
     called again.
     """
     for view, installed in views.items():
-        core.engine.put(view, installed, oracle_sql)
+        core.engine.put(view, installed, None if catalog.find(view) is None else oracle_sql)
     for table, declared in tables.items():
         core.engine.put_table(table, declared)
     core.catalog.become(catalog)
@@ -368,12 +375,13 @@ def _drop(core: Core, statement: Drop) -> None:
         is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
         views = list(unwatched(left, left.table(name))) if is_table else []
+        views += unheard(left, name)
         views += [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
         gone, no_tables = dict.fromkeys(views), dict.fromkeys(tables)
         tell = succession(core, left, gone)
-        core.carry_out(partial(_put, core, left, gone, None, no_tables, tell), left)
+        core.carry_out(partial(put, core, left, gone, None, no_tables, tell), left)
 
 
 def _check_temporary(core: Core, temporary: bool) -> None:

@@ -16,6 +16,7 @@ from catalog.errors import Error, InterfaceError
 from ivm.deliveries.target import Delivered, Mark, Target
 from ivm.deliveries.targets import Function
 from ivm.session.core import Core
+from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
 from ivm.subscriptions.subscription import Subscription, Wish
 
@@ -169,13 +170,13 @@ def _begun(
     core: Core, view: str, target: Target, wish: Wish, from_time: int | None
 ) -> tuple[Subscription, Mark, pa.Table]:
     """Who is told of what has not arrived yet, the last delivery, and a table without rows."""
-    with subscribe(core, view, wish, snapshot=False, from_time=None) as first:
+    with subscribe(core, Heard(view), wish, snapshot=False, from_time=None) as first:
         empty, name = first.fetch(), first.view
     if any(each.where == target.where and not isinstance(target, Function) for each in _targets(core)):
         raise InterfaceError(f"changes are delivered to {target.where} already; close that delivery first")
     last, of = target.begin(empty), _number_of(core, name, wish, empty)
     if last is None:
-        begins = subscribe(core, view, wish, snapshot=from_time is None, from_time=from_time)
+        begins = subscribe(core, Heard(view), wish, snapshot=from_time is None, from_time=from_time)
         return begins, Mark(0, -1 if from_time is None else from_time, of), empty
     what = f"cannot deliver changes of view {name} to {target.where}"
     if from_time is not None:
@@ -188,7 +189,7 @@ def _begun(
                 f"it has them up to time {last.time}, and the last commit is {present}: some are lost, or are another's"
             )
         raise InterfaceError(f"{what}: {wrong}; deliver to another place")
-    return subscribe(core, view, wish, snapshot=False, from_time=last.time), last, empty
+    return subscribe(core, Heard(view), wish, snapshot=False, from_time=last.time), last, empty
 
 
 def _targets(core: Core) -> list[Target]:

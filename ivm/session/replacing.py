@@ -4,6 +4,8 @@ are there at one time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from catalog.catalog import Catalog
 from catalog.schema import View
 from ivm.engine.rehearsal import rehearse
@@ -14,8 +16,9 @@ from ivm.session.succession import succession
 from sql.bind import BoundQuery
 
 
-def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQuery) -> None:
-    """Let `catalog`, which has the new view and none of those that read the old one, be what exists, with these too.
+def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQuery, gone: Sequence[str] = ()) -> None:
+    """Let `catalog`, which has the new view and none of those that read the old one, be what exists, with these too,
+    but for those that are `gone`.
 
     Others commit and read meanwhile, as before. BindError that names the views that cannot read the new one, or would
     have other columns; on any error nothing has changed. Cost: that of filling all of them.
@@ -31,9 +34,12 @@ def replace_below(core: Core, catalog: Catalog, definition: View, bound: BoundQu
     with dropping(core), core.lock:
         renderer = core.engine.beside({}, set(work.bound)) if work.planned or core.engine.plans_again else None
         views = work.installed(core, renderer, core.pause, core.lock.aside)
-        tell = succession(core, catalog, {name: installed for name, (installed, _) in views.items()})
+        now = {name: installed for name, (installed, _) in views.items()}
+        tell = succession(core, catalog, {**dict.fromkeys(gone), **now})
 
         def carry_out() -> None:
+            for name in gone:
+                core.engine.put(name, None, None)
             work.put(core, views, renderer)
             tell()
 

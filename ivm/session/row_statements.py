@@ -160,7 +160,7 @@ def _store(
     texts, columns = Literals(dictionary), []
     for place, field in enumerate(table.fields):
         if place in key:
-            column = _column([row[key.index(place)] for row in wanted], field.type, texts)
+            column = column_of_literals([row[key.index(place)] for row in wanted], field.type, texts)
             columns.append(to_arrow(column, field.type, dictionary.now()))
         else:
             columns.append(pa.nulls(len(wanted), arrow_type(field.type)))
@@ -193,12 +193,13 @@ def _numbers(
 ) -> Ints:
     """The numbers of the living rows with these keys, ascending."""
     texts = Literals(dictionary)  # which keeps their codes for as long as it is there
-    columns = [_column([row[place] for row in keys], type_, texts) for place, type_ in enumerate(types)]
+    columns = [column_of_literals([row[place] for row in keys], type_, texts) for place, type_ in enumerate(types)]
     words, dropped = index.layout.pack(columns, len(keys))
     return np.unique(index.probe(words, dropped, index.store.last_time, True)[1])
 
 
-def _column(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Column:
+def column_of_literals(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Column:
+    """Literals of a type as a column; `texts` keeps their codes."""
     codes = type_.physical is Physical.CODE
     columns = [
         constant(texts.code(str(each.value)) if codes and each.value is not None else each.value, type_.physical)

@@ -14,9 +14,10 @@ from catalog.schema import View as Definition
 from ivm.engine.view import Installed
 from ivm.session.core import Core
 from ivm.session.row_keys import is_key
-from ivm.subscriptions.listeners import Listened
+from ivm.subscriptions.audience import Audience
 from ivm.subscriptions.piece import piece_of
 from ivm.subscriptions.subscription import Subscription
+from ivm.subscriptions.unnamed import is_unnamed, spoken
 
 
 def succession(core: Core, catalog: Catalog, views: Mapping[str, Installed | None]) -> Callable[[], None]:
@@ -45,16 +46,20 @@ def _told(
     core: Core, catalog: Catalog, old: Definition, new: object, installed: Installed | None
 ) -> Callable[[], None]:
     reason = reason_to_end(old, new)
-    listened = core.engine.listeners.to(old.name)
-    if reason or installed is None or listened is None:
+    audience = core.engine.listeners.to(old.name)
+    if reason or installed is None or audience is None:
         return partial(core.end_subscriptions, old.name, reason)
     changes, mark = core.difference(old.name, installed), os.urandom(8).hex()  # it may be made anew twice at one time
-    keyless = [each for each in listened.each() if each.key and not is_key(installed.definition, catalog, each.key)]
-    return partial(_tell, listened, changes, core.engine.time, mark, keyless)
+    keyless = [each for each in audience.each() if each.key and not _tells_apart(installed.definition, catalog, each)]
+    return partial(_tell, audience, changes, core.engine.time, mark, keyless)
+
+
+def _tells_apart(view: Definition, catalog: Catalog, each: Subscription) -> bool:
+    return is_key(view, catalog, (*each.key, *(() if each.chosen is None else each.chosen.named)))
 
 
 def _tell(
-    listened: Listened, changes: Callable[[], pa.Table | None], time: int, mark: str, keyless: Sequence[Subscription]
+    audience: Audience, changes: Callable[[], pa.Table | None], time: int, mark: str, keyless: Sequence[Subscription]
 ) -> None:
     for each in keyless:
         each.end(ViewDroppedError(
@@ -63,14 +68,15 @@ def _tell(
         ))  # fmt: skip
     found = changes()
     if found is not None:
-        listened.push(piece_of(found, time), mark)
+        audience.push(piece_of(found, time), mark)
 
 
 def reason_to_end(old: Definition, new: object) -> str:
     """Why nobody is told of changes of a view any more; empty if one of the same columns takes its place."""
-    what = f"cannot tell more changes of view {old.name}: it was"
+    what = f"cannot tell more changes {spoken(old.name)}: {'what it reads' if is_unnamed(old.name) else 'it'} was"
     if new is None:
-        return f"{what} dropped; subscribe to one that is there"
+        gone = "dropped or replaced; subscribe again to one" if is_unnamed(old.name) else "dropped; subscribe to one"
+        return f"{what} {gone} that is there"
     if not isinstance(new, Definition) or not new.maintained:
         return f"{what} replaced by one that is not MATERIALIZED; create it as that, and subscribe again"
     if _columns(old) != _columns(new):

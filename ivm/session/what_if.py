@@ -13,9 +13,10 @@ from ivm.arguments import Tabular, one_of, rows_by_table
 from ivm.results.result import Result
 from ivm.session.core import Core
 from ivm.session.publishing import changes_of
+from ivm.session.subscribed_queries import Heard
 from ivm.session.subscribing import subscribe
 from ivm.session.transactions import Holder, Runs, Transactions
-from ivm.subscriptions.listeners import Told
+from ivm.subscriptions.audience import Told
 from ivm.subscriptions.subscription import Wish
 from ivm.trace.rows.table_store import Mode
 from sql.parameters import Parameters
@@ -113,7 +114,8 @@ def _told(core: Core, transactions: Transactions, view: str) -> pa.Table:
         )
     if not core.engine.is_whole:
         raise UnsupportedError(f"cannot tell changes of view {view} over shards; read what would be by sql")
-    with core.lock, subscribe(core, core.settings.names.given(view), Wish(), snapshot=False, from_time=None) as asked:
+    of = Heard(core.settings.names.given(view))
+    with core.lock, subscribe(core, of, Wish(), snapshot=False, from_time=None) as asked:
         told, changes = list[Told](), changes_of(core, pending)
         if changes:
             core.engine.commit(changes, trial=told)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from ivm.arguments import Documents, batch_of, one_of, rows_by_table
 from ivm.intake.formats import FORMATS, Format, taken
 from ivm.session.core import Core
+from ivm.session.sources import LIMIT, Late, Source, SourceInfo, sources_of
 from ivm.session.taking import commit_taken
 from ivm.session.transactions import Transactions
 from ivm.trace.rows.table_store import Mode
@@ -113,6 +114,27 @@ class WithChanges(ABC):
         named = core.settings.names.given
         quarantine = None if quarantine is None else named(quarantine)
         return BatchSink(core, named(table), mode, format, keys, on_error, quarantine, source)
+
+    def source(
+        self, name: str, *, late: Late = "refuse", stalls_after: float | str = "1 minute", limit: int = LIMIT
+    ) -> Source:
+        """A source of changes with a clock of its own, which is there or begins: see `Source`.
+
+        What it brings waits until all sources of the database have passed its time, so that views never show what of
+        one source belongs to a later time than what there is of another.
+
+        It begins at the time up to which all is complete; of a database on disk that is remembered in the commits, so
+        that a source that starts anew sends again what is of `frontier` and later, and nothing is lost or doubled.
+
+        `late`: changes of times that the source has passed are refused ("refuse"), or moved to the present and counted
+        ("move"). `stalls_after`: if the others have waited so long for it, the log names it (`ivm.sources`). `limit`:
+        how many of its changes may wait for others. BindError if it is there with other options.
+        """
+        return sources_of(self._open).open(name, late, stalls_after, limit)
+
+    def sources(self) -> list[SourceInfo]:
+        """The sources that are open, and how they stand."""
+        return sources_of(self._open).infos()
 
     def batches(self) -> dict[str, int]:
         """Of each source that numbers its batches the number of the last one that was committed."""

@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from datetime import timedelta
 
 from ivm.session.core import Core
+from ivm.session.subscribed_queries import heard
 from ivm.session.subscribing import subscribe, wish_of
 from ivm.subscriptions.backlog import WhenFull
 from ivm.subscriptions.forms import FormName
 from ivm.subscriptions.subscription import Subscription
+from sql.parameters import Parameters
 
 
 class WithSubscriptions(ABC):
@@ -21,14 +23,18 @@ class WithSubscriptions(ABC):
         """The core, if it can still be used."""
 
     def subscribe(
-        self, view: str, *, snapshot: bool = False, from_time: int | None = None,
+        self, view: str, params: Parameters | None = None, *, snapshot: bool = False, from_time: int | None = None,
         every: int | str | timedelta | None = None, form: FormName = "changes", progress: bool = False,
         limit: int = 1000, when_full: WhenFull = "coalesce",
     ) -> Subscription:  # fmt: skip
-        """The changes of a maintained view from now on, as tables; see `Subscription`.
+        """The changes of a maintained view from now on, or of a query, as tables; see `Subscription`.
+
+        A query is maintained as long as somebody listens. Those that differ in the values alone that columns are
+        compared with by `=` are one: thousands who listen each to another value cost little more than one.
 
         Args:
-            view: Its name.
+            view: The name of the view, or a SELECT.
+            params: The values of ?, $1 and $name in the SELECT, as those of `sql`.
             snapshot: Whether its present rows come first, as +1.
             from_time: After which time the changes come first that there were meanwhile; within the kept `history`.
             every: Who iterates gets a table at most once in so many commits, or in "1s" or another length of time: all
@@ -43,7 +49,9 @@ class WithSubscriptions(ABC):
                 some. "fail": the subscription ends with LagError.
 
         Raises BindError for a view that is not there or not maintained, a time that cannot be read any more, and a form
-        by key where no key of the view is known.
+        by key where no key of the view is known; for a query what CREATE MATERIALIZED VIEW raises. Cost: that of its
+        rows with `snapshot`, that of maintaining it for a query that is the first of its kind.
         """
         core, wish = self._open, wish_of(every, form, progress, limit, when_full)
-        return subscribe(core, core.settings.names.given(view), wish, snapshot=snapshot, from_time=from_time)
+        with heard(core, view, params) as of:
+            return subscribe(core, of, wish, snapshot=snapshot, from_time=from_time)

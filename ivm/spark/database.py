@@ -184,7 +184,9 @@ class SparkDatabase(ShardedDatabase):
         with core.lock:
             name = core.maintained(name).definition.name
             dictionary = core.engine.dictionary
-        return SparkView(name, core.installed, lambda: dictionary, core.readable, core.lock, self._driver)
+        found = SparkView(name, core.installed, lambda: dictionary, core.readable, core.lock, self._driver)
+        found.listened = self.subscribe
+        return found
 
 
 class FrameSink(BatchSink):

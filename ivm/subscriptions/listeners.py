@@ -5,51 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ivm.deliveries.target import Delivered
-from ivm.subscriptions.backlog import Netted
-from ivm.subscriptions.feed import Feed, Mark, Reached
+from ivm.subscriptions.audience import Audience, Told
+from ivm.subscriptions.chosen import Chosen
+from ivm.subscriptions.feed import Feed, Reached
 from ivm.subscriptions.piece import Piece
 from ivm.subscriptions.subscription import Subscription
 from ivm.trace.state import Held
 
-Told = tuple["Listened", Piece]
-"""What those are told who listen to a view."""
-
 _LOOK = 0.1
 """Seconds after which who waits for room looks whether anybody is left for whom to wait."""
-
-
-class Listened(Held[Subscription]):
-    """The subscriptions to one view that somebody holds on to, and what they are told of it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.feed = Feed()
-        self._looks_at = 0
-
-    def hold(self, each: Subscription) -> None:
-        """One more."""
-        super().hold(each)
-        self._looks_at = min(self._looks_at, self.feed.end.number + each.wish.limit)
-
-    def push(self, piece: Piece, mark: Mark) -> None:
-        """Tell of changes, unless that was told last, and see to it that not too much waits.
-
-        It may be interrupted, and called again. Cost: the same for any number of those who listen; now and then, a look
-        at each.
-        """
-        self.feed.push(piece, mark)
-        if self.feed.end.number >= self._looks_at:
-            self._relieve()
-        self.feed.wake()
-
-    def _relieve(self) -> None:
-        known: Netted = {}
-        those = self.each()
-        for each in those:
-            if each.room <= 0:
-                each.relieve(known)
-        ahead = min((max(each.room, 1) for each in those), default=1)
-        self._looks_at = self.feed.end.number + ahead
 
 
 class Listeners(Held[Subscription]):
@@ -57,22 +21,26 @@ class Listeners(Held[Subscription]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._of: dict[str, Listened] = {}
+        self._of: dict[str, Audience] = {}
         self._blocking = Held[Subscription]()
         self.reached = Reached()
         self.delivered: list[Delivered] = []
         """How far those are that deliver what changes."""
 
-    def feed(self, view: str) -> Feed:
-        """What is told of a view from now on."""
-        return self._of.setdefault(view, Listened()).feed
+    def audience(self, view: str) -> Audience:
+        """Who listens to a view, from now on."""
+        return self._of.setdefault(view, Audience())
+
+    def feed(self, view: str, chosen: Chosen | None = None) -> Feed:
+        """What is told of a view from now on, or of the rows of it that are chosen."""
+        return self.audience(view).listened(chosen).feed
 
     def hold(self, each: Subscription) -> None:
         """One more, to the `feed` of its view. Cost: now and then, a glance at all."""
         super().hold(each)
         if len(self._of) > 2 * len(self):
             self._of = {view: those for view, those in self._of.items() if those or view == each.view}
-        self._of[each.view].hold(each)
+        self._of[each.view].listened(each.chosen).hold(each)
         if each.wish.when_full == "block":
             self._blocking.hold(each)
 
@@ -103,8 +71,8 @@ class Listeners(Held[Subscription]):
         """The views to which somebody listens."""
         return tuple(view for view, those in self._of.items() if those)
 
-    def to(self, view: str) -> Listened | None:
-        """What tells those who listen to a view; None if nobody does."""
+    def to(self, view: str) -> Audience | None:
+        """Those who listen to a view; None if nobody does."""
         found = self._of.get(view)
         return found or None
 
@@ -118,7 +86,7 @@ class Listeners(Held[Subscription]):
             those = self.to(view)
             piece = changes_of(view) if those else None
             if those is not None and piece is not None:
-                told.append((those, piece))
+                told += those.told(piece)
         return told
 
     def tell(self, told: Iterable[Told], time: int) -> None:

@@ -15,10 +15,12 @@ import pyarrow as pa
 from catalog.errors import Error, InterfaceError, LagError
 from catalog.types import SqlType
 from ivm.subscriptions.backlog import Backlog, Netted, WhenFull
+from ivm.subscriptions.chosen import Chosen
 from ivm.subscriptions.feed import Feed, Reached, Wake
 from ivm.subscriptions.forms import Form, FormName
 from ivm.subscriptions.net import net
-from ivm.subscriptions.piece import Piece, joined, piece_of
+from ivm.subscriptions.piece import Piece, joined
+from ivm.subscriptions.unnamed import spoken
 from ivm.subscriptions.waiting import ending, waking
 
 
@@ -60,13 +62,16 @@ class Subscription:
     def __init__(
         self, view: str, empty: pa.Table, types: Sequence[SqlType], close: Callable[[Subscription], None],
         certain: Callable[[], None], feed: Feed, reached: Reached, begins: int, wish: Wish, form: Form,
+        chosen: Chosen | None = None,
     ) -> None:  # fmt: skip
         """`certain` returns when what was pushed survives a loss of power, if somebody waits for that.
 
         `types`: of the columns of the view; `feed`: what is told of it, from now on; `reached`: up to when all was
-        told, for all views; `begins`: the time up to which this one knows all by itself.
+        told, for all views; `begins`: the time up to which this one knows all by itself; `chosen`: which rows it is
+        told of, if not of all.
         """
         self.view = view
+        self.chosen = chosen
         self.wish = wish
         self._certain = certain
         self._empty = empty
@@ -148,10 +153,10 @@ class Subscription:
                 self._certain()
                 yield table
 
-    def begin(self, table: pa.Table, time: int) -> None:
-        """What there was at `time` comes before what has changed since; called before anybody takes anything."""
+    def begin(self, piece: Piece) -> None:
+        """What there was comes before what has changed since; called before anybody takes anything."""
         with self._lock:
-            self._backlog = replace(self._backlog, pieces=(piece_of(table, time), *self._backlog.pieces))
+            self._backlog = replace(self._backlog, pieces=(piece, *self._backlog.pieces))
 
     def end(self, reason: Error | None = None) -> None:
         """Let go of all who wait; what is pending can still be read. After that a `reason` is raised."""
@@ -224,7 +229,7 @@ class Subscription:
         if self._taken >= 0:
             again = f"from_time={self._taken}, as far as connect(history=..) reaches, or with {again}"
         return (
-            f"cannot tell more changes of view {self.view}: {self.wish.limit} commits and more waited to be taken; "
+            f"cannot tell more changes {spoken(self.view)}: {self.wish.limit} commits and more waited to be taken; "
             f"subscribe again with {again}"
         )
 

@@ -158,9 +158,7 @@ class Held(list["ref[Each]"]):
 
     def let_go(self, each: Each) -> None:
         """One less; nothing happens if it is not there."""
-        for reference in tuple(self):
-            if reference() is each:
-                self._forget(reference)
+        self._forget(ref(each))
 
     def _forget(self, reference: ref[Each]) -> None:
         with suppress(ValueError):  # it may have been let go of while somebody else looked at it

@@ -24,6 +24,7 @@ FACE = {
     "ivm.results.result.Rows",
     "ivm.spark.database.SparkDatabase",
     "ivm.spark.database.SparkView",
+    "ivm.subscriptions.live.Live",
     "ivm.subscriptions.subscription.Subscription",
     "ivm.engine.transaction.Transaction",
     "ivm.engine.view.View",

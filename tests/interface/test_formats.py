@@ -263,6 +263,32 @@ def test_json_keeps_all_digits_and_what_is_nested(db):
     assert [row[0] for row in found] == [Decimal("99999999999999999999"), Decimal("123456789012345678901234567890.25")]
 
 
+def test_what_json_says_of_rows_comes_in_again(db):
+    """All types but BLOB, nested ones too."""
+    db.sql("""
+        CREATE TABLE every_type (
+            id INTEGER PRIMARY KEY, n HUGEINT, p DECIMAL(30,5), d DOUBLE, f FLOAT, ok BOOLEAN, day DATE, moment TIMESTAMP,
+            zoned TIMESTAMPTZ, fine TIMESTAMP_NS, clock TIME, span INTERVAL, name VARCHAR, uuid UUID, j JSON,
+            s STRUCT(x DECIMAL(20,3), l DOUBLE[], day DATE), mood ENUM ('up', 'down')
+        );
+        CREATE TABLE again AS FROM every_type LIMIT 0;
+        INSERT INTO every_type VALUES
+            (1, 12345678901234567890123456789012345678, 1234567890123456789012345.12345, 'nan', 0.1, true, '2020-02-29',
+             '2020-02-29 12:00:00.123456', '2020-02-29 12:00:00.5+00', '2020-02-29 12:00:00.123456789', '23:59:59.5',
+             '1 month 2 days', 'ä "quoted"\n', '12345678-1234-1234-1234-1234567890ab', '{"a": [1]}',
+             {'x': 0.125, 'l': [1.5, NULL], 'day': '2020-02-29'}, 'up'),
+            (2, -1, -0.5, '-inf', 1e30, false, '0001-01-01', '0001-01-01', '9999-12-31 23:59:59+00', '2000-01-01', '00:00', '0s',
+             '', '00000000-0000-0000-0000-000000000000', 'null', NULL, NULL),
+            (3, NULL, NULL, 1e300, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'down')
+    """)
+    for lines in (True, False):
+        db.sql("DELETE FROM again")
+        db.apply({"again": db.sql("FROM every_type").json(lines=lines)}, format="json")
+        rows = "SELECT * REPLACE (CAST(d AS VARCHAR) AS d) FROM"  # NaN is not itself to Python
+        assert db.sql(f"{rows} again ORDER BY id").fetchall() == db.sql(f"{rows} every_type ORDER BY id").fetchall()
+    assert db.view("bags").json() == "[]"
+
+
 def test_copy_reads_a_file_of_envelopes(db, tmp_path):
     path = tmp_path / "sale.json"
     for layout in ("\n".join, lambda those: f"[{','.join(those)}]"):

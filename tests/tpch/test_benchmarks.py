@@ -17,6 +17,8 @@ from benchmarks import (
     durability,
     figures,
     installing,
+    live,
+    live_engine,
     process,
     refresh_latency,
     sharing,
@@ -257,6 +259,16 @@ def test_waiting(tmp_path: Path) -> None:
         assert set(entry["waits"]) == {"apart", "same", "read"}
         for waits in entry["waits"].values():
             assert waits["p50_ms"] <= waits["p99_ms"] <= waits["max_ms"]
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_live(tmp_path: Path) -> None:
+    file = tmp_path / "live.json"
+    printed = run(live.app, "--listeners", "3", "--rows", "300", "--commits", "5", "--json", str(file))
+    assert "3 listeners, times nobody" in printed
+    (measured,) = figures.read(file)
+    assert list(dict.fromkeys(each.of["kind"] for each in measured.figures)) == list(live_engine.KINDS)
+    assert {each.of["asked"] for each in measured.figures if "asked" in each.of} >= {1.2, 1.5, 10.0}
 
 
 def test_every_kind_of_view_can_be_waited_for() -> None:

@@ -1,0 +1,54 @@
+"""`ivm tpch bench live`: what it costs that others look on: listeners, readers, clients of a server."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.figures import Figure, one
+from benchmarks.live_engine import KINDS, Task
+from benchmarks.process import measure
+
+_COLUMNS = ("what", "found", "asked at most", "")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def live(
+    kinds: Annotated[str, typer.Option("--kinds", help=f"'all', or of {', '.join(KINDS)}.")] = "all",
+    listeners: Annotated[int, typer.Option(min=2, help="Who listen to one view.")] = 1_000,
+    rows: Annotated[int, typer.Option(min=1, help="Rows that are there before.")] = 1_000_000,
+    commits: Annotated[int, typer.Option(min=1, help="Commits of each kind.")] = 400,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/live.json"),
+) -> None:
+    """Commits while others listen, each to his part, read, select and verify: microseconds, and times those alone."""
+    began = time.monotonic()
+    names = list(KINDS) if kinds == "all" else kinds.split(",")
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise typer.BadParameter(f"there is no kind {unknown[0]}; there are {', '.join(KINDS)}")
+    found: list[dict[str, Any]] = []
+    for name in names:
+        _err.print(name, highlight=False)
+        asked = Task(name, listeners, rows, commits)
+        found += [{"kind": name, **each} for each in measure("benchmarks.live_engine", asked)["figures"]]
+    output.table("what it costs that others look on", _COLUMNS, list(map(_row, found)))
+    parameters = {"kinds": kinds, "listeners": listeners, "rows": rows, "commits": commits}
+    output.save("live", parameters, list(map(_shown, found)), {"results": found}, json_file, began)
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    asked = f"{entry['asked']:g}" if "asked" in entry else ""
+    return entry["name"], f"{entry['value']:,.2f}", asked, entry["unit"] or "times"
+
+
+def _shown(entry: dict[str, Any]) -> Figure:
+    asked = {"asked": entry["asked"]} if "asked" in entry else {}
+    return one(entry["name"], entry["unit"], entry["value"], kind=entry["kind"], **asked)
