@@ -5,6 +5,7 @@ that DuckDB reads it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import cast
@@ -12,7 +13,6 @@ from typing import cast
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from catalog.errors import ParseError
 from catalog.names import key
 
 CATALOG, INFORMATION = "pg_catalog", "information_schema"
@@ -23,6 +23,8 @@ _NODES: dict[type[exp.Expr], str] = {
     exp.CurrentSchema: "current_schema", exp.CurrentDatabase: "current_database", exp.CurrentVersion: "version",
 }  # fmt: skip
 """Functions that sqlglot has nodes for, under names of its own."""
+_LISTS = re.compile(r"::\s*(?:pg_catalog\.)?oid\s*\[\s*\]", re.IGNORECASE)
+"""Lists of a type that sqlglot does not know."""
 _AS_TEXT = frozenset(["name", "char", "regproc", "regprocedure", "regoper", "regnamespace", "regrole", "cstring"])
 _AS_NUMBER = frozenset(["oid", "xid", "cid", "regclass_oid"])
 
@@ -42,12 +44,12 @@ class CatalogQuery:
 
 def catalog_query(text: str, relations: Collection[str], functions: Collection[str]) -> CatalogQuery | None:
     """The query, if it reads some of these relations or information_schema, or reads nothing and calls one of these
-    functions. None for any other text. ParseError for one that cannot be read.
+    functions. None for any other text, and for one that Postgres would not read.
     """
     try:
-        tree = parse_one(text, read="postgres")
-    except (SqlglotError, RecursionError) as error:
-        raise ParseError(f"cannot read this query about what there is: {str(error).partition(chr(10))[0]}") from error
+        tree = parse_one(_LISTS.sub("::bigint[]", text), read="postgres")
+    except (SqlglotError, RecursionError):
+        return None
     if not isinstance(tree, exp.Query):
         return None
     for select in tree.find_all(exp.Select):

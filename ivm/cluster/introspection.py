@@ -11,7 +11,16 @@ import pyarrow.compute as pc
 from ivm.cluster.driver import Driver
 from ivm.cluster.questions import Question
 from ivm.results.result import table_of
-from ivm.session.introspection import NUMBER, REAL, TEXT, Reading, commits_of, deliveries_of, snapshots_of
+from ivm.session.introspection import (
+    NUMBER,
+    REAL,
+    TEXT,
+    Reading,
+    commits_of,
+    deliveries_of,
+    snapshots_of,
+    subscriptions_of,
+)
 
 _SUMMED = ("rows", "bytes", "state_rows", "state_bytes")
 
@@ -79,6 +88,7 @@ SHARDED: Mapping[str, Callable[[Driver], Reading]] = {
     "ivm_commits": partial(_at_once, _commits),
     "ivm_deliveries": lambda driver: deliveries_of(driver.listeners.delivered, driver.time),
     "ivm_snapshots": lambda driver: snapshots_of(()),
+    "ivm_subscriptions": lambda driver: subscriptions_of(driver.listeners),
     "ivm_exchanges": partial(_at_once, _exchanges),
 }
 """What takes hold of each as it is, by its name."""

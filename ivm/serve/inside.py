@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ivm.arguments import Tabular
 from ivm.results.result import Result
 from ivm.serve.errors import LimitError
 from ivm.serve.gate import Gate
@@ -16,7 +17,7 @@ from ivm.serve.settings import Limits, Settings
 from ivm.serve.users import User
 from ivm.serve.watch import Running, Watch
 from ivm.session.database import Database
-from ivm.session.of_session import of_session
+from ivm.session.of_session import of_session, put
 from sql.parameters import Parameters
 
 T = TypeVar("T")
@@ -68,6 +69,10 @@ class Session:
                 "LIMIT, or serve with a larger limit of rows"
             )
         return found
+
+    def put(self, table: str, rows: Tabular) -> None:
+        """Insert rows into a table, in the transaction that the session has begun."""
+        put(self.db, table, rows)
 
     def within(self, work: Callable[[Running], T]) -> T:
         """Do something in the time that a statement may take."""

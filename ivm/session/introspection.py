@@ -1,4 +1,4 @@
-"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators, ivm_commits and ivm_snapshots,
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators, ivm_commits and their like,
 and the tables and views that `Database.tables` and `Database.views` list.
 """
 
@@ -27,6 +27,7 @@ from ivm.plan.text import costs, remarks
 from ivm.results.result import table_of
 from ivm.session.core import Core
 from ivm.session.serving import Follows
+from ivm.subscriptions.listeners import Listeners
 
 TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
 MOMENT = pa.timestamp("us", "UTC")
@@ -164,6 +165,17 @@ def snapshots_of(held: Iterable[StillRead]) -> Reading:
     return lambda: table_of(rows, time=NUMBER, holder=TEXT, thread=TEXT, since=MOMENT)
 
 
+def subscriptions_of(listeners: Listeners) -> Reading:
+    """Who listens to what, how far they have come, and what waits for them."""
+    rows = [
+        (each.view, None if each.chosen is None else str(each.chosen), each.wish.form, each.up_to(), *each.waiting,
+         each.wish.limit, each.wish.when_full, each.ended)
+        for each in listeners.of()
+    ]  # fmt: skip
+    counts = {"time": NUMBER, "commits": NUMBER, "rows": NUMBER, "most": NUMBER}
+    return lambda: table_of(rows, view=TEXT, chosen=TEXT, form=TEXT, **counts, when_full=TEXT, ended=TEXT)
+
+
 def following_of(follows: Follows) -> Reading:
     """How far a database is that follows another process; see `ivm.durable.following.Behind`."""
     behind = follows.behind
@@ -193,6 +205,7 @@ RELATIONS: Mapping[str, Callable[[Engine], Reading]] = {
     "ivm_commits": _commits,
     "ivm_deliveries": _deliveries,
     "ivm_snapshots": _snapshots,
+    "ivm_subscriptions": lambda engine: subscriptions_of(engine.listeners),
 }
 """What takes hold of each introspection relation as it is, by its name; who has the rows made of that needs no lock."""
 

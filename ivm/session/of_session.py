@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from catalog.errors import AccessError
+from ivm.arguments import Tabular
 from ivm.durable.payload import Batch
 from ivm.engine.transaction import Change, Transaction
 from ivm.session.core import Core
@@ -86,3 +87,9 @@ def of_session(db: Database, refusal: str = "") -> Database:
     """
     core = cast(Core, OfSession(core_of(db), refusal))
     return Database(core, Transactions(core, Holder()))
+
+
+def put(db: Database, table: str, rows: Tabular) -> None:
+    """Insert rows into a table, in the transaction that is begun on a database; see `Transaction.insert`."""
+    core = db._transactions.core()
+    core.commit([core.incoming.change(core.settings.names.given(table), rows, "diff")])

@@ -72,7 +72,12 @@ class Backlog:
 
     def ended(self, reason: Error | None) -> Backlog:
         """The same, to which nothing is added any more."""
-        return Backlog(Link(-1, 0), (*self.pieces, *self._chain()[1]), True, reason)
+        return Backlog(Link(-1, 0), self.waiting, True, reason)
+
+    @property
+    def waiting(self) -> tuple[Piece, ...]:
+        """All that waits."""
+        return (*self.pieces, *self._chain()[1])
 
     def _netted_chain(self, types: Sequence[SqlType]) -> tuple[Link, Piece]:
         link, chain = self._chain()

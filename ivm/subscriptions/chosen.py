@@ -45,6 +45,9 @@ class Chosen:
     key: Key
     named: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return " AND ".join(f"{name} = {value}" for name, value in zip(self.named, self.key, strict=True))
+
 
 def can_choose(type_: SqlType) -> bool:
     """Whether values of a type that are equal to SQL are so to Python."""

@@ -98,9 +98,28 @@ class Subscription:
 
         It moves on with each commit where nothing waits, also while the view does not change.
         """
-        time = self._up_to()
+        time = self.up_to()
         self._certain()
         return time
+
+    def up_to(self) -> int:
+        """As `time`, which may be of a commit that a loss of power takes away."""
+        reached = self._reached.time  # first: what is told after this was not reached by then
+        with self._lock:
+            return max(self._taken, reached) if self._open and self._backlog.is_empty else self._taken
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """How many commits wait to be taken, and how many changes in them. Cost: a look at each of these commits."""
+        pieces = self._backlog.waiting
+        return len(pieces), sum(piece.rows for piece in pieces)
+
+    @property
+    def ended(self) -> str | None:
+        """Why nothing will come any more; '' if it was closed, None as long as something may."""
+        if self._open:
+            return None
+        return "" if self._backlog.reason is None else str(self._backlog.reason)
 
     def fetch(self, timeout: float | None = 0) -> pa.Table:
         """What has changed since it was last asked for, in one table; without rows if nothing has.
@@ -233,11 +252,6 @@ class Subscription:
             f"subscribe again with {again}"
         )
 
-    def _up_to(self) -> int:
-        reached = self._reached.time  # first: what is told after this was not reached by then
-        with self._lock:
-            return max(self._taken, reached) if self._open and self._backlog.is_empty else self._taken
-
     def _is_due(self) -> bool:
         """Whether there is something for who iterates."""
         if not self._has_more():
@@ -246,7 +260,7 @@ class Subscription:
         return not self._open or (enough and self._early() <= 0)
 
     def _has_more(self) -> bool:
-        return not self._backlog.is_empty or (self.wish.progress and self._up_to() > self._marked)
+        return not self._backlog.is_empty or (self.wish.progress and self.up_to() > self._marked)
 
     def _early(self) -> float:
         """Seconds until another table may be told."""
@@ -260,7 +274,7 @@ class Subscription:
             found = self._take_all()
         else:
             found = self._form.told(self._take([self._backlog.first], self._backlog.behind_first()))
-        self._marked, self._told_at = self._up_to(), monotonic()
+        self._marked, self._told_at = self.up_to(), monotonic()
         return found if found.num_rows or self.wish.progress else None
 
     def _take_all(self) -> pa.Table:

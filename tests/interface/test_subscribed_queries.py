@@ -137,6 +137,7 @@ def test_what_they_read_goes_and_comes(db):
     db.sql("INSERT INTO sale (id, tenant, city, price) VALUES (1, 1, 'Bern', 1)")
     db.sql("ALTER VIEW total RENAME TO sums")
     db.sql("INSERT INTO sale (id, tenant, city, price) VALUES (2, 1, 'Oslo', 1)")
+    assert db.sql("SELECT sum(commits), sum(rows) FROM ivm_subscriptions").fetchall() == [(6, 6)]
     assert [each.fetch().num_rows for each in (reads, whole, over)] == [2, 2, 2]
     with pytest.raises(ivm.BindError, match="total"):
         db.subscribe("SELECT city FROM total WHERE tenant = ? AND price > 0", [1])
@@ -185,6 +186,14 @@ def test_forms_and_times_are_those_of_any_subscription(plain):
     with pytest.raises(ivm.LagError, match="of a query"):
         slow.fetch()
     assert rows.time == 1
+    listed = (
+        "SELECT view LIKE 'ivm%', chosen, form, time, commits, rows, most, when_full, ended[:11] FROM ivm_subscriptions"
+    )
+    assert plain.sql(f"{listed} ORDER BY ALL").fetchall() == [
+        (False, "tenant = 2", "changes", 1, 2, 4, 1000, "coalesce", None),
+        (True, "ivm_value_0 = 1", "upserts", 1, 2, 4, 1000, "coalesce", None),
+        (True, "ivm_value_0 = 2", "changes", 1, 0, 0, 1, "fail", "cannot tell"),
+    ]
     with pytest.raises(ivm.BindError, match="of a query as upserts: nothing is known"):
         plain.subscribe("SELECT city FROM sale WHERE tenant = ?", [1], form="upserts")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from catalog.errors import Error
+from ivm.serve.errors import CancelledError
 from ivm.serve.inside import Inside, log
 from ivm.serve.postgres import errors, messages
 from ivm.serve.postgres.encoding import encoded
@@ -28,8 +29,9 @@ from ivm.serve.postgres.outcome import Outcome
 from ivm.serve.postgres.prepared import Portal, Prepared, bound, parsed
 from ivm.serve.postgres.session import PgSession
 from ivm.serve.postgres.startup import Streams
+from ivm.serve.postgres.transfer import transfer_of, transferred
 from ivm.serve.postgres.variables import TOLD
-from ivm.session.script import is_blank, split
+from ivm.session.script import first_word, is_blank, split
 
 T = TypeVar("T")
 _AT_ONCE = 5000
@@ -61,6 +63,8 @@ class Connection:
     _ahead: deque[tuple[bytes, bytes]] = field(default_factory=deque)
     _reading: asyncio.Future[tuple[bytes, bytes]] | None = None
     """What waits for a message that is to be kept when it comes; never cancelled, as half a message would be lost."""
+    _ended: asyncio.Future[str] | None = None
+    """Of what goes on until it is ended: why it is to end."""
     _described: Portal | None = None
     """A portal whose columns are to be told, which is done with its rows if these are asked for next."""
     _fails: bool = False
@@ -74,7 +78,7 @@ class Connection:
         await self._ready()
         with suppress(GoneError):
             while True:
-                await self._next(*await self._message())
+                await self._next(*await self.message())
 
     def close(self) -> None:
         """Let go of all, once what is carried out has ended."""
@@ -83,8 +87,10 @@ class Connection:
         self.session.close()
 
     def cancel(self, why: str) -> None:
-        """End what is carried out, if something is."""
+        """End what is carried out, if something is. To be called by the loop."""
         self.session.session.cancel(why)
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(why)
 
     async def _next(self, kind: bytes, data: bytes) -> None:
         if self._fails and kind not in (_SYNC, _END):
@@ -142,7 +148,7 @@ class Connection:
 
     # What comes.
 
-    async def _message(self) -> tuple[bytes, bytes]:
+    async def message(self) -> tuple[bytes, bytes]:
         """The next message; GoneError if there is none any more."""
         if self._ahead:
             return self._ahead.popleft()
@@ -161,14 +167,18 @@ class Connection:
         if is_blank(text.strip().rstrip(";")):
             self.streams.writer.write(messages.EMPTY_QUERY)
         for statement in split(text).all if ";" in text else (text,):
-            outcome = await self._work(partial(self.session.run, statement))
+            transfer = transfer_of(first_word(statement), statement)
+            if transfer is not None:
+                await transferred(self, transfer, described=transfer.copy is None, forms=())
+                continue
+            outcome = await self.work(partial(self.session.run, statement))
             await self._tell(Portal(Prepared(statement, ()), (), (), outcome), described=outcome.rows is not None)
         await self._ready()
 
     # Extended queries.
 
     def _parse(self, body: Body) -> None:
-        name, statement = parsed(body)
+        name, statement = parsed(body, self.session.core.settings)
         if len(split(statement.text).all) > 1:
             raise SqlStateError("42601", "cannot prepare several statements at once; prepare each by itself")
         if name and name in self.session.spoken.prepared:
@@ -196,10 +206,14 @@ class Connection:
     async def _describe(self, body: Body) -> None:
         kind, name = body.taken(1), body.text()
         if kind == b"P":
-            self._described = self._portal(name)
+            cursor = self.session.cursors.described(name) if name not in self.portals else None
+            if cursor is not None:
+                self.streams.writer.write(messages.row_description(cursor, [0] * len(cursor)))
+            else:
+                self._described = self._portal(name)
             return
         statement = self._statement(name)
-        shape = await self._work(lambda: self.session.described(statement))
+        shape = await self.work(lambda: self.session.described(statement))
         self.streams.writer.write(messages.parameter_description(shape.parameters))
         columns = None if shape.columns is None else messages.row_description(shape.columns, [0] * len(shape.columns))
         self.streams.writer.write(messages.NO_DATA if columns is None else columns)
@@ -211,7 +225,7 @@ class Connection:
         if portal.outcome is not None:
             self.streams.writer.write(_columns_of(portal, portal.outcome))
             return
-        shape = await self._work(lambda: self.session.described(portal.statement, portal.values))
+        shape = await self.work(lambda: self.session.described(portal.statement, portal.values))
         columns = shape.columns
         self.streams.writer.write(
             messages.NO_DATA if columns is None else messages.row_description(columns, portal.forms_of(len(columns)))
@@ -224,8 +238,12 @@ class Connection:
         if is_blank(text.strip().rstrip(";")):
             self.streams.writer.write((messages.NO_DATA if described else b"") + messages.EMPTY_QUERY)
             return
+        transfer = transfer_of(first_word(text), text)
+        if transfer is not None:
+            await transferred(self, transfer, described=described, forms=portal.forms)
+            return
         if portal.outcome is None:
-            portal.outcome = await self._work(lambda: self.session.run(text, portal.values))
+            portal.outcome = await self.work(lambda: self.session.run(text, portal.values))
         await self._tell(portal, described=described, most=most)
 
     def _close(self, body: Body) -> None:
@@ -258,13 +276,13 @@ class Connection:
             part = rows.slice(portal.sent, min(_AT_ONCE, end - portal.sent))
             small = part.num_rows * part.num_columns <= _FEW
             write(_encoded(portal, part, forms, zone) if small else
-                  await self._work(partial(_encoded, portal, part, forms, zone)))  # fmt: skip
+                  await self.work(partial(_encoded, portal, part, forms, zone)))  # fmt: skip
             portal.sent += part.num_rows
             await self.streams.writer.drain()
         is_over = portal.sent >= rows.num_rows
         write(messages.complete(outcome.tag_of(portal.sent - begun)) if is_over else messages.SUSPENDED)
 
-    async def _work(self, work: Callable[[], T]) -> T:
+    async def work(self, work: Callable[[], T]) -> T:
         """Have a thread do something; what the client has set, or that it goes, ends it."""
         doing = asyncio.get_running_loop().run_in_executor(self.threads, work)
         seconds = self.session.variables.seconds
@@ -277,8 +295,7 @@ class Connection:
         clock = asyncio.get_running_loop().time
         until = clock() + seconds if seconds else float("inf")
         while not doing.done():
-            if self._reading is None and len(self._ahead) < _MOST_AHEAD:
-                self._reading = asyncio.ensure_future(self._read())
+            self._read_on()
             waits = [each for each in (doing, self._reading) if each is not None]
             left = None if until == float("inf") else max(until - clock(), 0)
             await asyncio.wait(waits, timeout=left, return_when=asyncio.FIRST_COMPLETED)
@@ -287,6 +304,29 @@ class Connection:
                 until = float("inf")
             if self._reading is not None and self._reading.done():
                 self._keep(self._reading)
+
+    async def unless_ended(self, coming: Awaitable[T]) -> T:
+        """What comes, however long that takes; CancelledError if somebody ends it first, or the client goes."""
+        loop = asyncio.get_running_loop()
+        awaited, self._ended = asyncio.ensure_future(coming), loop.create_future()
+        try:
+            while not awaited.done() and not self._ended.done():
+                self._read_on()
+                waits = [each for each in (awaited, self._ended, self._reading) if each is not None]
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                if self._reading is not None and self._reading.done():
+                    self._keep(self._reading)
+            if self._ended.done():
+                raise CancelledError(f"cannot go on with the statement: {self._ended.result()}")
+            return awaited.result()
+        finally:
+            self._ended = None
+            awaited.cancel()
+
+    def _read_on(self) -> None:
+        """Look for the next message while something else goes on."""
+        if self._reading is None and len(self._ahead) < _MOST_AHEAD:
+            self._reading = asyncio.ensure_future(self._read())
 
     def _keep(self, reading: asyncio.Future[tuple[bytes, bytes]]) -> None:
         """Keep a message that has come meanwhile; cancel what is done if it is that the client goes."""

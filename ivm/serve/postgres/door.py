@@ -131,7 +131,7 @@ class PostgresDoor:
                 )
             user = await known(streams, said["user"], self._inside.gate, address)
         process = next(self._numbers)
-        session = PgSession(self._inside.session(user), said["user"], process)
+        session = PgSession(self._inside.session(user), said["user"], process, self._inside.settings.limits.seconds)
         connection = Connection(streams, session, self._inside, self._threads, process)
         self._connections[process] = connection
         self._inside.meter.add("ivm_postgres_connections")

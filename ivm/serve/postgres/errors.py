@@ -82,6 +82,7 @@ _BY_WORDS: tuple[tuple[type[Exception], str, str], ...] = (
     (DeniedError, "", WRONG_PASSWORD),
     (MalformedError, "", PROTOCOL),
     (InterfaceError, "closed", SHUTDOWN),
+    (DataError, "cannot copy|what came|^line", "22P04"),
     (DataError, "", "22000"),
     (OperationalError, "", "58000"),
 )

@@ -13,6 +13,7 @@ CANCEL, SSL, GSSENC = (1234 << 16) + 5678, (1234 << 16) + 5679, (1234 << 16) + 5
 
 BIND_COMPLETE, CLOSE_COMPLETE, PARSE_COMPLETE = b"2\0\0\0\4", b"3\0\0\0\4", b"1\0\0\0\4"
 EMPTY_QUERY, NO_DATA, SUSPENDED = b"I\0\0\0\4", b"n\0\0\0\4", b"s\0\0\0\4"
+COPY_DONE = b"c\0\0\0\4"
 NULL = b"\xff\xff\xff\xff"
 """The length of a value that is NULL."""
 
@@ -139,6 +140,11 @@ def data_rows(columns: Sequence[Sequence[bytes | None]], rows: int) -> bytes:
         body = b"".join(row)
         found.append(b"D" + pack(len(body) + 6) + count + body)
     return b"".join(found)
+
+
+def copy_response(kind: bytes, columns: int, form: int) -> bytes:
+    """That values are to come (`G`) or follow (`H`), of so many columns, as text (0) or binary (1)."""
+    return message(kind, struct.pack(f"!bH{columns}H", form, columns, *[form] * columns))
 
 
 def told(kind: bytes, severity: str, code: str, text: str, **more: str) -> bytes:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ivm.serve.postgres.decoding import given
+from ivm.serve.postgres.encoding import BINARY_FORM
 from ivm.serve.postgres.errors import PROTOCOL, SqlStateError
+from ivm.serve.postgres.inferring import inferred
 from ivm.serve.postgres.messages import Body
 from ivm.serve.postgres.outcome import Outcome
-from ivm.serve.postgres.types import TEXT, Shape, type_named
+from ivm.serve.postgres.types import ELEMENTS, TEXT, Shape
+from ivm.session.settings import Settings
 from sql.parameters import parameters_in
 
 
 @dataclass(slots=True)
 class Prepared:
-    """A statement, and the types of its parameters, 0 where the client has not said one."""
+    """A statement, and the types of its parameters, 0 where the client has not said one; `inferred` are those that the
+    text tells then, by their numbers.
+    """
 
     text: str
     oids: tuple[int, ...]
+    inferred: Mapping[int, int] = field(default_factory=dict)
     shapes: Sequence[Shape] | None = None
     """The types of its columns, if a client was told of them."""
+
+    @property
+    def types(self) -> tuple[int, ...]:
+        """The types of its parameters as a client is told of them."""
+        return tuple(oid or self.inferred.get(number, TEXT.oid) for number, oid in enumerate(self.oids, 1))
+
+    def oid_in(self, form: int, number: int) -> int:
+        """By which type a value of a form is read; 0 for a text that stands as a literal, as all may but lists."""
+        oid = self.oids[number - 1]
+        found = self.inferred.get(number, 0)
+        return oid or (found if form == BINARY_FORM or found in ELEMENTS else 0)
 
 
 @dataclass(slots=True)
@@ -43,29 +59,13 @@ class Portal:
         return [self.forms[0] if self.forms else 0] * columns
 
 
-def parsed(body: Body) -> tuple[str, Prepared]:
+def parsed(body: Body, settings: Settings) -> tuple[str, Prepared]:
     """What Parse says: a name and a statement."""
     name, text = body.text(), body.text()
     oids = [body.int32() for _ in range(body.int16())]
-    count = parameters_in(text)
-    oids += [0] * (count - len(oids))
-    inferred = _inferred(text) if 0 in oids else {}
-    return name, Prepared(text, tuple(oid or inferred.get(n, 0) for n, oid in enumerate(oids, 1)))
-
-
-_CAST = re.compile(r"\$(\d+)\s*::\s*([a-z]\w*(?: varying| precision)?)(\s*\[\])?", re.IGNORECASE)
-_CAST_SO = re.compile(r"\bCAST\s*\(\s*\$(\d+)\s+AS\s+([a-z]\w*(?: varying| precision)?)(\s*\[\])?\s*\)", re.IGNORECASE)
-_ANY = re.compile(r"\b(?:ANY|ALL|SOME)\s*\(\s*\$(\d+)\s*\)", re.IGNORECASE)
-
-
-def _inferred(text: str) -> dict[int, int]:
-    """The types of parameters that the text casts, or compares with as lists, by their numbers."""
-    found = {int(number): TEXT.array for number in _ANY.findall(text)}
-    for number, name, brackets in (*_CAST.findall(text), *_CAST_SO.findall(text)):
-        of = type_named(name)
-        if of is not None:
-            found[int(number)] = of.array if brackets else of.oid
-    return found
+    oids += [0] * (parameters_in(text) - len(oids))
+    found = inferred(text, settings) if 0 in oids else {}
+    return name, Prepared(text, tuple(oids), {n: found[n] for n, oid in enumerate(oids, 1) if not oid and n in found})
 
 
 def bound(body: Body, statement: Prepared) -> Portal:
@@ -78,5 +78,6 @@ def bound(body: Body, statement: Prepared) -> Portal:
         )
     if len(forms) != len(values):
         forms = [forms[0] if forms else 0] * len(values)
-    found = tuple(given(*each) for each in zip(values, statement.oids, forms, strict=True))
+    oids = (statement.oid_in(form, number) for number, form in enumerate(forms, 1))
+    found = tuple(given(*each) for each in zip(values, oids, forms, strict=True))
     return Portal(statement, found, tuple(body.int16() for _ in range(body.int16())))

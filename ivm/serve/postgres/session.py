@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 
 from catalog.names import as_literal
-from ivm.results.result import Result
 from ivm.serve.inside import Session
-from ivm.serve.postgres.catalog.answer import about_catalog, answered
+from ivm.serve.postgres.catalog.answer import about_catalog, answered, shapes_of
+from ivm.serve.postgres.copy_words import Copy
+from ivm.serve.postgres.copying import Into, into, taken_in
+from ivm.serve.postgres.cursors import Cursors
 from ivm.serve.postgres.errors import FAILED, SqlStateError
+from ivm.serve.postgres.following import Following, Wanted
 from ivm.serve.postgres.messages import Described
 from ivm.serve.postgres.outcome import Outcome, outcome_of
 from ivm.serve.postgres.prepared import Prepared
 from ivm.serve.postgres.spoken import Spoken
 from ivm.serve.postgres.types import BY_OID, IN_SQL, TEXT, Shape, shape_of
 from ivm.serve.postgres.variables import Variables
+from ivm.serve.watch import Running
+from ivm.session.core import Core
 from ivm.session.database import Database, core_of
-from ivm.session.script import first_word
+from ivm.session.script import first_word, without_comments
 from ivm.session.transactions import Holder, Transactions
 from sql.parameters import filled_with_texts
 
 _ASKS = frozenset(["SELECT", "WITH", "VALUES", "FROM", "TABLE", "(", "PIVOT", "DESCRIBE", "SUMMARIZE"])
-_COLUMNS = "DESCRIBE"
 _CHANGES = frozenset(["INSERT", "UPDATE", "DELETE", "MERGE"])
 _RETURNING = re.compile(
     r"(?:INTO|UPDATE|FROM)\s+(?P<table>(?:[\w.]|\"[^\"]*\")+).*\bRETURNING\b(?P<list>.*)", re.IGNORECASE | re.DOTALL
 )
 _OPTION = re.compile(r"(?:-c\s*|--)([\w.]+)=((?:[^\s\\]|\\.)*)")
+_OF_TIME = 0.9
+"""So much of the time that a statement may take is waited in FETCH for what does not come."""
 _ENDS = frozenset(["COMMIT", "END", "ROLLBACK", "ABORT"])
 
 
@@ -43,15 +51,17 @@ class Description:
 class PgSession:
     """One client's. Any thread carries its statements out, one at a time."""
 
-    def __init__(self, session: Session, user: str, process: int) -> None:
-        """`process`: the number by which a client knows the connection."""
+    def __init__(self, session: Session, user: str, process: int, seconds: float) -> None:
+        """`process`: the number by which a client knows the connection. `seconds`: how long a statement may take."""
         core = core_of(session.db)
         self.transactions = Transactions(core, Holder())
         self.user, self.process = user, process
+        self._waits = seconds * _OF_TIME
         self.session = session
         self.core = core
         self.db = session.db = Database(core, self.transactions)
         self.variables = Variables(user)
+        self.cursors = Cursors(self.db)
         self.spoken = Spoken(self.db, core, self.transactions, self.variables)
 
     def start(self, said: Mapping[str, str]) -> None:
@@ -77,27 +87,66 @@ class PgSession:
         Raises what `Database.sql` raises, SqlStateError, and what `Session.sql` does; a transaction is aborted by that.
         """
         word = first_word(text)
+        with self._begun(word):
+            written = filled_with_texts(text, values) if values else text
+            spoken = self.spoken.run(word, text) or self._with_cursors(word, written)
+            if self.transactions.begun is None:
+                self.cursors.end()
+            if spoken is not None:
+                return spoken
+            told = self._of_catalog(word, written)
+            return outcome_of(word, text, self.session.sql(written)) if told is None else told
+
+    def _of_catalog(self, word: str, text: str) -> Outcome | None:
+        """What a query about what there is answers; None for any other statement."""
+        query = about_catalog(text) if word in _ASKS else None
+        if query is None:
+            return None
+        settings = {**self.variables.all(), "timezone": self.core.settings.zone}
+        rows = self.session.within(lambda _: answered(self.core, query, self.user, self.process, settings))
+        return Outcome("SELECT", rows, shapes_of(rows), counts=True)
+
+    def copy_into(self, copy: Copy) -> Into:
+        """Where the rows of a COPY go. Raises what `run` raises."""
+        with self._begun("COPY"):
+            return into(self._works_on(), copy)
+
+    def copied_in(self, copy: Copy, target: Into, data: bytes) -> int:
+        """Insert the rows of a COPY; how many they were."""
+        with self._begun("COPY"):
+            return self.session.within(lambda _: taken_in(self._works_on(), copy, target, data))
+
+    def subscribed(self, wanted: Wanted) -> Following:
+        """Be told of what changes in a view."""
+        with self._begun("SUBSCRIBE"):
+            return wanted.subscribed(self.db)
+
+    def _with_cursors(self, word: str, text: str) -> Outcome | None:
+        """What a statement about a cursor answers; None for any other."""
+        if word not in ("DECLARE", "FETCH", "CLOSE"):
+            return None
+        seconds, begun = self._waits, self.transactions.begun is not None
+        bare = without_comments(text).strip().rstrip(";").rstrip()
+        if word != "FETCH":
+            return self.cursors.run(word, bare, self.run, begun, seconds, lambda: None)
+        return self.session.within(
+            lambda running: self.cursors.run(word, bare, self.run, begun, seconds, partial(_check, running))
+        )
+
+    def _works_on(self) -> Core:
+        """The core, or the transaction that is open."""
+        return self.core if self.transactions.begun is None else self.transactions.core()
+
+    @contextmanager
+    def _begun(self, word: str) -> Iterator[None]:
+        """A statement that begins with a word is carried out in the block: if it fails, so does its transaction."""
         self.check_goes_on(word)
         self._forget_schemas()
         try:
-            spoken = self.spoken.run(word, text)
-            if spoken is not None:
-                return spoken
-            written = filled_with_texts(text, values) if values else text
-            return outcome_of(word, text, self._answer(word, written))
+            yield
         except BaseException as error:
             self.transactions.failed(error)
             raise
-
-    def _answer(self, word: str, text: str) -> Result:
-        """What the database answers, of what there is too. Of a DESCRIBE that tells the columns of a query."""
-        begins = "DESCRIBE " if word == _COLUMNS else ""
-        query = about_catalog(text.removeprefix(begins)) if word in _ASKS else None
-        if query is None:
-            return self.session.sql(text)
-        settings = {**self.variables.all(), "timezone": self.core.settings.zone}
-        whole = replace(query, text=begins + query.text)
-        return self.session.within(lambda _: Result(answered(self.core, whole, self.user, self.process, settings)))
 
     def described(self, statement: Prepared, values: Sequence[str] | None = None) -> Description:
         """What a statement takes and gives, which is not carried out for that. Where no `values` are given yet, its
@@ -106,23 +155,23 @@ class PgSession:
         text, word = statement.text, first_word(statement.text)
         self.check_goes_on(word)
         if values is None:
-            values = [_null_of(oid) for oid in statement.oids]
-        parameters = tuple(oid or TEXT.oid for oid in statement.oids)
+            values = [_null_of(oid) for oid in statement.types]
         columns = self._columns(word, filled_with_texts(text, values) if values else text)
         statement.shapes = None if columns is None else [shape for _, shape in columns]
-        return Description(parameters, None if columns is None else [shape.described(name) for name, shape in columns])
+        return Description(
+            statement.types, None if columns is None else [shape.described(name) for name, shape in columns]
+        )
 
     def _columns(self, word: str, text: str) -> list[tuple[str, Shape]] | None:
         if word == "EXPLAIN":
             return [("QUERY PLAN", Shape(TEXT))]
-        if word == "SHOW":
-            outcome = self.run(text)
-            assert outcome.rows is not None, "it shows something"
+        outcome = self.run(text) if word == "SHOW" else self._of_catalog(word, text)
+        if outcome is not None and outcome.rows is not None:
             return list(zip(outcome.rows.column_names, outcome.shapes, strict=True))
         asked = text if word in _ASKS else _returned(text) if word in _CHANGES else ""
         if not asked:
             return None
-        names, kinds, *_ = self._answer(_COLUMNS, f"DESCRIBE {asked}").arrow().columns
+        names, kinds, *_ = self.session.sql(f"DESCRIBE {asked}").arrow().columns
         return [(name, shape_of(kind)) for name, kind in zip(names.to_pylist(), kinds.to_pylist(), strict=True)]
 
     def _forget_schemas(self) -> None:
@@ -142,7 +191,15 @@ class PgSession:
 
     def close(self) -> None:
         """Let go of all. What is not committed has never been."""
+        self.cursors.end(all=True)
         self.session.close()
+
+
+def _check(running: Running) -> None:
+    """Raise why it is to end, if it is."""
+    error = running.error
+    if error is not None:
+        raise error
 
 
 def _returned(text: str) -> str:

@@ -56,7 +56,8 @@ class Variables:
         return (name.lower() in _NAMES and name.lower() not in _OF_ENGINE) or "." in name or name in self._values
 
     def start(self, name: str, value: str) -> None:
-        """Have it be so at first, as a client says when it connects; what it cannot be is passed over."""
+        """Have it be so at first, as a client says when it connects. SqlStateError for what it cannot be."""
+        value = value.strip("'")
         self.set(name, value)
         self._first[_called(name)] = value
 

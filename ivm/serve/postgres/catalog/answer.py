@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import duckdb
@@ -16,19 +15,21 @@ from ivm.serve.postgres.catalog.functions import CALLED, FUNCTIONS, Function, of
 from ivm.serve.postgres.catalog.numbers import RELATION_NUMBERS
 from ivm.serve.postgres.catalog.relations import RELATIONS, Asked
 from ivm.serve.postgres.catalog.texts import TEXTS
+from ivm.serve.postgres.types import INT8, OID, Shape, shapes
 from ivm.serve.postgres.variables import VERSION
 from ivm.session.core import Core
 from ivm.session.own_catalog import catalogued
 from sql.postgres_names import OWN, CatalogQuery, catalog_query
 
 _KNOWN = {*RELATIONS, *EMPTY}
-_HINT = re.compile(rf"\bpg_|\binformation_schema\b|\b(?:{'|'.join(sorted(CALLED))})\b|::\s*reg", re.IGNORECASE)
-"""What stands in every query that is for here, and in others."""
+_MARKS = ("pg_", "information_schema", "regclass", "regtype", *(name for name in CALLED if not name.startswith("pg_")))
+"""One of these stands in every query that is for here, and in others."""
 
 
 def about_catalog(text: str) -> CatalogQuery | None:
-    """A query about what there is; None for any other text. ParseError. Cost: a search, if nothing hints at it."""
-    return catalog_query(text, _KNOWN, CALLED) if _HINT.search(text) is not None else None
+    """A query about what there is; None for any other text. Cost: a search, if nothing hints at it."""
+    folded = text.lower()
+    return catalog_query(text, _KNOWN, CALLED) if any(mark in folded for mark in _MARKS) else None
 
 
 def answered(core: Core, query: CatalogQuery, user: str, process: int, settings: Mapping[str, str]) -> pa.Table:
@@ -52,6 +53,14 @@ def answered(core: Core, query: CatalogQuery, user: str, process: int, settings:
             return _with_vectors(answer(duck, query.text))
     except duckdb.Error as error:
         raise told(error, Use.CLOSED) from error
+
+
+def shapes_of(rows: pa.Table) -> list[Shape]:
+    """The types of an answer's columns: whole numbers that are those of things are OIDs, and no others."""
+    found = shapes(rows.schema)
+    is_number = (shape.of is INT8 and (shape.is_array or name.endswith("oid")) for name, shape in zip(
+        rows.column_names, found, strict=True))  # fmt: skip
+    return [Shape(OID, shape.is_array) if is_oid else shape for shape, is_oid in zip(found, is_number, strict=True)]
 
 
 def _asked(core: Core, user: str, settings: Mapping[str, str]) -> Asked:

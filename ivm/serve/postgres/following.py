@@ -1,0 +1,87 @@
+"""SUBSCRIBE TO a view: its rows, then what changes in it, as Materialize tells that."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ivm.serve.postgres.errors import FEATURE, SqlStateError
+from ivm.serve.postgres.types import BOOL, INT8, Shape, shapes
+from ivm.session.database import Database
+from ivm.subscriptions.subscription import Subscription
+
+TIME, PROGRESSED, DIFF = "mz_timestamp", "mz_progressed", "mz_diff"
+_SUBSCRIBE = re.compile(
+    r"""SUBSCRIBE\s+(?:TO\s+)?(?:VIEW\s+|TABLE\s+)?(?P<view>(?:"[^"]*"|[\w$]+)(?:\.(?:"[^"]*"|[\w$]+))*)\s*
+    (?:WITH\s*\((?P<options>[^()]*)\)\s*)?(?:AS\s+OF\s+(?P<time>\d+)\s*)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NO = ("false", "off", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a SUBSCRIBE says. `after`: from which time on changes are told, in the place of all rows first."""
+
+    view: str
+    snapshot: bool = True
+    progress: bool = False
+    after: int | None = None
+
+    def subscribed(self, db: Database) -> Following:
+        """Who is told from now on. Raises what `Database.subscribe` raises."""
+        snapshot = self.snapshot and self.after is None
+        schema = db.view(self.view).schema
+        found = db.subscribe(self.view, snapshot=snapshot, from_time=self.after, progress=self.progress)
+        return Following(found, schema, self.progress)
+
+
+def wanted(text: str) -> Wanted | None:
+    """What a SUBSCRIBE says; None for any other text. SqlStateError for one that is not understood."""
+    if text[:9].upper() != "SUBSCRIBE":
+        return None
+    found = _SUBSCRIBE.fullmatch(text)
+    if found is None:
+        raise SqlStateError(
+            FEATURE, f"cannot carry out {text[:60]}; write SUBSCRIBE TO view [WITH (SNAPSHOT = false, PROGRESS)] [AS "
+            "OF time], of a materialized view",
+        )  # fmt: skip
+    said = dict(_option(each) for each in (found["options"] or "").split(",") if each.strip())
+    unknown = said.keys() - {"snapshot", "progress"}
+    if unknown:
+        raise SqlStateError(FEATURE, f"SUBSCRIBE has no option {unknown.pop()}; SNAPSHOT and PROGRESS are known")
+    after = None if found["time"] is None else int(found["time"])
+    view = found["view"].replace('"', "")
+    return Wanted(view, said.get("snapshot", True), said.get("progress", False), after)
+
+
+def _option(text: str) -> tuple[str, bool]:
+    name, _, value = text.partition("=")
+    words = name.split()
+    value = value.strip() or "".join(words[1:])
+    return words[0].lower(), value.lower() not in _NO
+
+
+class Following:
+    """What changes in a view, in the columns that a client of Postgres's is told."""
+
+    def __init__(self, subscription: Subscription, view: pa.Schema, progress: bool) -> None:
+        self.subscription = subscription
+        own = [pa.field(TIME, pa.int64()), *([pa.field(PROGRESSED, pa.bool_())] if progress else []),
+               pa.field(DIFF, pa.int64())]  # fmt: skip
+        self.schema = pa.schema([*own, *view])
+        self.shapes = [*(Shape(BOOL if field.name == PROGRESSED else INT8) for field in own), *shapes(view)]
+
+    def table(self, changes: pa.Table) -> pa.Table:
+        """Changes as rows; one without rows, which is a mark of progress, as one row."""
+        count = changes.num_rows or 1
+        marks = pa.array([not changes.num_rows] * count, pa.bool_())
+        told = dict(zip(changes.column_names, changes.columns, strict=True))
+        told |= {TIME: told["_time"], DIFF: told["_diff"]}
+        if not changes.num_rows:
+            told = {name: pa.nulls(1, column.type) for name, column in told.items()}
+            told[TIME] = pa.array([self.subscription.time], pa.int64())
+        told[PROGRESSED] = marks
+        return pa.Table.from_arrays([told[field.name] for field in self.schema], names=self.schema.names)
