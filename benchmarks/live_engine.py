@@ -5,6 +5,10 @@ Each answers with figures: what is measured, of what, and what is asked of it at
 
 from __future__ import annotations
 
+import json
+import resource
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +31,7 @@ _COPY = "CREATE MATERIALIZED VIEW sold AS SELECT id, shop, price FROM sale"
 _SHOPS = 50
 _BATCHES = (1_000, 100_000)
 _TURNS = 5
+_TOUCHED = 10
 _BESIDE_COMMITS = 3
 """How many times as many commits there are beside others, for a 99th percentile that holds."""
 _REST_SECONDS = 0.002
@@ -62,6 +67,25 @@ def _listeners(asked: Task) -> Iterator[dict[str, Any]]:
     yield _figure(f"{asked.listeners:,} listeners, times nobody", took[-1] / took[0], "", 1.5)
 
 
+def _tenants(asked: Task) -> Iterator[dict[str, Any]]:
+    """Commits that touch ten tenants of a view while each of many tenants listens to rows of his own."""
+    db, rows = _shop(_COPY), _Sales(max(asked.listeners, 1))
+    _fill(db, rows, asked.rows)
+    commit = partial(_commits, db, rows, asked.commits, _TOUCHED)
+    commit()
+    alone = _median(commit())
+    with ExitStack() as stack:
+        begun = time.perf_counter()
+        for shop in range(asked.listeners):
+            query = "SELECT id, price FROM sold WHERE shop = ?"
+            stack.enter_context(db.subscribe(query, [shop], snapshot=False))
+        yield _figure(f"{asked.listeners:,} tenants begin to listen", time.perf_counter() - begun, "s")
+        commit()
+        beside = _median(commit())
+    yield _figure(f"a commit of {_TOUCHED} rows, nobody listens", alone, "us")
+    yield _figure(f"{asked.listeners:,} tenants listen, more than that", (beside - alone) / 1e3, "ms", 2.0)
+
+
 def _reader(asked: Task) -> Iterator[dict[str, Any]]:
     """Rows a second of a view with and without somebody who reads its changes as they come, in turns."""
     db, rows = _shop(_TAKINGS), _Sales()
@@ -81,8 +105,7 @@ def _reader(asked: Task) -> Iterator[dict[str, Any]]:
 def _beside(asked: Task) -> Iterator[dict[str, Any]]:
     """The slowest of a hundred commits of one row while others select, verify and create views."""
     db, rows = _shop(_TAKINGS), _Sales()
-    for _ in range(0, asked.rows, 100_000):
-        db.apply({"sale": rows.next(min(100_000, asked.rows))})
+    _fill(db, rows, asked.rows)
     others: dict[str, Callable[[], object]] = {
         "long SELECTs run": lambda: db.sql(
             "SELECT count(*) FROM sale a, range(200) b WHERE hash(a.id, b.range) % 7 = 1"
@@ -99,10 +122,74 @@ def _beside(asked: Task) -> Iterator[dict[str, Any]]:
         yield _figure(f"the same, times that, while {what}", _tail(found) / _tail(alone), "", 1.2)
 
 
+def _events(asked: Task) -> Iterator[dict[str, Any]]:
+    """From a commit of one row to the event that tells a client of it by HTTP."""
+    db, rows, begun = _shop(_COPY), _Sales(), dict[str, int]()
+    with _client(db, "http", {"view": "sold", "commits": asked.commits}) as told:
+        for number in range(asked.commits):
+            begun[str(number)] = time.monotonic_ns()
+            _commits(db, rows, 1)
+            time.sleep(_REST_SECONDS)
+    waits = [(told["seen"][number] - since) / 1e6 for number, since in begun.items()]
+    yield _figure("commit to event by HTTP", _median(waits), "ms")
+    yield _figure("commit to event by HTTP, p99", _tail(waits), "ms", 20.0)
+
+
+def _points(asked: Task) -> Iterator[dict[str, Any]]:
+    """SELECTs of one row of a view by psycopg, alone and beside connections that are held."""
+    db, rows = _shop(_COPY), _Sales()
+    _fill(db, rows, asked.rows)
+    there = {"rows": asked.rows, "held": asked.listeners, "commits": asked.commits}
+    with _client(db, "postgres", there) as told:
+        pass
+    alone, beside = _median(told["alone"]), _median(told["beside"])
+    yield _figure("SELECT of a row by psycopg", alone / 1e6, "ms", 1.0)
+    yield _figure(f"the same, times that, {asked.listeners:,} connections held", beside / alone, "", 2.0)
+
+
+def _flights(asked: Task) -> Iterator[dict[str, Any]]:
+    """A view as Arrow by Flight."""
+    db, rows = _shop(_COPY), _Sales()
+    count = min(asked.rows, 100_000)
+    _fill(db, rows, count)
+    with _client(db, "flight", {"view": "sold", "rows": count, "commits": min(asked.commits, 50)}) as told:
+        pass
+    yield _figure(f"a view of {count:,} rows by Flight", _median(told["took"]) / 1e6, "ms", 20.0)
+
+
+@contextmanager
+def _client(db: ivm.Database, door: str, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A client in a process of its own, at work from the beginning of the block on; what it says is there behind it."""
+    from ivm.serve import Limits, Settings, serve  # noqa: PLC0415  packages that only servers need
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    limits, ports = Limits(connections=asked.get("held", 0) + 10), {door: 0}
+    settings = Settings(
+        http=ports.get("http"), postgres=ports.get("postgres"), flight=ports.get("flight"), limits=limits
+    )
+    found = dict[str, Any]()
+    with serve(db, settings) as server:
+        program = [sys.executable, "-m", "benchmarks.live_client", door, server.addresses[door], json.dumps(asked)]
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None, "it is a pipe"
+            if process.stdout.readline() != "ready\n":
+                raise BenchmarkError(f"the client of the door {door} failed; see above")
+            yield found
+            said = process.stdout.read()
+        if process.returncode:
+            raise BenchmarkError(f"the client of the door {door} failed; see above")
+        found |= json.loads(said)
+
+
 KINDS: dict[str, Callable[[Task], Iterator[dict[str, Any]]]] = {
     "listeners": _listeners,
+    "tenants": _tenants,
     "reader": _reader,
     "beside": _beside,
+    "events": _events,
+    "points": _points,
+    "flights": _flights,
 }
 """What is measured, by name."""
 
@@ -126,6 +213,11 @@ def _shop(view: str) -> ivm.Database:
     db.sql(_TABLE)
     db.sql(view)
     return db
+
+
+def _fill(db: ivm.Database, rows: _Sales, count: int) -> None:
+    for first in range(0, count, 100_000):
+        db.apply({"sale": rows.next(min(100_000, count - first))})
 
 
 def _create(db: ivm.Database, numbers: Iterator[int]) -> None:

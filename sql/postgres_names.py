@@ -109,7 +109,8 @@ def _name_columns(select: exp.Select) -> None:
 
 def _plain(node: exp.Expr) -> exp.Expr:
     """A node as DuckDB has it."""
-    if isinstance(node, exp.Dot) and key(node.this.name) == CATALOG and isinstance(node.expression, exp.Func):
+    schema = key(node.this.name) if isinstance(node, exp.Dot) else ""
+    if isinstance(node, exp.Dot) and schema in (CATALOG, INFORMATION) and isinstance(node.expression, exp.Func):
         return node.expression
     if isinstance(node, exp.Table) and key(node.db) == CATALOG and not isinstance(node.this, exp.Identifier):
         node.set("db", None)  # a function

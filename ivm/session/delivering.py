@@ -39,7 +39,8 @@ class Delivery:
         self._ended, self._process = Event(), os.getpid()
         self._subscription, self._mark, self._empty = _begun(core, view, target, wish, from_time)
         self._noted = monotonic()
-        self._state = Delivered(self._subscription.view, target.where, wish.form, self._mark.time)
+        # Where nothing has changed since the last delivery, all up to the present has arrived.
+        self._state = Delivered(self._subscription.view, target.where, wish.form, self._subscription.time)
         core.engine.listeners.delivered.append(self._state)
         core.deliveries.append(self)
         self._thread = Thread(target=self._run, name="ivm-delivery", daemon=True)

@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -47,11 +48,14 @@ class Served:
 
 
 @contextmanager
-def served(users: tuple[User, ...] = (), limits: Limits = _USUAL, text: str = SCHEMA, **how: Any) -> Iterator[Served]:
-    """A database in memory behind the door."""
+def served(
+    users: tuple[User, ...] = (), limits: Limits = _USUAL, text: str = SCHEMA, tls: Path | None = None, **how: Any
+) -> Iterator[Served]:
+    """A database in memory, unless `how` says otherwise, behind the door. `tls`: where cert.pem and key.pem are."""
+    files: dict[str, Any] = {} if tls is None else {"certificate": tls / "cert.pem", "key": tls / "key.pem"}
     with ivm.connect(compile="off", **how) as db:
         db.sql(text)
-        with serve(db, Settings(http=None, postgres=0, users=users, limits=limits)) as server:
+        with serve(db, Settings(http=None, postgres=0, users=users, limits=limits, **files)) as server:
             yield Served(db, int(server.addresses["postgres"].rpartition(":")[2]))
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import threading
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import psycopg
 import pytest
 
+import ivm
+from ivm.serve import user_with_password
 from tests.serve.postgres import served
 
 TABLE = """
@@ -127,7 +132,10 @@ def test_subscribe_tells_rows_and_then_changes(server):
         with pytest.raises(psycopg.errors.UndefinedTable):
             client.execute("SUBSCRIBE TO nope")
         with pytest.raises(psycopg.errors.FeatureNotSupported):
-            client.execute("SUBSCRIBE TO (SELECT 1)")
+            client.execute("SUBSCRIBE TO total WITH (ENVELOPE)")
+        asked: Any = client.cursor().stream("SUBSCRIBE TO (SELECT k FROM few WHERE id = %b)", (4,))
+        assert next(asked)[1:] == (1, 1)
+        asked.close()
         lines = client.cursor().copy(f"COPY (SUBSCRIBE total AS OF {time}) TO STDOUT")
         with pytest.raises(psycopg.errors.QueryCanceled), lines as copy:
             read = copy.read()
@@ -172,6 +180,34 @@ def test_cursors(server):
         client.rollback()
         client.execute("CLOSE d; CLOSE ALL")
     server.db.sql("DELETE FROM few")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl, which makes certificates, is not installed")
+def test_over_tls_on_disk_and_over_shards(tmp_path):
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run(
+        [*made, "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"], check=True, capture_output=True
+    )
+    ada = user_with_password("ada", "sesame", "write")
+    hows: list[dict[str, Any]] = [{"path": tmp_path / "x.ivm"}, {"shards": 2}]
+    for how in hows:
+        with served((ada,), text=TABLE, tls=tmp_path, **how) as server:
+            with pytest.raises(psycopg.OperationalError, match="TLS"):
+                server.connect(password="sesame", sslmode="disable")
+            with server.connect(password="sesame", sslmode="require") as client:
+                assert client.pgconn.ssl_in_use
+                with client.cursor().copy("COPY few FROM STDIN") as copy:
+                    copy.write("".join(f"{n}\t1\n" for n in range(20_000)))
+                with client.transaction():
+                    with pytest.raises(psycopg.errors.UniqueViolation), client.transaction():
+                        client.execute("INSERT INTO few VALUES (-1, 1); INSERT INTO few VALUES (-1, 1)")
+                    client.execute("DELETE FROM few WHERE id >= 15000")
+                changes: Any = client.cursor().stream("SUBSCRIBE total")
+                assert next(changes)[1:] == (1, 1, 15_000)
+                changes.close()
+                assert len(client.execute("SELECT * FROM few").fetchall()) == 15_000
+    with ivm.connect(tmp_path / "x.ivm", compile="off") as db:
+        assert db.view("total").fetchall() == [(1, 15_000)]
 
 
 def test_who_subscribes_and_goes_is_forgotten(server):

@@ -58,6 +58,38 @@ def test_psql(server):
         assert lines is None or answer == lines, command
 
 
+QUERIES = {
+    """SELECT n.nspname, c.relname, d.description FROM pg_catalog.pg_namespace n, pg_catalog.pg_class c LEFT JOIN
+        pg_catalog.pg_description d ON (c.oid = d.objoid AND d.objsubid = 0 AND d.classoid = 'pg_class'::regclass)
+        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND n.nspname !~ '^pg_' ORDER BY 1, 2""": [
+        ("eu", "stock", None),
+        ("main", "item", "what is sold"),
+        ("main", "sale", None),
+    ],
+    """SELECT r.col, r.seq, r.pk FROM (SELECT a.attname AS col, (information_schema._pg_expandarray(i.indkey)).n AS seq,
+        ci.relname AS pk, information_schema._pg_expandarray(i.indkey) AS keys, a.attnum FROM pg_catalog.pg_class ct JOIN
+        pg_catalog.pg_attribute a ON (ct.oid = a.attrelid) JOIN pg_catalog.pg_index i ON (a.attrelid = i.indrelid)
+        JOIN pg_catalog.pg_class ci ON (ci.oid = i.indexrelid) WHERE ct.relname = 'item' AND i.indisprimary) r
+        WHERE r.attnum = (r.keys).x""": [("id", 1, "item_pkey")],
+    """SELECT typinput = 'pg_catalog.array_in'::regproc, typname FROM pg_catalog.pg_type LEFT JOIN (SELECT ns.oid AS nspoid,
+        ns.nspname, r.r FROM pg_namespace AS ns JOIN (SELECT s.r, (current_schemas(false))[s.r] AS nspname FROM
+        generate_series(1, array_upper(current_schemas(false), 1)) AS s(r)) AS r USING (nspname)) AS sp ON
+        sp.nspoid = typnamespace WHERE typname = 'int4' ORDER BY sp.r, pg_type.oid DESC""": [(False, "int4")],
+    """SELECT quote_ident(table_name) FROM information_schema.tables WHERE quote_ident(table_schema) NOT IN
+        ('information_schema', 'eu') AND table_type = 'BASE TABLE' ORDER BY 1""": [("item",), ("sale",)],
+    "SELECT tablename, 'table' FROM pg_tables WHERE schemaname ILIKE 'eu'": [("stock", "table")],
+    "SELECT db.oid > 0, db.datname FROM pg_catalog.pg_database db WHERE datallowconn": [(True, "memory")],
+    "SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'": [],
+}
+"""What JDBC's driver, Grafana, DBeaver and dbt ask, shortened, and what they are told."""
+
+
+def test_other_tools(server):
+    with server.connect() as client:
+        for text, rows in QUERIES.items():
+            assert client.execute(text).fetchall() == rows, text
+
+
 def test_sqlalchemy(server):
     engine = sa.create_engine(f"postgresql+psycopg://ada@127.0.0.1:{server.port}/memory")
     there = sa.inspect(engine)

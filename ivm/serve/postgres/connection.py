@@ -29,9 +29,10 @@ from ivm.serve.postgres.outcome import Outcome
 from ivm.serve.postgres.prepared import Portal, Prepared, bound, parsed
 from ivm.serve.postgres.session import PgSession
 from ivm.serve.postgres.startup import Streams
-from ivm.serve.postgres.transfer import transfer_of, transferred
+from ivm.serve.postgres.transfer import TRANSFERS, transfer_of, transferred
 from ivm.serve.postgres.variables import TOLD
 from ivm.session.script import first_word, is_blank, split
+from sql.parameters import filled_with_texts
 
 T = TypeVar("T")
 _AT_ONCE = 5000
@@ -238,7 +239,10 @@ class Connection:
         if is_blank(text.strip().rstrip(";")):
             self.streams.writer.write((messages.NO_DATA if described else b"") + messages.EMPTY_QUERY)
             return
-        transfer = transfer_of(first_word(text), text)
+        word = first_word(text)
+        if word in TRANSFERS and portal.values:
+            text = filled_with_texts(text, portal.values)
+        transfer = transfer_of(word, text)
         if transfer is not None:
             await transferred(self, transfer, described=described, forms=portal.forms)
             return
@@ -286,8 +290,12 @@ class Connection:
         """Have a thread do something; what the client has set, or that it goes, ends it."""
         doing = asyncio.get_running_loop().run_in_executor(self.threads, work)
         seconds = self.session.variables.seconds
-        if not await _is_done(doing, min(seconds or _LOOKS_AFTER, _LOOKS_AFTER)):
-            await self._watched(doing, max(seconds - _LOOKS_AFTER, 0.001) if seconds else 0)
+        try:
+            if not await _is_done(doing, min(seconds or _LOOKS_AFTER, _LOOKS_AFTER)):
+                await self._watched(doing, max(seconds - _LOOKS_AFTER, 0.001) if seconds else 0)
+        except asyncio.CancelledError:  # the server ends: what is at work may finish
+            await asyncio.wait([doing])
+            raise
         return await doing
 
     async def _watched(self, doing: asyncio.Future[T], seconds: float) -> None:

@@ -90,6 +90,8 @@ class PostgresDoor:
             _, left = await asyncio.wait(self._tasks, timeout=_SECONDS_TO_END)
             for connection in list(self._connections.values()) if left else ():
                 connection.cancel("the server ends")
+            if left:
+                await asyncio.wait(left, timeout=_SECONDS_TO_END)
 
     async def _heard(
         self, tls: ssl.SSLContext | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

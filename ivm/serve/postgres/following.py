@@ -14,18 +14,22 @@ from ivm.subscriptions.subscription import Subscription
 
 TIME, PROGRESSED, DIFF = "mz_timestamp", "mz_progressed", "mz_diff"
 _SUBSCRIBE = re.compile(
-    r"""SUBSCRIBE\s+(?:TO\s+)?(?:VIEW\s+|TABLE\s+)?(?P<view>(?:"[^"]*"|[\w$]+)(?:\.(?:"[^"]*"|[\w$]+))*)\s*
+    r"""SUBSCRIBE\s+(?:TO\s+)?(?:\((?P<query>.*)\)|(?:VIEW\s+|TABLE\s+)?
+    (?P<view>(?:"[^"]*"|[\w$]+)(?:\.(?:"[^"]*"|[\w$]+))*))\s*
     (?:WITH\s*\((?P<options>[^()]*)\)\s*)?(?:AS\s+OF\s+(?P<time>\d+)\s*)?""",
-    re.IGNORECASE | re.VERBOSE,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
 _NO = ("false", "off", "0")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a SUBSCRIBE says. `after`: from which time on changes are told, in the place of all rows first."""
+    """What a SUBSCRIBE says. `view`: its name, or a query, if it `is_query`. `after`: from which time on changes are
+    told, in the place of all rows first.
+    """
 
     view: str
+    is_query: bool = False
     snapshot: bool = True
     progress: bool = False
     after: int | None = None
@@ -33,9 +37,9 @@ class Wanted:
     def subscribed(self, db: Database) -> Following:
         """Who is told from now on. Raises what `Database.subscribe` raises."""
         snapshot = self.snapshot and self.after is None
-        schema = db.view(self.view).schema
+        asked = db.sql(f"SELECT * FROM ({self.view}) LIMIT 0") if self.is_query else db.view(self.view)
         found = db.subscribe(self.view, snapshot=snapshot, from_time=self.after, progress=self.progress)
-        return Following(found, schema, self.progress)
+        return Following(found, asked.schema, self.progress)
 
 
 def wanted(text: str) -> Wanted | None:
@@ -53,8 +57,8 @@ def wanted(text: str) -> Wanted | None:
     if unknown:
         raise SqlStateError(FEATURE, f"SUBSCRIBE has no option {unknown.pop()}; SNAPSHOT and PROGRESS are known")
     after = None if found["time"] is None else int(found["time"])
-    view = found["view"].replace('"', "")
-    return Wanted(view, said.get("snapshot", True), said.get("progress", False), after)
+    view = found["query"] or found["view"].replace('"', "")
+    return Wanted(view, found["query"] is not None, said.get("snapshot", True), said.get("progress", False), after)
 
 
 def _option(text: str) -> tuple[str, bool]:

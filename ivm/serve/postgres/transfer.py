@@ -23,6 +23,8 @@ from ivm.serve.postgres.startup import Streams
 from ivm.session.script import without_comments
 
 T = TypeVar("T")
+TRANSFERS = ("COPY", "SUBSCRIBE")
+"""The words that such statements begin with."""
 _AT_ONCE = 5000
 _MOST_MESSAGES = 16
 """So many times as large as one message may be what a COPY brings."""

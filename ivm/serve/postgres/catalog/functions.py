@@ -97,7 +97,11 @@ FUNCTIONS: Mapping[str, Function] = {
     "pg_tablespace_location": _same("''", "o"),
     "array_to_string": _same("list_aggregate(a, 'string_agg', s)", "a, s", "a, s, n"),
     "array_remove": _same("list_filter(a, lambda x: x <> v)", "a, v"),
-    "quote_ident": _same("""'"' || replace(t, '"', '""') || '"'""", "t"),
+    "quote_ident": _same(
+        """CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_]*') THEN t ELSE '"' || replace(t, '"', '""') || '"' END""",
+        "t"),
+    "parse_ident": _same("string_split(replace(t, '\"', ''), '.')", "t"),
+    "_pg_expandarray": _same("unnest(list_transform(range(1, len(a) + 1), lambda i: {'x': a[i], 'n': i}))", "a"),
     "quote_literal": _same("'''' || replace(CAST(t AS VARCHAR), '''', '''''') || ''''", "t"),
     "array_lower": _same("CASE WHEN len(a) > 0 THEN 1 END", "a, d"),
     "array_upper": _same("CASE WHEN len(a) > 0 THEN len(a) END", "a, d"),
