@@ -109,6 +109,7 @@ def view_of(plain: Plain) -> View:
         plain.get("change_feed", False),  # which earlier releases did not know
         calls=_calls_of(plain),
         zone=plain.get("zone", UTC),
+        history=plain.get("history", ""),
     )
     _check(view, View)
     return view

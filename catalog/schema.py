@@ -165,7 +165,8 @@ class View:
     other views that there were of this name: a random number, or empty in databases of earlier releases.
     `change_feed`: whether a database over shards writes down what changes in it, for who follows it; in any other one
     each maintained view can be followed. `temporary`: as of a table. `calls`: the functions of the application's that
-    it calls itself. `zone`: by whose clocks its text tells moments.
+    it calls itself. `zone`: by whose clocks its text tells moments. `history`: how much of its past is kept, a number
+    of times or a length of time; empty: as much as of all else.
     """
 
     name: str
@@ -181,6 +182,7 @@ class View:
     temporary: bool = False
     calls: tuple[Signature, ...] = ()
     zone: str = UTC
+    history: str = ""
 
     @property
     def columns(self) -> Schema:

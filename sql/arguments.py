@@ -181,6 +181,7 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
 """Arguments that say nothing more than the kind of node does: flags, words and names, never expressions."""
 
 
+_PAST = "a view shows the present; read the past in a SELECT, which is answered once"
 INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Between, "symmetric"): "BETWEEN SYMMETRIC is not supported; write BETWEEN least(a, b) AND greatest(a, b)",
     **{
@@ -195,14 +196,7 @@ INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
     (exp.CTE, "key_expressions"): "USING KEY is not maintained; write WITH MUTUALLY RECURSIVE with GROUP BY the key",
     (exp.With, "search"): "SEARCH is not maintained; compute what rows are to be ordered by in a column",
     (exp.With, "cycle"): "CYCLE is not maintained; UNION ends on cycles by itself",
-    **dict.fromkeys(
-        (
-            (exp.Table, "version"),
-            (exp.Table, "when"),
-            *((kind, AS_OF) for kind in (exp.Select, exp.Subquery, exp.Union, exp.Intersect, exp.Except)),
-        ),
-        "a view shows the present; read the past in a SELECT, which is answered once",
-    ),
+    **dict.fromkeys(((exp.Table, "version"), (exp.Table, "when")), _PAST),
     (exp.Select, "sample"): "a sample changes without a change to a table; filter with WHERE instead",
     (exp.Select, "into"): "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",
@@ -274,7 +268,7 @@ def _refuse(node: exp.Expr, arg: str, value: object, source: SqlText) -> NoRetur
     at = next((each for each in found if offset_of(each) is not None), node)
     written = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
     plain = f"{written} in {_name(node, source)} is not supported; leave it out"
-    source.refuse(at, INSTEAD.get((type(node), arg), plain))
+    source.refuse(at, _PAST if arg == AS_OF else INSTEAD.get((type(node), arg), plain))
 
 
 def _name(node: exp.Expr, source: SqlText) -> str:

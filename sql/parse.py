@@ -119,8 +119,8 @@ def _by_tokens(tokens: Sequence[Token], source: SqlText, dialect: str) -> Statem
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
 _CREATED = frozenset(["TABLE", "VIEW"])
 Created = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateSchema
-CHANGE_FEED = "change_feed"
-"""What may be set in CREATE MATERIALIZED VIEW v WITH (name = true)."""
+CHANGE_FEED, HISTORY = "change_feed", "history"
+"""What may be set in CREATE MATERIALIZED VIEW v WITH (name = value)."""
 
 
 def _explain_unreadable(syntax: Syntax, source: SqlText, dialect: str) -> NoReturn:
@@ -302,7 +302,7 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name for item in target.expressions)
-    maintained, change_feed, temporary = _view_options(tree, syntax, source)
+    maintained, temporary, change_feed, history = _view_options(tree, syntax, source)
     name = table_name(target, source, "CREATE VIEW")
     body = _after_as(syntax.tokens, offset_of(target) or 0)
     if tree.expression is None or body is None:
@@ -311,13 +311,14 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
     read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
     replaces = bool(tree.args.get("replace"))
-    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed, temporary)
+    return CreateView(name, text, maintained, exists, place, columns, read, replaces, change_feed, temporary, history)
 
 
-def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool, bool]:
-    """Whether it is MATERIALIZED, whether its changes are written down, and whether it is TEMP."""
+def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bool, bool, bool, str]:
+    """Whether it is MATERIALIZED, TEMP, whether its changes are written down, and how much of its past is kept."""
     properties, start = tree.args.get("properties"), syntax.tokens[0].start
     maintained = change_feed = temporary = False
+    history = ""
     for item in properties.expressions if properties else ():
         if isinstance(item, exp.MaterializedProperty):
             maintained = True
@@ -325,16 +326,21 @@ def _view_options(tree: exp.Create, syntax: Syntax, source: SqlText) -> tuple[bo
         if isinstance(item, exp.TemporaryProperty):
             temporary = True
             continue
-        if not isinstance(item, exp.Property) or key(item.name) != CHANGE_FEED:
-            known = f"WITH ({CHANGE_FEED} = true) is"
+        if not isinstance(item, exp.Property) or key(item.name) not in (CHANGE_FEED, HISTORY):
+            known = f"WITH ({CHANGE_FEED} = true) is, and WITH ({HISTORY} = '1 hour') or a number of times"
             source.refuse(start, f"CREATE VIEW with {text_of(item)} is not supported; {known}")
         value = item.args.get("value")
-        if not isinstance(value, exp.Boolean):
+        if key(item.name) == HISTORY:
+            history = value.name if isinstance(value, exp.Literal) else ""
+            if not history:
+                source.fail(start, f"{HISTORY} must be a number of times, or a length of time such as '1 hour'")
+        elif not isinstance(value, exp.Boolean):
             source.fail(start, f"{CHANGE_FEED} must be true or false")
-        change_feed = bool(value.this)
-    if change_feed and not maintained:
-        source.fail(start, f"{CHANGE_FEED} is for views that are maintained; write CREATE MATERIALIZED VIEW")
-    return maintained, change_feed, temporary
+        else:
+            change_feed = bool(value.this)
+    for option in [CHANGE_FEED] * change_feed + [HISTORY] * bool(history) if not maintained else ():
+        source.fail(start, f"{option} is for views that are maintained; write CREATE MATERIALIZED VIEW")
+    return maintained, temporary, change_feed, history
 
 
 _IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))

@@ -57,8 +57,8 @@ class CreateView:
 
     `query_text` is the SELECT as the user wrote it. `origin` is the line and column at which it begins in the
     statement's text, for messages. `columns` are the names that the view gives to its columns; empty for the query's
-    own. `change_feed`: see `catalog.schema.View`. `syntax`: of `query_text`, for one reader, who need not read it
-    again; None if it is not known.
+    own. `change_feed` and `history`: see `catalog.schema.View`. `syntax`: of `query_text`, for one reader, who need not
+    read it again; None if it is not known.
     """
 
     name: str
@@ -71,6 +71,7 @@ class CreateView:
     replace: bool = False
     change_feed: bool = False
     temporary: bool = False
+    history: str = ""
 
 
 @dataclass(frozen=True, slots=True)

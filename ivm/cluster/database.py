@@ -91,7 +91,7 @@ class ShardedReader(View):
             as_of = whole_number(as_of, "as_of")
         with self._lock:
             if as_of is not None:
-                self._check_readable(as_of, 0)
+                self._check_readable(as_of, self._readable()[0])
             return cast(Contents, self._driver.contents(self._installed.definition.name, as_of))
 
     def changes(self, after: int, until: int | None = None) -> pa.Table:
@@ -108,7 +108,7 @@ class ShardedReader(View):
         until = self._driver.time if until is None else whole_number(until, "until")
         after = whole_number(after, "after")
         for each in (after, until):
-            self._check_readable(each, 0)
+            self._check_readable(each, self._readable()[0])
         return after, until
 
 

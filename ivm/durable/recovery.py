@@ -265,5 +265,7 @@ class Known:
         for name, table in put.items():
             engine.put_table(name, table)
         self._catalog = catalog
-        if engine.past.history:  # so that it is known what has changed in new views since
+        if engine.past.history or any(
+            view.history for view in catalog.views
+        ):  # so that it is known what has changed in new views since
             self.finish()

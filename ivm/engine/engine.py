@@ -20,6 +20,7 @@ from ivm.durable.payload import Batch
 from ivm.engine.applying import applied
 from ivm.engine.decided import Also, Decided
 from ivm.engine.installing import Pause, Planned, Put, beside, check_limit, counting, put_or_drop
+from ivm.engine.lasting import log_of
 from ivm.engine.past import History, Past
 from ivm.engine.tables import Declared, Tables
 from ivm.engine.transaction import Change, last_time
@@ -44,7 +45,6 @@ from ivm.trace.text.dictionary import TextDictionary
 from ivm.trace.text.sweep import Sweep
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
-from ivm.trace.view_log import ViewLog
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 
@@ -149,7 +149,7 @@ class Engine:
         if not self._sharing:
             renderer = renderer.apart()
             self._apart = [*self._apart, renderer]
-        log = ViewLog([field.type for field in definition.columns], self.dictionary)
+        log = log_of(definition, self.dictionary, self.past, self.time)
         told = counting(definition.name, plan, self.sizes, renderer.was_there, pause)
         views[definition.name] = node = self.grown(definition.name, plan, Sink(log), told, aside, renderer)
         millis = planned.millis + (perf_counter() - started) * 1e3
@@ -390,5 +390,7 @@ class Engine:
         return [view for view, each in self.views.items() if table in each.tables]
 
     def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
-        """Whether who listens, or a constraint of its tables, asks what holds at each of a commit's times."""
-        return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
+        """Whether who listens, a view that lasts, or a constraint of its tables, asks for each of a commit's times."""
+        return bool(self.listeners or self.past.others) or self.tables.tell_times_apart(
+            {change.table.name for change in changes}
+        )

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from time import perf_counter_ns, time_ns
 
+from ivm.trace.time import BEGINNING
+
 History = int | timedelta
 """For how many logical times before the present the past is kept, or for how long."""
 _LEAST = 64
@@ -30,6 +32,8 @@ class Past:
         """What time it is."""
         self.commits: deque[tuple[int, int, float, int]] = deque(maxlen=_COMMITS)
         """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds, when."""
+        self.others: list[History] = []
+        """Those of views that keep more of the past, or did once."""
         self._begins = 0
         self._times, self._moments = [0], [0]  # before the first commit there is nothing, whenever that was
         self._look_at = _LEAST
@@ -41,10 +45,18 @@ class Past:
 
     def since(self, time: int) -> int:
         """The earliest time that is kept once there is a commit at `time`."""
-        if not isinstance(self.history, timedelta):
-            return max(time - self.history, self._begins)
-        found = self.time_at(self.present() - self.history // timedelta(microseconds=1))
-        return self._begins if found is None else max(found, self._begins)
+        return max(self._since(time, self.history), self._begins)
+
+    def keeping(self, history: History) -> Callable[[int], int]:
+        """As `since`, of what is kept by a history of its own, however far back."""
+        self.others.append(history)
+        return lambda time: self._since(time, history)
+
+    def _since(self, time: int, history: History) -> int:
+        if not isinstance(history, timedelta):
+            return time - history
+        found = self.time_at(self.present() - history // timedelta(microseconds=1))
+        return BEGINNING if found is None else found
 
     def note(self, time: int, since: int, updates: int, started: int) -> None:
         """A commit has been made, and nobody reads as of a time before `since`. Noted again, it changes nothing."""
@@ -58,6 +70,7 @@ class Past:
         times.append(time)
         moments.append(moment)
         if len(times) > self._look_at:
+            since = min(since, *(self._since(time, each) for each in self.others)) if self.others else since
             gone = max(bisect_right(times, since) - 1, 0)
             del times[:gone], moments[:gone]
             self._look_at = _LEAST + 2 * len(times)

@@ -15,6 +15,7 @@ from catalog.errors import BindError, InterfaceError
 from catalog.schema import View as Definition
 from ivm.arguments import whole_number
 from ivm.dataflow.node import Node
+from ivm.engine.lasting import earliest
 from ivm.engine.sorting import first_by, sort_table
 from ivm.plan.node import Plan
 from ivm.plan.renamed import Renaming
@@ -231,7 +232,7 @@ class View(Rows):
         after = whole_number(after, "after")
         until = self._readable()[1] if until is None else whole_number(until, "until")
         installed, strings, sealed = self._as_sealed(until)
-        self._check_readable(after, sealed.since)
+        self._check_known(after, installed, sealed)
         return installed.changed(sealed, strings, after, until)
 
     def _contents(self, as_of: int | None = None) -> Contents:
@@ -243,13 +244,11 @@ class View(Rows):
     def _as_sealed(self, as_of: int | None) -> tuple[Installed, Strings, Sealed]:
         """The view, its log as it is now, in which a time can be read, and the texts of its codes."""
         self._lock.check_open()
-        if as_of is not None:
-            self._check_readable(as_of, 0)
         strings, (installed, sealed) = self._dictionary().now(), self._sealed()
         while strings is not (known := self._dictionary().now()):  # codes may have been given out again meanwhile
             strings, (installed, sealed) = known, self._sealed()
         if as_of is not None:
-            self._check_readable(as_of, sealed.since)  # a commit may have let go of it meanwhile
+            self._check_known(as_of, installed, sealed)
         return installed, strings, sealed
 
     def _sealed(self) -> tuple[Installed, Sealed]:
@@ -263,9 +262,12 @@ class View(Rows):
             self._readable()  # once that is certain
         return installed, sealed
 
+    def _check_known(self, as_of: int, installed: Installed, sealed: Sealed) -> None:
+        """BindError for a time that is not there yet, or that the log as it was sealed has let go of."""
+        self._check_readable(as_of, max(sealed.since, earliest(installed.log, *self._readable())))
+
     def _check_readable(self, as_of: int, since: int) -> None:
-        first, present = self._readable()
-        since = max(since, first)
+        present = self._readable()[1]
         if not since <= as_of <= present:
             raise BindError(
                 f"cannot read view {self.name} as of time {as_of}: times from {since} to {present} can be read; "

@@ -10,17 +10,22 @@ import pyarrow as pa
 
 from catalog.errors import BindError, TransactionError
 from catalog.schema import Table, View
-from ivm.engine.view import Contents
+from ivm.engine.lasting import earliest
+from ivm.engine.view import Contents, Installed
 from ivm.session.conflicts import met_by
 from ivm.session.core import Core
 
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """The time of what is read: the present when a transaction began, or `asked` for. What errors say of it."""
+    """The time of what is read: the present when a transaction began, or `asked` for. What errors say of it.
+
+    `first`: as of when all could be read then.
+    """
 
     time: int
-    asked: bool = False
+    first: int
+    asked: bool
 
     @property
     def said(self) -> str:
@@ -37,9 +42,8 @@ class AsOf:
         """What to do."""
         return "read what there is now" if self.asked else "ROLLBACK and run it again"
 
-    def check(self, core: Core) -> None:
+    def check(self, first: int, present: int) -> None:
         """BindError for a time that is asked for, and is not kept any more, or not there yet."""
-        first, present = core.engine.since, core.engine.time
         if self.asked and not first <= self.time <= present:
             raise BindError(
                 f"cannot read {self.said}: times from {first} to {present} can be read; "
@@ -71,6 +75,7 @@ class Before:
         with self._core.lock:
             store = self._store()
             if self._core.engine.is_whole:
+                self._as_of.check(self._as_of.first, self._core.engine.time)
                 self._check_known(store.begins)
                 return store.reading(self._time)
             self._check_unchanged()
@@ -111,6 +116,11 @@ class Before:
             )
 
 
+def known_since(view: Installed, first: int, present: int) -> int:
+    """Since when the rows of a view are known, where those of tables can be read from `first` on."""
+    return max(view.log.sealed.since, earliest(view.log, first, present))
+
+
 def contents_before(core: Core, view: View, as_of: AsOf) -> Contents:
     """What a maintained view held at a time; see `Before`."""
     engine, time = core.engine, as_of.time
@@ -120,6 +130,7 @@ def contents_before(core: Core, view: View, as_of: AsOf) -> Contents:
             return engine.contents(view.name)
         if engine.is_whole:
             installed = engine.views[view.name]
+            as_of.check(known_since(installed, as_of.first, engine.time), engine.time)
             return installed.shown(installed.log.sealed, engine.dictionary.now(), time)
     raise TransactionError(
         f"cannot read view {view.name} {as_of.said}: others have committed since {as_of.since}, and shards keep no "

@@ -19,6 +19,7 @@ from catalog.names import key, parts_of, suggestion
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from catalog.zones import UTC
+from ivm.engine.lasting import history_of_view
 from ivm.engine.rehearsal import rehearse
 from ivm.engine.tables import Declared
 from ivm.engine.view import Installed
@@ -214,8 +215,12 @@ def create_view(core: Core, statement: CreateView, dialect: str) -> None:
     definition = Definition(
         name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed,
         os.urandom(8).hex(), statement.change_feed, statement.temporary,
-        tuple(catalog.functions[each].signature for each in bound.calls), zone,
+        tuple(catalog.functions[each].signature for each in bound.calls), zone, statement.history,
     )  # fmt: skip
+    if history_of_view(definition) is not None and not core.engine.is_whole:
+        raise UnsupportedError(
+            f"cannot create view {name!r} with a history of its own over shards; connect with `history` for all"
+        )
     catalog.add_view(definition)
     if begins_clock:
         optimize(bound.relation)  # what cannot be maintained, fails here

@@ -25,7 +25,7 @@ from ivm.engine.transaction import Change
 from ivm.engine.view import Contents, Installed
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
-from ivm.session.before import AsOf, Before, contents_before
+from ivm.session.before import AsOf, Before, contents_before, known_since
 from ivm.session.core import Core
 from ivm.session.introspection import RELATIONS
 from ivm.session.pending_table import PendingTable
@@ -39,6 +39,8 @@ from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
 
 _NONE: Mapping[str, float] = MappingProxyType({})
+QUERY = "query"
+"""Holds what was for as long as a statement takes."""
 _EXPECTED = 1000.0
 """So many rows has what a view reads, as far as a plan goes that is not carried out."""
 
@@ -110,8 +112,9 @@ class Pending:
         """`time`: of which this is, if it is not to be the present; BindError if that is not kept."""
         engine = core.engine
         self._core = core
-        self.as_of = AsOf(engine.time if time is None else time, time is not None)
-        self.as_of.check(core)
+        self.as_of = AsOf(engine.time if time is None else time, engine.since, time is not None)
+        # A query is of one relation, which may keep more of the past than all else.
+        self.as_of.check(min(engine.since, self.as_of.time) if holder == QUERY else engine.since, engine.time)
         self.time = self.since = self.as_of.time
         self.past = engine.past
         self.helpers = engine.helpers
@@ -193,7 +196,7 @@ class Pending:
         if not self.as_of.asked or not engine.is_whole:
             return True
         installed = engine.views.get(view.name)
-        return installed is None or installed.log.sealed.since <= self.time
+        return installed is None or known_since(installed, self.as_of.first, engine.time) <= self.time
 
     def is_kept(self, view: View) -> bool:
         """Whether it is one that there was before, and means the same, whatever its text and name are by now."""

@@ -34,8 +34,9 @@ class Runs(Protocol):
 def at_time(core: Core, time: int) -> OpenTransaction:
     """What reads as of a time. BindError if that is not kept."""
     from ivm.session.open_transaction import OpenTransaction  # noqa: PLC0415  DuckDB, which few wait for
+    from ivm.session.pending import QUERY  # noqa: PLC0415  as above
 
-    return OpenTransaction(core, read_only=True, time=time, holder="query")
+    return OpenTransaction(core, read_only=True, time=time, holder=QUERY)
 
 
 class Begun:

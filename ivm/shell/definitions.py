@@ -29,7 +29,9 @@ def definition_text(entry: Table | View, catalog: Catalog) -> str:
     called, temp = full_text(entry.name, catalog), "TEMP " if entry.temporary else ""
     if isinstance(entry, View):
         kind = f"{temp}MATERIALIZED VIEW" if entry.maintained else f"{temp}VIEW"
-        feed = " WITH (change_feed = true)" if entry.change_feed else ""
+        given = ["change_feed = true"] * entry.change_feed
+        given += [f"history = {as_literal(entry.history)}"] * bool(entry.history)
+        feed = f" WITH ({', '.join(given)})" if given else ""
         from sql.schemas import spelled_text  # noqa: PLC0415  the prompt does not wait for its parser
 
         return f"CREATE {kind} {called}{feed} AS\n{spelled_text(entry.sql, catalog)};"

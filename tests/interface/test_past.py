@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 import ivm
+from ivm.session.database import core_of
+from ivm.shell.definitions import definition_text
 
 SETUP = """
 CREATE TABLE city (name VARCHAR PRIMARY KEY, tax INTEGER);
@@ -223,6 +225,64 @@ def test_statements_that_read_the_past(past: ivm.Database) -> None:
     with past.snapshot("2024-01-02 12:00") as then:
         assert then.time == 2
         assert then.sql("SELECT price, now()::DATE::VARCHAR FROM sale").fetchall() == [(2, "2024-01-02")]
+
+
+def test_a_length_of_time() -> None:
+    with ivm.connect(compile="off", history="2 hours") as db:
+        db.sql("CREATE TABLE t (i INTEGER)")
+        db.sql("CREATE MATERIALIZED VIEW few WITH (history = 1) AS SELECT count(*) AS n FROM t")
+        db.sql("CREATE MATERIALIZED VIEW long WITH (history = '5 hours') AS SELECT count(*) AS n FROM t")
+        for hour in range(100):
+            db.tick(f"2024-01-0{1 + hour // 24} {hour % 24:02}:30")
+            db.sql(f"INSERT INTO t VALUES ({hour})")
+        assert [db.sql(f"SELECT count(*) FROM t AS OF {time}").fetchall() for time in (98, 100)] == [[(98,)], [(100,)]]
+        assert db.view("few").fetchall(as_of=98) == [(98,)]
+        refused(lambda: db.sql("FROM t AS OF 97"), ivm.BindError, "times from 98 to 100")
+        refused(lambda: db.view("few").arrow(97), ivm.BindError, "times from 98 to 100")
+        refused(lambda: db.snapshot(97), ivm.BindError, "times from 98 to 100")
+        assert db.sql("FROM long AS OF 95").fetchall() == db.view("long").fetchall(as_of=95) == [(95,)]
+        assert db.view("long").changes(95).num_rows == 10
+        refused(lambda: db.view("long").arrow(94), ivm.BindError, "times from 95 to 100")
+        refused(lambda: db.sql("FROM long AS OF 94"), ivm.BindError, "times from 98 to 100")
+        assert db.sql(
+            "SELECT i FROM t AS OF TIMESTAMP now() - INTERVAL 90 MINUTE ORDER BY i DESC LIMIT 1"
+        ).fetchall() == [(97,)]
+    wrong: Any
+    for wrong in ("soon", "1 month", -1, 1.5, "0 seconds"):
+        with pytest.raises(ivm.TypeMismatchError, match="history"):
+            ivm.connect(history=wrong)
+
+
+def test_a_view_with_a_history_of_its_own(tmp_path: Path) -> None:
+    create = "CREATE MATERIALIZED VIEW long WITH (history = 9) AS SELECT count(*) AS n FROM t"
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        db.sql("CREATE TABLE t (i INTEGER)")
+        for wrong, why in (("'soon'", "length of time"), ("true", "number of times")):
+            with pytest.raises(ivm.Error, match=why):
+                db.sql(create.replace("9", wrong))
+        refused(lambda: db.sql(create.replace("MATERIALIZED ", "")), ivm.BindError, "write CREATE MATERIALIZED VIEW")
+        db.sql(create)
+        db.apply({"t": {"i": list(range(20)), "_time": list(range(1, 21))}})
+        assert [db.view("long").fetchall(as_of=time) for time in (11, 15, 20)] == [[(11,)], [(15,)], [(20,)]]
+        refused(lambda: db.view("long").arrow(10), ivm.BindError, "times from 11 to 20")
+        refused(lambda: db.sql("FROM t AS OF 15"), ivm.BindError, "times from 20 to 20")
+        assert db.sql("FROM long AS OF 15").fetchall() == [(15,)]
+        db.sql("CHECKPOINT; INSERT INTO t VALUES (0)")
+        held = db.subscribe("long", from_time=12)
+        assert held.fetch().num_rows == 18
+        db.sql(create.replace("long", "late"))
+        refused(lambda: db.view("late").arrow(20), ivm.BindError, "times from 21 to 21")
+        db.sql("INSERT INTO t VALUES (1)")
+        assert db.view("late").fetchall(as_of=21) == [(21,)]
+        refused(lambda: db.view("late").arrow(20), ivm.BindError, "times from 21 to 22")
+        db.sql("DROP VIEW late")
+    with ivm.connect(tmp_path / "db", compile="off") as db:
+        assert [db.view("long").fetchall(as_of=time) for time in (13, 20, 22)] == [[(13,)], [(20,)], [(22,)]]
+        assert "history = '9'" in definition_text(core_of(db).catalog.view("long"), core_of(db).catalog)
+    with ivm.connect(shards=2, compile="off") as db:
+        db.sql("CREATE TABLE t (i INTEGER)")
+        refused(lambda: db.sql(create), ivm.UnsupportedError, "over shards")
+    refused(lambda: ivm.connect(shards=2, history="1 hour"), ivm.UnsupportedError, "over shards")
 
 
 def test_after_it_was_opened_again(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def _batches(
 ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
     inside.meter.add("streams", 1, door="flight")
     try:
-        table = first
+        table, has_begun = first, False
         while not context.is_cancelled():
             ticket = json.dumps(again | {"from_time": subscription.time}).encode()
             batches = table.combine_chunks().to_batches() if table.num_rows else []
@@ -62,9 +62,10 @@ def _batches(
                 yield batch, b""
             if batches:
                 yield batches[-1], ticket
-            elif table is first:
+            elif not has_begun:  # so that the client knows from where on it is told
                 yield pa.RecordBatch.from_pylist([], first.schema), ticket
-            if inside.ending.is_set():
+            has_begun = True
+            if inside.ending.is_set() or inside.db.closed:
                 raise InterfaceError("cannot tell more changes: the server ends; ask again with the last ticket")
             table = subscription.fetch(timeout=_LOOK_SECONDS)
     except Error as error:

@@ -27,6 +27,7 @@ from catalog.errors import (
 from ivm.serve.errors import CancelledError, DeniedError, LimitError, NotFoundError, TooLongError
 from ivm.serve.http.access import admitted
 from ivm.serve.http.changes import change_table
+from ivm.serve.http.console import console
 from ivm.serve.http.desk import Desk
 from ivm.serve.http.metrics import metrics
 from ivm.serve.http.rows import list_tables, list_views, read_table, read_view
@@ -38,6 +39,7 @@ from ivm.serve.inside import Inside, log
 def application(desk: Desk) -> ASGIApp:
     """What answers requests."""
     routes = [
+        Route("/", console),
         Route("/health", partial(_health, desk)),
         Route("/me", partial(_me, desk)),
         Route("/metrics", partial(metrics, desk)),
