@@ -14,7 +14,7 @@ from typing import Any
 from catalog.names import key
 from catalog.schema import Table
 from catalog.types import Kind, SqlType
-from ivm.intake.json_rows import Maker, decimal_of, maker_of
+from ivm.intake.json_rows import Maker, Makers, decimal_of, maker_of
 
 UNAVAILABLE = "__debezium_unavailable_value"
 """What stands for a large value that has not changed, and that Postgres therefore has not told."""
@@ -22,8 +22,8 @@ _EPOCH, _DAY = datetime(1970, 1, 1), date(1970, 1, 1)
 _MICROS = 1_000_000
 
 
-def makers_of(table: Table, fields: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Maker]:
-    """By the key of a column's name what makes its values; `fields`: what the envelope's schema says of each, if it has
+def makers_of(table: Table, fields: Mapping[str, Mapping[str, Any]] | None) -> Makers:
+    """What makes the values of a table's columns; `fields`: what the envelope's schema says of each, if it has
     one.
     """
     found = {}
@@ -33,7 +33,7 @@ def makers_of(table: Table, fields: Mapping[str, Mapping[str, Any]] | None) -> d
             make = _by_schema(field, column.type) or maker_of(column.type)
         if make is not None:
             found[key(column.name)] = make
-    return found
+    return Makers(found)
 
 
 def fields_of(schema: Any) -> dict[str, Mapping[str, Any]] | None:

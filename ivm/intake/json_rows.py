@@ -17,10 +17,23 @@ Maker = Callable[[Any], Any]
 """What makes of a value that is not NULL one that a column takes, or leaves it as it is, to be judged by the column."""
 
 
+class Makers(dict[str, Maker | None]):
+    """What makes the values of each column, by its name in any case; None where nothing is to be done."""
+
+    def __init__(self, of_keys: Mapping[str, Maker]) -> None:
+        """`of_keys`: by the keys of names."""
+        super().__init__()
+        self._of_keys = of_keys
+
+    def __missing__(self, name: str) -> Maker | None:
+        found = self[name] = self._of_keys.get(key(str(name)))
+        return found
+
+
 def json_rows(data: Any, table: Table) -> list[dict[str, Any]]:
     """The rows that JSON objects are, by the names of columns; see `documents`. TypeMismatchError for other values."""
     what = What(table.name, "row")
-    makers = {key(field.name): make for field in table.fields if (make := maker_of(field.type)) is not None}
+    makers = Makers({key(field.name): make for field in table.fields if (make := maker_of(field.type)) is not None})
     rows = []
     for place, each in enumerate(documents(data, what)):
         if not isinstance(each, Mapping):
@@ -30,17 +43,16 @@ def json_rows(data: Any, table: Table) -> list[dict[str, Any]]:
     return rows
 
 
-def made(row: Mapping[str, Any], makers: Mapping[str, Maker]) -> dict[str, Any]:
-    """The row with what the makers, by the keys of names, make of its values."""
+def made(row: Mapping[str, Any], makers: Makers) -> dict[str, Any]:
+    """The row with what the makers make of its values."""
     return {
-        name: value if value is None or (make := makers.get(key(name))) is None else make(value)
-        for name, value in row.items()
+        name: value if value is None or (make := makers[name]) is None else make(value) for name, value in row.items()
     }
 
 
 def complete(rows: Sequence[Mapping[str, Any]], table: Table) -> list[Mapping[str, Any]]:
     """The rows, the first one with NULL in columns that none has, where those may be NULL and have no DEFAULT."""
-    there = {key(name) for row in rows for name in row}
+    there = {key(str(name)) for name in {name for row in rows for name in row}}
     lacking = [
         field.name
         for field in table.given

@@ -61,7 +61,7 @@ PLACES = (
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
     # DuckDB is what a run is compared with.
     _place("tpch", 7, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
-    _place("benchmarks", 8, "duckdb", "matplotlib", "numpy", "psutil", "pyarrow", "rich", "typer"),
+    _place("benchmarks", 8, "duckdb", "matplotlib", "numpy", "psutil", "psycopg", "pyarrow", "rich", "typer"),
 )
 
 # The pairs on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of; and DuckDB is

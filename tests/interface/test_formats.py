@@ -148,6 +148,7 @@ WRONG = [
     ([envelope("c", None, sale(5, day=10**9))], "column 'day'"),
     ([envelope("c", None, sale(5, clock=-1))], "no time of a day"),
     ([envelope("c", None, sale(5, note="__debezium_unavailable_value"))], "REPLICA IDENTITY FULL"),
+    ([envelope("c", None, {**sale(5), 7: 1})], "there is no column '7'"),
     (7, "a int holds no JSON"),
 ]
 

@@ -19,6 +19,7 @@ from ivm.cluster.database import ShardedCore
 from ivm.cluster.transport import InProcess
 from ivm.session.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
+from tests.random.by_value import differences
 from tests.random.case import Case
 from tests.random.changes import Batch, State, after
 from tests.random.layouts import laid_out
@@ -211,6 +212,7 @@ class _Run:
             self._check(self._contents(self.late), "hydrated at the end")
         self._install_again()
         self._verify()
+        self._listen_by_value()
 
     def _go_on(self, when: str) -> None:
         """What comes in between: somebody else opens the database, or the views are created again."""
@@ -221,6 +223,17 @@ class _Run:
         self._check(self._contents(self.late), f"{when}, opened again")
         if self.ways.renewed():
             self._install_again()
+
+    def _listen_by_value(self) -> None:
+        """Queries that are subscribed to tell what they give; of one view, since each begins and ends views."""
+        name = self.case.views[-1][0]
+        try:
+            wrong = differences(self.early, name, self.case.tables, self.oracle.folded)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            _crash(self.outcome, name, error)
+        if wrong:
+            self.outcome.failure = Failure(name, "rows", f"subscribed to by value: {wrong}")
+            raise _Stop
 
     def _verify(self) -> None:
         """What the engine writes for DuckDB means what the text of the view means."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import struct
+import threading
 import time
 
 import psycopg
@@ -109,10 +110,26 @@ def test_a_server_that_ends_says_so():
         client = psycopg.connect(host="127.0.0.1", port=port, user="ada", autocommit=True)
         with pytest.raises(ivm.InterfaceError, match="cannot listen"):
             serve(db, Settings(http=None, postgres=port))
-        server.stop()
+        slow, found = "SELECT count(*) FROM range(20000000) WHERE range % 7 = 3", list[int]()
+        with psycopg.connect(host="127.0.0.1", port=port, user="bob", autocommit=True) as busy:
+            busy.execute("CREATE TABLE t (i INTEGER); BEGIN; INSERT INTO t VALUES (1)")
+            at_work = threading.Thread(target=lambda: found.append(_answer(busy, slow)))
+            at_work.start()
+            time.sleep(0.05)
+            server.stop()
+            at_work.join()
+        assert (len(found), db.sql("SELECT count(*) FROM t").fetchall()) == (1, [(0,)])
         with pytest.raises(psycopg.OperationalError):
             client.execute("SELECT 1")
         PostgresDoor(server._inside, 0).stop()
+
+
+def _answer(client: psycopg.Connection, text: str) -> int:
+    """What a statement answers; -1 where the server has gone before."""
+    try:
+        return int((client.execute(text).fetchone() or (-1,))[0])
+    except psycopg.OperationalError:
+        return -1
 
 
 def _sized(body: bytes) -> bytes:
