@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,3 +102,17 @@ class Events:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 5
+    while not holds():
+        assert time.monotonic() < end, "it takes too long"
+        time.sleep(0.01)
+
+
+def listening(client: Client) -> str:
+    found = [
+        line for line in client.get("/metrics").body.decode().splitlines() if line.startswith("ivm_server_streams{")
+    ]
+    return found[0].rpartition(" ")[2] if found else "0"

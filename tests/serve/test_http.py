@@ -5,49 +5,20 @@ from __future__ import annotations
 import json
 import re
 import socket
-import threading
-import time
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import connect as websocket
 
-import ivm
 from ivm.duck import _running
-from ivm.serve import Limits, Settings, serve, user_with_password, user_with_token
+from ivm.serve import Limits, Settings, serve
 from ivm.serve.http import streams
-from tests.serve.clients import Client
+from tests.serve.clients import Client, listening, until
+
+pytestmark = pytest.mark.usefixtures("sale")
 
 ENDLESS = "SELECT sum(a.range + b.range) FROM range(10000000) a, range(10000000) b"
 ARROW = "application/vnd.apache.arrow.stream"
-
-
-@pytest.fixture(scope="module")
-def db():
-    with ivm.connect(compile="off", history=100) as made:
-        yield made
-
-
-@pytest.fixture(scope="module")
-def client(db):
-    limits = Limits(seconds=20, result_rows=20_000, request_bytes=1 << 20)
-    users = user_with_token("all", "all", "write"), user_with_token("bot", "bot"), user_with_password("ada", "x")
-    with serve(db, Settings(http=0, users=users, origins=("https://shop.example",), limits=limits)) as server:
-        yield Client(server.addresses["http"], {"Authorization": "Bearer all"})
-
-
-@pytest.fixture(autouse=True)
-def sale(db):
-    db.sql("""
-        CREATE OR REPLACE TABLE sale (id BIGINT PRIMARY KEY, city VARCHAR NOT NULL, price DECIMAL(9,2), day DATE);
-        CREATE MATERIALIZED VIEW revenue AS SELECT city, sum(price) AS total FROM sale GROUP BY city ORDER BY city;
-        CREATE VIEW plain AS SELECT * FROM sale;
-        INSERT INTO sale VALUES (1, 'Bern', 2.50, '2024-02-29'), (2, 'Oslo', 4, NULL), (3, 'Bern', 1, NULL)
-    """)
-    yield
-    db.sql("DROP TABLE sale CASCADE")
 
 
 def test_rows_in_every_form(client):
@@ -225,96 +196,8 @@ def test_who_only_reads(client):
     assert preflight.headers["Access-Control-Allow-Origin"] == "https://shop.example"
 
 
-def test_events(client, db):
-    with client.events("/views/revenue/changes?snapshot=true") as events:
-        begun = events.next()
-        assert (begun.kind, [row["city"] for row in begun.data]) == ("snapshot", ["Bern", "Oslo"])
-        db.sql("INSERT INTO sale VALUES (4, 'Rome', 7, NULL)")
-        come = events.next()
-        assert (come.kind, come.id, come.data) == (
-            "changes",
-            db.time,
-            [{"city": "Rome", "total": 7.0, "_time": db.time, "_diff": 1}],
-        )
-    db.sql("DELETE FROM sale WHERE id = 4; INSERT INTO sale VALUES (5, 'Riga', 1, NULL)")
-    with client.events("/views/revenue/changes", Last_Event_ID=str(come.id)) as events:
-        assert {(row["city"], row["_diff"]) for row in events.next().data} == {("Rome", -1), ("Riga", 1)}
-        db.sql("DROP VIEW revenue")
-        last = events.next()
-        assert (last.kind, last.data["kind"]) == ("end", "ViewDroppedError")
-        assert events.rest() == []
-    assert client.get("/views/revenue/changes").status == 404
-    assert client.get("/views/plain/changes").status == 400
-
-
-def test_events_in_other_forms(client, db):
-    path = "/views/revenue/changes?access_token=all"
-    anybody = Client(client.address)
-    with anybody.events(f"{path}&form=upserts&every=50ms&snapshot=true") as events:
-        assert [row["_deleted"] for row in events.next().data] == [False, False]
-        db.sql("UPDATE sale SET price = 9 WHERE id = 2")
-        db.sql("UPDATE sale SET price = 8 WHERE id = 2")
-        while [row["total"] for row in events.next().data] != [8.0]:
-            pass  # the first commit may have been told alone
-    with anybody.events(f"{path}&progress=1") as events:
-        assert events.next().data == []
-        db.sql("CREATE TABLE IF NOT EXISTS aside (id INTEGER); INSERT INTO aside VALUES (1)")
-        assert (events.next().kind, client.sql("DROP TABLE aside")) == ("progress", [])
-    with anybody.events(f"{path}&from_time=99999999&snapshot=true") as events:
-        assert events.next().kind == "snapshot"
-    for wrong in (
-        "form=x",
-        "every=0",
-        "limit=x",
-        "limit=0",
-        "when_full=block",
-        "snapshot=maybe",
-        "from_time=x",
-        "from_time=99999999",
-    ):
-        assert client.get(f"/views/revenue/changes?{wrong}").status == 400, wrong
-
-
-def test_messages(client, db):
-    at = client.address.replace("http", "ws") + "/views/revenue/changes?access_token=bot"
-    with websocket(f"{at}&snapshot=true") as one, websocket(f"{at}&format=arrow") as other:
-        assert json.loads(one.recv())["event"] == "snapshot"
-        assert json.loads(other.recv())["event"] == "changes"
-        assert pa.ipc.open_stream(other.recv()).read_all().num_rows == 0
-        one.send("hello")  # which nobody asks for
-        db.sql("INSERT INTO sale VALUES (4, 'Rome', 7, NULL)")
-        assert json.loads(one.recv()) == {
-            "event": "changes", "time": db.time, "rows": [{"city": "Rome", "total": 7.0, "_time": db.time, "_diff": 1}]
-        }  # fmt: skip
-        assert json.loads(other.recv())["time"] == db.time
-        assert pa.ipc.open_stream(other.recv()).read_all()["city"].to_pylist() == ["Rome"]
-        db.sql("DROP VIEW revenue")
-        assert json.loads(one.recv())["rows"]["kind"] == "ViewDroppedError"
-        with pytest.raises(ConnectionClosed) as closed:
-            one.recv()
-        assert "revenue" in str(closed.value)
-    for path, status in ((at, 404), (at.replace("bot", "wrong"), 401), (at.replace("revenue", "plain"), 400)):
-        with pytest.raises(InvalidStatus) as refused:
-            websocket(path)
-        assert refused.value.response.status_code == status
-
-
-def _until(holds) -> None:
-    end = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.01)
-
-
-def _listening(client: Client) -> str:
-    found = [
-        line for line in client.get("/metrics").body.decode().splitlines() if line.startswith("ivm_server_streams{")
-    ]
-    return found[0].rpartition(" ")[2] if found else "0"
-
-
 def test_metrics_and_clients_that_go(client, db, monkeypatch):
-    _until(lambda: _listening(client) == "0")
+    until(lambda: listening(client) == "0")
     monkeypatch.setattr(streams, "_BEAT_SECONDS", 0.05)
     events = client.events("/views/revenue/changes")
     events.next()
@@ -326,15 +209,15 @@ def test_metrics_and_clients_that_go(client, db, monkeypatch):
         assert line in text.splitlines()
     assert 'ivm_commit_seconds{quantile="0.99"}' in text
     events.close()
-    _until(lambda: _listening(client) == "0" and not list(db._core.engine.listeners.of()))
+    until(lambda: listening(client) == "0" and not list(db._core.engine.listeners.of()))
 
 
 def test_who_goes_in_the_middle_leaves_nothing_behind(client, db):
     asked = client.connect()
     asked.request("POST", "/sql", json.dumps({"sql": ENDLESS}), client.headers)
-    _until(lambda: bool(_running))
+    until(lambda: bool(_running))
     asked.close()
-    _until(lambda: not _running)
+    until(lambda: not _running)
     host, port = client.address.removeprefix("http://").split(":")
     for garbage in (
         b"\x16\x03\x01\x02\x00",
@@ -344,52 +227,3 @@ def test_who_goes_in_the_middle_leaves_nothing_behind(client, db):
         with socket.create_connection((host, int(port))) as raw:
             raw.sendall(garbage)
     assert client.sql("SELECT count(*) AS n FROM sale") == [{"n": 3}]
-
-
-def test_a_slow_reader_holds_nobody_up(client, db):
-    host, port = client.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        slow.sendall(
-            b"GET /views/revenue/changes?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer all\r\n\r\n"
-        )
-        slow.recv(100)
-        slowest = 0.0
-        for n in range(300):
-            begun = time.perf_counter()
-            db.apply({"sale": [{"id": 100 + n, "city": "x" * 10_000 + str(n), "price": 1, "day": None}]})
-            slowest = max(slowest, time.perf_counter() - begun)
-        assert slowest < 1
-        assert max(each.wish.limit - each.room for each in db._core.engine.listeners.of()) < 300
-    _until(lambda: _listening(client) == "0")
-
-
-def test_clients_are_told_of_the_end_and_commits_end_well(db):
-    server = serve(db, Settings(http=0))
-    client = Client(server.addresses["http"])
-    events = client.events("/views/revenue/changes")
-    events.next()
-    begun, answers = threading.Event(), []
-
-    def send() -> None:
-        for n in range(1000, 3000):
-            try:
-                answers.append(client.post("/tables/sale", [{"id": n, "city": "x", "price": 1}]).status)
-            except OSError:
-                return
-            if n > 1005:
-                begun.set()
-
-    sending = threading.Thread(target=send)
-    sending.start()
-    begun.wait()
-    server.stop()
-    sending.join()
-    told = events.rest()
-    assert told[-1].kind == "end"
-    assert "the server ends" in told[-1].data["error"]
-    events.close()
-    assert set(answers) == {200}
-    assert db.sql("SELECT count(*) FROM sale WHERE id >= 1000").fetchall()[0][0] - len(answers) in (0, 1)
-    with pytest.raises(OSError, match="refused"):
-        client.get("/health")

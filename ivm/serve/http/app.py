@@ -50,6 +50,8 @@ def application(desk: Desk) -> ASGIApp:
         Route("/views", partial(list_views, desk)),
         Route("/views/{name}", partial(read_view, desk)),
         Route("/views/{name}/changes", partial(send_events, desk)),
+        Route("/changes", partial(send_events, desk)),
+        WebSocketRoute("/changes", partial(send_messages, desk)),
         WebSocketRoute("/views/{name}/changes", partial(send_messages, desk)),
     ]
     handlers = {Error: _refused, HTTPException: _unknown}

@@ -1,4 +1,4 @@
-"""Changes of a view as they come: server-sent events, and WebSocket, at /views/NAME/changes."""
+"""Changes of a view, or of a query, as they come: server-sent events, and WebSocket, at /views/NAME/changes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from catalog.schema import View
 from ivm.results.written import json_parts
 from ivm.serve.errors import DeniedError, NotFoundError
 from ivm.serve.http.answers import ARROW
-from ivm.serve.http.desk import Desk, found
+from ivm.serve.http.desk import Desk, found, read_json
 from ivm.serve.inside import Session
 from ivm.subscriptions.backlog import WhenFull
 from ivm.subscriptions.forms import FormName
 from ivm.subscriptions.subscription import Subscription
+from sql.parameters import Parameters
 
 _BEAT_SECONDS = 15.0
 """So often something is sent where nothing changes, by which both ends see that the other is there."""
@@ -39,6 +40,7 @@ class Wanted:
     """What a request says of the changes that it wants, as `Database.subscribe` has it."""
 
     view: str
+    params: Parameters | None
     snapshot: bool
     from_time: int | None
     every: int | str | None
@@ -49,14 +51,15 @@ class Wanted:
 
     def subscribe(self, session: Session) -> Subscription:
         """Listen. What is asked from a time that is gone begins with a snapshot, if that is asked for too."""
-        found(session, self.view, View)
+        if self.params is None:
+            found(session, self.view, View)
         if self.from_time is not None and self.snapshot:
             try:
                 return replace(self, snapshot=False).subscribe(session)
             except BindError:
                 return replace(self, from_time=None).subscribe(session)
         return session.db.subscribe(
-            self.view, snapshot=self.snapshot, from_time=self.from_time, every=self.every, form=self.form,
+            self.view, self.params, snapshot=self.snapshot, from_time=self.from_time, every=self.every, form=self.form,
             progress=self.progress, limit=self.limit, when_full=self.when_full,
         )  # fmt: skip
 
@@ -101,8 +104,9 @@ def wanted(asked: HTTPConnection) -> Wanted:
         raise TypeMismatchError(f"limit is {limit[:100]!r}, and must be a whole number")
     if given.get("when_full") == "block":
         raise TypeMismatchError("when_full is 'block', which would let a client hold up commits; take coalesce or fail")
+    of, params = (asked.path_params["name"], None) if "name" in asked.path_params else _query(given)
     return Wanted(
-        asked.path_params["name"], _is_true(given, "snapshot"), None if resumed is None else int(resumed),
+        of, params, _is_true(given, "snapshot"), None if resumed is None else int(resumed),
         int(every) if every is not None and _is_number(every) else every, cast(FormName, given.get("form", "changes")),
         _is_true(given, "progress"), int(limit), cast(WhenFull, given.get("when_full", "coalesce")),
     )  # fmt: skip
@@ -216,6 +220,16 @@ async def _data(desk: Desk, event: Event) -> str:
 
 def _line(table: pa.Table) -> str:
     return "".join(json_parts(table, ", "))
+
+
+def _query(given: Mapping[str, str]) -> tuple[str, Parameters]:
+    """The SELECT of a request, and the values of its parameters."""
+    params = read_json(given.get("params", "[]").encode())
+    if "sql" not in given or not isinstance(params, list | dict):
+        raise TypeMismatchError(
+            "cannot tell changes: ask for /changes?sql=SELECT .., and params=[..], an array or object"
+        )
+    return given["sql"], params
 
 
 def _is_number(text: str) -> bool:
